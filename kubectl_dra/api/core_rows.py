@@ -15,7 +15,20 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from msgspec import structs
 
-from kubectl_dra.api import autoscalers, gangs, kueue, labels, meta, neighbour_kinds, nodes, pods, policy, volumes
+from kubectl_dra.api import (
+    autoscalers,
+    compute_domains,
+    gangs,
+    kueue,
+    labels,
+    meta,
+    neighbour_kinds,
+    nodes,
+    operators,
+    pods,
+    policy,
+    volumes,
+)
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
 from kubectl_dra.api.schema import Field, row
 
@@ -23,7 +36,20 @@ _TEXTS: Final[Mapping[Any, str]] = {str: "string", int: "int", bool: "bool", Amo
 _CLASSES: Final[Mapping[str, type[Wire]]] = {
     **{
         name: kind
-        for module in (autoscalers, gangs, kueue, labels, meta, neighbour_kinds, nodes, pods, policy, volumes)
+        for module in (
+            autoscalers,
+            compute_domains,
+            gangs,
+            kueue,
+            labels,
+            meta,
+            neighbour_kinds,
+            nodes,
+            operators,
+            pods,
+            policy,
+            volumes,
+        )
         for name, kind in vars(module).items()
         if isinstance(kind, type) and issubclass(kind, Wire)
     },

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, NamedTuple
 
-from kubectl_dra.api import autoscalers, gangs, kueue
+from kubectl_dra.api import autoscalers, compute_domains, gangs, kueue, operators
 from kubectl_dra.api.meta import ObjectMeta, Wire
 from kubectl_dra.api.pods import PodCondition
 
@@ -71,8 +71,21 @@ _KINDS: Final = (
     NeighbourKind("Job", "batch", ("v1",), "jobs", True, gangs.BatchJob),
     NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, autoscalers.NodeClaim, "nodeclaim"),
     NeighbourKind("NodePool", "karpenter.sh", ("v1",), "nodepools", False, Conditioned, "nodepool"),
-    NeighbourKind("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True, Conditioned, "computedomain"),
-    NeighbourKind("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True, Conditioned, "clique"),
+    NeighbourKind(
+        *("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True),
+        compute_domains.ComputeDomain,
+        "computedomain",
+    ),
+    NeighbourKind(
+        *("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True),
+        compute_domains.ComputeDomainClique,
+        "clique",
+    ),
+    NeighbourKind("ClusterPolicy", "nvidia.com", ("v1",), "clusterpolicies", False, operators.OperatorPolicy),
+    NeighbourKind(
+        *("NicClusterPolicy", "mellanox.com", ("v1alpha1",), "nicclusterpolicies", False),
+        operators.OperatorPolicy,
+    ),
     NeighbourKind("VirtualMachineInstance", "kubevirt.io", ("v1",), "virtualmachineinstances", True, Conditioned),
     NeighbourKind(
         *("ConfigMap", "", ("v1",), "configmaps", True),

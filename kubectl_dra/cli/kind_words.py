@@ -19,6 +19,7 @@ KINDS: Final[Mapping[str, str]] = {
     **_forms("class", "class", "deviceclass", "deviceclasses.resource.k8s.io"),
     **_forms("device", "device", "dev"),
     **_forms("driver", "driver"),
+    **_forms("computedomain", "computedomain", "computedomains.resource.nvidia.com"),
 }
 """What can be asked about by itself, by the words for it."""
 WORKLOADS: Final[Mapping[str, str]] = {
@@ -33,6 +34,8 @@ WORKLOADS: Final[Mapping[str, str]] = {
     **_forms("Rollout", "rollout", "ro"),
     **_forms("RayCluster", "raycluster"),
     **_forms("PyTorchJob", "pytorchjob"),
+    **_forms("VirtualMachine", "vm", "virtualmachine"),
+    **_forms("VirtualMachineInstance", "vmi", "virtualmachineinstance"),
 }
 """Workloads that are explained through one of their pods, by the words for them."""
 

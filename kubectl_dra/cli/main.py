@@ -41,6 +41,7 @@ class Command(NamedTuple):
 COMMANDS: Final = {
     "explain": Command("ExplainFlags", "Say why a pod or claim gets no devices, and what would help", "pending.md"),
     "fit": Command("FitFlags", "Say how many pods of a workload fit, and what makes room", "fit.md"),
+    "share": Command("ShareFlags", "Say how pods can share devices, and write the claim for it", "sharing.md"),
     "lint": Command("LintFlags", "Find what the API server would reject, and what fails later", "rules/README.md"),
     "migrate": Command("MigrateFlags", "Rewrite manifests from device plugins or older DRA to v1", "migration.md"),
     "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them", "usage.md"),

@@ -36,7 +36,7 @@ from kubectl_dra.errors import InputError
 
 _CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 _MOST_NOTED: Final = 5
-_EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim", "DaemonSet", "ReplicaSet"))
+_EVENT_ABOUT: Final = frozenset(("Pod", "ResourceClaim", "DaemonSet", "ReplicaSet", "VirtualMachineInstance"))
 _TYPED: Final = frozenset(
     (("ResourceSlice", f"{GROUP}/v1"), ("ResourceClaim", f"{GROUP}/v1"), ("Pod", "v1"), ("Node", "v1"))
 )

@@ -180,6 +180,7 @@ class FollowedCluster:
         self._changed_since: float | None = None
         self._taken_since: float | None = None
         self._release: Release | None = None
+        self._served: Mapping[str, str] | None = None
         self._ahead = timedelta()
         self._tended = clock()
 
@@ -245,13 +246,14 @@ class FollowedCluster:
 
     def _look(self) -> None:
         self._release = self.cluster.release() or self._release
+        self._served = self.cluster.neighbours()
         self._ahead = self.cluster.client.time - datetime.now(UTC)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is known now. Until ``told``, ``lag`` counts from what is new in it."""
         now = datetime.now(UTC) + self._ahead
         builder = SnapshotBuilder(self.cluster.namespace, reader=self.reader)
-        builder.cluster(self.cluster.server, self.cluster.context)
+        builder.cluster(self.cluster.server, self.cluster.context, self._served)
         builder.read_at(stamp(now))
         if self._release is not None:
             builder.server_release(self._release)

@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
-from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import FORBIDDEN, NOT_SERVED, UNREADABLE, Gap, Progress
 
 if TYPE_CHECKING:
+    # What answers from files needs no client.
+    from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.live import ApiServer
+    from kubectl_dra.cluster.reader import Page
 
 
 class Pointer(NamedTuple):

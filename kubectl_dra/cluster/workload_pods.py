@@ -75,12 +75,13 @@ def workloads_of(pod: Pod) -> frozenset[Owner]:
     labelled = (
         Owner(kind, pod.metadata.labels[label]) for label, kind in _LABELS.items() if label in pod.metadata.labels
     )
+    above_machine = (Owner("VirtualMachine", direct.name),) if direct.kind == "VirtualMachineInstance" else ()
     by_name = (
         Owner(above, suffix.sub("", owner.name))
         for below, above, suffix in _SUFFIXES
         if owner.kind == below and suffix.search(owner.name)
     )
-    return frozenset((Owner(direct.own_kind, direct.name), owner, *labelled, *by_name))
+    return frozenset((Owner(direct.own_kind, direct.name), owner, *labelled, *above_machine, *by_name))
 
 
 def belongs_to(pod: Pod, workload: Owner) -> bool:

@@ -24,6 +24,7 @@ from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_gates import with_gates
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say
+from kubectl_dra.neighbours.operators import not_ready, words_of
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -45,7 +46,7 @@ def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]
     Before that comes a node that is on its way, and where no driver is broken on a node and none publishes anything, an
     autoscaler that adds none.
     """
-    first = with_gates(analysis, _with_broken(analysis, found))
+    first = _with_operator(analysis, with_gates(analysis, _with_broken(analysis, found)))
     ahead = [NODE_COMING]
     if first and first[0].kind is not UNHEALTHY:
         ahead.append(NEW_NODE_SILENT)
@@ -54,6 +55,27 @@ def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]
     if first and not first[0].under_way and (first[0].kind is NO_SLICES or (first[0].kind is NO_NODE and none)):
         ahead.append(NO_SCALE_UP)
     return sorted(first, key=lambda finding: finding.kind not in ahead)
+
+
+def _with_operator(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
+    """The findings; of a driver that publishes nothing, with what its operator says where that is not ready."""
+    out: list[Finding] = []
+    for finding in found:
+        if finding.kind in (NO_SLICES, UNHEALTHY):
+            for driver in sorted(analysis.wanted_drivers):
+                if (broken := not_ready(driver, analysis.scene.snapshot)) is not None:
+                    kind, policy = broken
+                    said = say("{state}{why}", state=policy.status.state, why=_why(words_of(policy)))
+                    name = ObjectName(kind, policy.metadata.name)
+                    fact = Evidence(Subject(kind.partition(".")[0], name), "status.state", said)
+                    finding = replace(finding, evidence=(fact, *finding.evidence))
+                    break
+        out.append(finding)
+    return out
+
+
+def _why(said: str) -> Words:
+    return say(": {said}", said=said) if said else ""
 
 
 def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:

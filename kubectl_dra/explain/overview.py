@@ -19,7 +19,9 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
+from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.explain.waiting import Shapes, placed, waiting
+from kubectl_dra.neighbours.kubevirt import UnmadeLauncher, unmade
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
 _PENDING: Final = "what is pending is unknown"
@@ -62,7 +64,7 @@ class Overview(Struct, frozen=True):
 
     ``elsewhere`` counts what is pending in other namespaces. ``unread`` are the kinds of which objects may be pending
     that nobody has seen; ``unseen`` says what else is not in it. ``together``: of all pods that would each fit; None as
-    for ``Alike.served``.
+    for ``Alike.served``. ``unmade``: virtual machines of which no pod could be made.
     """
 
     namespace: str
@@ -72,18 +74,20 @@ class Overview(Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     left_out: int = 0
     together: TogetherServed | None = None
+    unmade: tuple[UnmadeLauncher, ...] = ()
 
     @property
     def notes(self) -> tuple[Words, ...]:
         """What was not read, and what else is not in it."""
-        return (*self.unread, *self.unseen)
+        return (*self.unread, *map(without_pod, self.unmade), *self.unseen)
 
     @property
     def exit_code(self) -> int:
         """The largest of the diagnoses; 3 if pending objects could not be seen and none of those seen is stuck."""
         if self.left_out:
             return 3
-        return max((alike.exit_code for alike in self.found), default=0) or (3 if self.unread else 0)
+        found = max((alike.exit_code for alike in self.found), default=0)
+        return found or (1 if self.unmade else 3 if self.unread else 0)
 
 
 def pending(
@@ -125,7 +129,9 @@ def pending(
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, together, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
-    return Overview(namespace, tuple(found), elsewhere, unseen, tuple(_unread(snapshot, namespace)), left_out, together)
+    machines = tuple(unmade(snapshot, namespace))
+    unread = tuple(_unread(snapshot, namespace))
+    return Overview(namespace, tuple(found), elsewhere, unseen, unread, left_out, together, machines)
 
 
 def _idle(told: Diagnosis) -> bool:

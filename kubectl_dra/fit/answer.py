@@ -97,12 +97,14 @@ _EXCLUSIVE: Final = frozenset(
 class FitOptions(Struct, frozen=True):
     """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
 
-    ``only_counts``: what makes room is not looked for, and that the first pod of each role can be judged is known.
+    ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
+    judged is known.
     """
 
     replicas: int | None = None
     most: bool = False
     only_counts: bool = False
+    changes: bool = True
 
 
 class FitPlan(Struct, frozen=True):
@@ -284,7 +286,8 @@ def _result(
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
     fitting = plan.replicas if options.most else plan.tried - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not options.most else list(_following(plan, snapshot))
-    changes = Changes(placement, () if unclear or options.only_counts else refused, wanted, budget)
+    looked_for = options.changes and not options.only_counts and not unclear
+    changes = Changes(placement, refused if looked_for else (), wanted, budget)
     placed = plan.running + len(placed_pods)
     return WorkloadFit(
         workload,

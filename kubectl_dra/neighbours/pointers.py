@@ -10,12 +10,14 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER
-from kubectl_dra.neighbours import autoscalers, gangs, kueue
+from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators
 
 _LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (
     kueue.pointers,
     gangs.pointers,
     autoscalers.pointers,
+    compute_domains.pointers,
+    operators.pointers,
 )
 """Each says what a pod, and what was read for it so far, points to; nothing of a pod that has no sign of the layer."""
 

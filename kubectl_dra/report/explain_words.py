@@ -28,6 +28,7 @@ from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
+from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some, whole_number
 
@@ -270,6 +271,8 @@ def overview_answer(overview: Overview) -> str:
     more = f"; {overview.elsewhere:,} in other namespaces" if overview.elsewhere else ""
     if overview.unread and not overview.found:
         return f"Undetermined: {written(overview.unread[0])}{more}."
+    if not overview.found and overview.unmade:
+        return f"{written(without_pod(overview.unmade[0])).removesuffix('.')}{more}."
     if not overview.found:
         return f"No claim is pending{where}{more}."
     total = sum(len(alike.names) for alike in overview.found)

@@ -10,6 +10,7 @@ from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubect
 from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.overview import Alike, Overview
+from kubectl_dra.explain.virtual_machines import remedy
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import Invocation, command, is_stuck, overview_answer, reason
@@ -49,7 +50,12 @@ def write_overview(
     if not overview.found:
         out.paragraph(overview_answer(overview))
         _notes(out, overview)
-        if overview.elsewhere:
+        if overview.unmade:
+            first = overview.unmade[0]
+            out.paragraph(written(remedy(first)))
+            ask = kubectl("dra", "explain", kind="vmi", name=first.name, namespace=first.namespace, more=flags)
+            write_blocks(out, [shell((ask,), where, "Next")])
+        elif overview.elsewhere:
             write_blocks(out, [shell((kubectl("dra", "explain", "-A", *flags),), where, "Next")])
         elif more := command(to_see_more(overview.unread), Invocation()):
             write_blocks(out, [shell((more,), where, "Next")])
@@ -92,7 +98,8 @@ def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[li
 
 
 def _notes(out: Painter, overview: Overview) -> None:
-    said = overview.notes if overview.found else overview.notes[1 if overview.unread else 0 :]
+    # The answer has said the first.
+    said = overview.notes if overview.found else overview.notes[1 if overview.unread or overview.unmade else 0 :]
     if said:
         write_blocks(out, [noted(sentences(said))])
 

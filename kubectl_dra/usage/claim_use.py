@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -114,13 +114,9 @@ class ClaimUses(Struct, frozen=True):
 
 
 def claim_uses(
-    snapshot: Snapshot,
-    namespace: str = "",
-    states: Iterable[ClaimState] = (),
-    labels: LabelSelector | None = None,
-    pods: Collection[str] = (),
+    snapshot: Snapshot, namespace: str = "", states: Iterable[ClaimState] = (), labels: LabelSelector | None = None
 ) -> ClaimUses:
-    """All claims, or those of a namespace, with these labels, in one of these states and of pods of these names.
+    """All claims, or those of a namespace, with these labels and in one of these states.
 
     Raises:
         UndeterminedError: no claims could be read.
@@ -136,8 +132,7 @@ def claim_uses(
         if namespace in ("", key[0]) and (labels is None or labels.matches(claim.metadata.labels))
     ]
     unread = tuple(_unread(snapshot, namespace, found))
-    shown = (one for one in found if (not wanted or one.state in wanted) and (not pods or {*pods} & {*one.pods}))
-    return ClaimUses(tuple(shown), unread)
+    return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), unread)
 
 
 def _unread(snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse]) -> Iterator[Unread]:

@@ -62,11 +62,6 @@ def test_lines_fit(dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int) -> N
     assert all(len(line) <= columns for line in lines[:-1])
 
 
-def test_pods_narrow_the_table(dra: Dra) -> None:
-    assert dra("claims", "pod/serve-0", "--snapshot", CLUSTER, "-o", "name").out.count("\n") == 1
-    assert dra("claims", "deployment/web", "--snapshot", CLUSTER).code == 2
-
-
 def test_alignment(dra: Dra) -> None:
     sample = str(ROOT / "docs" / "samples" / "alignment.yaml")
     assert dra("claims", "--alignment", "train-1", "--snapshot", sample).code == 0
@@ -74,3 +69,4 @@ def test_alignment(dra: Dra) -> None:
     no_such = dra("claims", "--alignment", "train-9", "--snapshot", sample)
     assert (no_such.code, no_such.err) == (2, "error: there is no pod train-9\n")
     assert dra("claims", "--alignment", "--state", "in-use", "--snapshot", sample).code == 2
+    assert dra("claims", "--alignment", "deployment/web", "--snapshot", sample).code == 2

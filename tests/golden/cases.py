@@ -67,6 +67,7 @@ CASES: Final = (
         f"fit -f fit/deployment-in-part/manifest.yaml --with-node like=l40s-1 --snapshot {FLEET}",
         "examples",
     ),
+    Case("share", "share -f notebooks.yaml --snapshot alignment.yaml", "docs/samples"),
     Case("demo", "demo"),
     Case("ui-old-release", "ui --snapshot cluster.yaml --kubernetes-version 1.20", code=2),
     Case("lsp-no-such-file", "lsp --snapshot no-such-file.yaml", code=2),

@@ -168,6 +168,17 @@ def test_cpus_and_memory_are_devices_too(tmp_path: Path) -> None:
     assert "kubelet chooses them" not in str(list(pod_blocks(world.found.pods[0], world.ways)))
 
 
+def test_a_name_that_another_driver_publishes_as_well_is_compared(tmp_path: Path) -> None:
+    """google/dranet#92: CPUs near to the network card, whose driver has a name of its own for the NUMA node."""
+    cpus = {"cpudevnuma000": {"dra.net/numaNode": {"int": 0}, "numaNodeID": {"int": 0}}}
+    cpus["cpudevnuma001"] = {"dra.net/numaNode": {"int": 1}, "numaNodeID": {"int": 1}}
+    objects = slices("dra.net", "n1", eth1=at(numaNode=1)) + slices("dra.cpu", "n1", **cpus)
+    world = World(tmp_path, node("n1"), *objects, *pod("p", "n1", nic=["dra.net/eth1"], cpu=["dra.cpu/cpudevnuma000"]))
+    (way,) = world.ways
+    assert isinstance(way, Aligned) and way.attribute == "dra.net/numaNode"
+    assert {device.device for device in way.devices} == {"eth1", "cpudevnuma001"}
+
+
 def test_requests_of_one_name_are_told_apart(tmp_path: Path) -> None:
     own = pod("p", "n1", gpu=["gpu/g0"], nic=["nic/e1"])
     for claim in own[:2]:

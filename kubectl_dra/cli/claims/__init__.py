@@ -26,7 +26,9 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
 
     pods: Annotated[
         tuple[str, ...],
-        typer.Argument(metavar="[POD...]", help="Only claims of these pods: NAME or pod/NAME.", show_default=False),
+        typer.Argument(
+            metavar="[POD...]", help="With --alignment: only these pods, as NAME or pod/NAME.", show_default=False
+        ),
     ] = ()
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")

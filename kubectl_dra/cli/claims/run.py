@@ -30,15 +30,19 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
     """
     if asked.namespace and asked.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
-    pods = tuple(map(_pod_name, asked.pods))
     if asked.alignment:
+        pods = tuple(map(_pod_name, asked.pods))
         from kubectl_dra.cli.claims.alignment import run as run_alignment
 
         return run_alignment(asked, pods, connection)
+    if asked.pods:
+        from kubectl_dra.cli.unknown_command import unexpected_words
+
+        raise unexpected_words("claims", asked.pods, files=False)
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     labels = label_selector(asked.labels) if asked.labels else None
-    found = claim_uses(snapshot, asked.namespace, asked.states, labels, pods)
+    found = claim_uses(snapshot, asked.namespace, asked.states, labels)
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json

@@ -26,10 +26,14 @@ def run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connectio
         NotThere: no such node.
     """
     if len(targets) > 1:
-        raise UsageError("a node, class, device or driver is explained by itself: name one at a time")
+        raise UsageError("a node, class, device, driver or ComputeDomain is explained by itself: name one at a time")
     (target,) = targets
     if target.kind == "node":
         return _run_node(target.name, asked, connection)
+    if target.kind == "computedomain":
+        from kubectl_dra.cli.explain.compute_domain import run_compute_domain
+
+        return run_compute_domain(target.name, asked, connection)
     return _run_listed(target, asked, connection)
 
 

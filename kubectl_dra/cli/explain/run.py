@@ -25,7 +25,7 @@ from kubectl_dra.cli.explain.questions import (
     settings_of,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, TypedTarget, targets_of
+from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.command import Argv, CommandLine
@@ -71,7 +71,7 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
     new_nodes(asked)
     scheduler_config(asked, UNTOLD)
     targets = () if asked.everything and not asked.labels else asked_targets(asked)
-    if any(target.kind == "node" or target.is_listed for target in targets):
+    if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
         from kubectl_dra.cli.explain.by_itself import run_by_itself
 
         return run_by_itself(targets, asked, connection)
@@ -81,7 +81,14 @@ def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
         return _run_html(asked, connection, changes)
     if asked.watch:
         return _run_watch(asked, connection, changes)
-    posed = questions_of(asked, connection, changes)
+    try:
+        posed = questions_of(asked, connection, changes)
+    except NotThere as absent:
+        if len(targets) != 1 or targets[0].kind not in ("VirtualMachine", "VirtualMachineInstance"):
+            raise
+        from kubectl_dra.cli.explain.virtual_machine import run_without_pod
+
+        return run_without_pod(targets[0].name, absent, asked, connection)
     _tell_stand_ins(posed)
     found = _answered(posed, [_diagnosed(one, asked, connection) for one in posed], asked)
     _print(found, asked, _invocation(asked, connection))

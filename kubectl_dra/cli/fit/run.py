@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -23,12 +23,16 @@ from kubectl_dra.cli.explain.questions import (
 from kubectl_dra.cli.fit import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cluster.apply import Server
+from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
-from kubectl_dra.fit.result import FitAnswer
+from kubectl_dra.fit.result import FitAnswer, FitVerdict
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_words import Invocation
 
@@ -69,6 +73,7 @@ def run(asked: FitFlags, connection: ConnectionFlags) -> int:
             answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
+            answer = _with_sharing(answer, asked, snapshot, settings, progress)
     if asked.output is FitOutput.html:
         from kubectl_dra.report.fit_blocks import to_html
         from kubectl_dra.report.html.page import PageOrigin
@@ -114,6 +119,47 @@ def _new_nodes(
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     require_known(added, questions, snapshot, settings.scheduler)
     return added, [*autoscaler_notes(questions, added, snapshot, settings), *assumed_of(added)]
+
+
+def _with_sharing(
+    answer: FitAnswer, asked: FitFlags, snapshot: Snapshot, settings: Settings, progress: Callable[[str], None]
+) -> FitAnswer:
+    """The answer with a note where all pods would run if they shared one claim, which their template does not make."""
+    lacking = len(answer.workloads) == 1 and answer.workloads[0].verdict in (FitVerdict.PARTLY, FitVerdict.NOT)
+    workload = answer.workloads[0].workload if answer.workloads else None
+    if not lacking or workload is None or not workload.raw or asked.manifests == ("-",) or len(asked.manifests) > 1:
+        return answer
+    if asked.most or asked.replicas is not None or workload.size > 1:
+        # Of pods that work together each has its part of the devices.
+        return answer
+    from kubectl_dra.fit.sharing import SharingWay, SharingWriter, read_manifest, shared_template
+    from kubectl_dra.fit.sharing_proof import tried
+    from kubectl_dra.manifests.inputs import find_inputs, read
+    from kubectl_dra.manifests.source import decode
+
+    found = find_inputs(asked.manifests)
+    try:
+        documents = read_manifest(decode(read(found[0]), found[0].name).text, found[0].name)
+        template = shared_template(documents, found[0].name, workload.namespace, snapshot.templates)
+    except InputError:
+        return answer
+    writer = SharingWriter(documents, template, settings.scheduler.release)
+
+    def overlaid(manifest: Snapshot) -> Snapshot:
+        return overlay(
+            snapshot, replace(manifest, pods={}), Server(settings.scheduler.release, settings.scheduler.gates)
+        )
+
+    (one,) = tried(writer, [SharingWay.CLAIM], "", snapshot, workload.namespace, settings, overlaid, progress)
+    if not one.works:
+        return answer
+    note = say(
+        "template {template} makes a claim for each pod; with one claim for all of them all fit, if they may share a "
+        "device: kubectl dra share -f {file:shell}",
+        template=writer.template.name,
+        file=found[0].name,
+    )
+    return replace(answer, notes=(note, *answer.notes))
 
 
 def _invocation(asked: FitFlags, connection: ConnectionFlags) -> Invocation:

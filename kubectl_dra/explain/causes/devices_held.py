@@ -16,6 +16,7 @@ from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, 
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.remedies.claim_edits import with_claims
 from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
 from kubectl_dra.explain.scene.device_view import PublishedDevice
@@ -133,12 +134,23 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
 def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
     text = "Lower the replicas of {owner}, or add devices."
-    if any(entry.template and entry.claim is blocked.located.claim for entry in blocked.scene.question.claims):
-        text += (
-            " To share devices instead, let all replicas name one ResourceClaim (resourceClaimName): a template makes "
-            "a claim for each of them."
-        )
-    return Remedy(say(text, owner=str(sibling.owner)))
+    own = next((entry for entry in blocked.scene.question.claims if entry.claim is blocked.located.claim), None)
+    if own is None or not own.template:
+        return Remedy(say(text, owner=str(sibling.owner)))
+    proof = _using(blocked, sibling.claim)
+    text += (
+        " To share, let all name one ResourceClaim: template {template} makes one for each pod (kubectl dra share -f "
+        "MANIFEST)."
+    )
+    return Remedy(say(text, owner=str(sibling.owner), template=own.template), proof)
+
+
+def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
+    """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
+    pod, own = blocked.scene.question.pod, blocked.located.claim
+    if pod is None or claim.metadata.namespace != own.metadata.namespace:
+        return None
+    return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
 
 
 def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None:
@@ -167,10 +179,11 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
     text = (
         "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
         "one ResourceClaim of the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
-        "that exist have to be made anew."
+        "that exist have to be made anew (kubectl dra share -f MANIFEST writes it)."
     )
     names = [pod.metadata.name for pod in holders if pod is not None]
-    return Remedy(say(text, template=own.template, pods=names))
+    proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
+    return Remedy(say(text, template=own.template, pods=names), proof)
 
 
 def _meant_to_be_shared(blocked: Blocked) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -13,10 +13,11 @@ from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
 from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.names import span_of
+from kubectl_dra.lint.rules.pod_references import replicas_of
 from kubectl_dra.manifests.changes import Set
 from kubectl_dra.text import nearest
 
@@ -134,6 +135,56 @@ class AbsentOnSome(
                 )
 
 
+class MorePodsThanDevices(
+    Rule, code="DRA423", name="more-pods-than-devices", severity="info", kinds=("Pod",), scope="set"
+):
+    """A template makes a claim for each pod, and there are more pods than devices."""
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        snapshot, owner = context.snapshot, context.item.owner
+        if snapshot is None or owner is None or (pods := replicas_of(owner)) < 2:
+            return
+        for reference in references(context):
+            if reference.kind != "ResourceClaimTemplate" or _hidden(context, "ResourceSlice"):
+                continue
+            for request in _requests_of(context, reference.target):
+                exactly = request.get("exactly")
+                if not isinstance(exactly, dict) or exactly.get("adminAccess"):
+                    continue
+                name, count = str(exactly.get("deviceClassName") or ""), exactly.get("count", 1)
+                programs = class_programs(context, name)
+                if programs is None or not isinstance(count, int) or exactly.get("allocationMode") == "All":
+                    continue
+                devices = _admitted(_published(snapshot), programs)
+                if not devices or any(device.allow_multiple_allocations for device in devices):
+                    continue
+                if pods * count > len(devices):
+                    yield self.finding(
+                        (*reference.path, reference.field),
+                        f"each of {pods} pods gets a claim of its own for {count} of class {name}, and the cluster has "
+                        f"{len(devices)}: at most {len(devices) // count} run at a time",
+                        fix="To share a device, let all pods name one ResourceClaim (resourceClaimName): kubectl dra "
+                        "share -f FILE writes it, and tries other ways.",
+                    )
+
+
+def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]:
+    """The requests of a template, in the manifests or the cluster."""
+    if given := context.world.find("ResourceClaimTemplate", template, context.item.namespace):
+        return given[0].requests
+    known = context.snapshot.templates if context.snapshot is not None else {}
+    found = known.get((context.item.namespace or "default", template))
+    return items(found.spec, "devices", "requests") if found is not None else ()
+
+
+def _admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence[Device]:
+    """The devices that pass all of these selectors."""
+    for program in programs:
+        outcomes = program.evaluate_devices(devices)
+        devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
+    return devices
+
+
 class _Known(Struct, frozen=True):
     snapshot: Snapshot
     devices: tuple[Device, ...]
@@ -151,10 +202,7 @@ def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]
         programs = class_programs(context, target.device_class)
         if programs is None:
             continue
-        devices: Sequence[Device] = everything
-        for program in (*programs, *target.before):
-            outcomes = program.evaluate_devices(devices)
-            devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
+        devices = _admitted(everything, (*programs, *target.before))
         if devices:
             yield target, devices
 
@@ -219,4 +267,4 @@ def _value(device: Device, column: Column) -> Any:
     return None
 
 
-RULES = (MatchesNothing, AbsentOnSome, MissingClass, ReferenceMissing)
+RULES = (MatchesNothing, AbsentOnSome, MissingClass, ReferenceMissing, MorePodsThanDevices)

@@ -109,7 +109,7 @@ class SharedClaim(Rule, code="DRA404", name="shared-claim", severity="warning", 
         owner = context.item.owner
         if owner is None:
             return
-        number = _replicas(owner)
+        number = replicas_of(owner)
         daemon = owner.kind == "DaemonSet"
         if not daemon and number <= 1:
             return
@@ -166,7 +166,8 @@ class SameClaimTwice(Rule, code="DRA407", name="claim-listed-twice", severity="e
                 )
 
 
-def _replicas(owner: Item) -> int:
+def replicas_of(owner: Item) -> int:
+    """How many pods of one template a workload runs at a time, where a field says so."""
     counts = [owner.spec_field(key) for key in ("replicas", "parallelism")]
     return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)
 

@@ -1,0 +1,34 @@
+"""``explain vm/NAME`` where the virtual machine has no pod: why KubeVirt cannot make it."""
+
+from __future__ import annotations
+
+from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain.questions import read_cluster
+from kubectl_dra.cli.explain.target import NotThere
+from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.neighbours.kubevirt import INSTANCE, unmade
+
+EXIT_NO_POD = 1
+
+
+def run_without_pod(name: str, absent: NotThere, asked: ExplainFlags, connection: ConnectionFlags) -> int:
+    """Print why there is no pod; return the exit code.
+
+    Raises:
+        NotThere: nothing says why, or there is no such virtual machine.
+    """
+    snapshot, namespace = read_cluster(asked, connection)
+    if not asked.snapshots:
+        from kubectl_dra.cli.live import with_neighbours
+        from kubectl_dra.cluster.pointed import Pointer
+
+        pointed = [Pointer(INSTANCE, namespace, name)]
+        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, asked.namespace)
+    everywhere = bool(asked.snapshots) and not asked.namespace
+    found = [each for each in unmade(snapshot, "" if everywhere else namespace) if each.name == name]
+    if len(found) != 1 or asked.output is not ExplainOutput.text:
+        raise absent
+    from kubectl_dra.report.virtual_machine import write_unmade
+
+    write_unmade(found[0], asked.color.value)
+    return EXIT_NO_POD

@@ -1,0 +1,163 @@
+"""What ``share`` does: write a manifest for each way, place its pods, report; or print one of the manifests."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.cli.explain import ExplainFlags
+from kubectl_dra.cli.explain.questions import (
+    applied,
+    completed,
+    read_cluster,
+    settings_of,
+    with_admission,
+)
+from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cli.share import ShareFlags
+from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CommandLine
+from kubectl_dra.console import put
+from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.fit.result import FitVerdict
+from kubectl_dra.fit.sharing import (
+    IN_ONE_POD,
+    SharingWay,
+    SharingWriter,
+    manifest_of,
+    read_manifest,
+    shared_template,
+)
+from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
+
+DEFAULT_PODS: Final = 2
+EXIT_NOT_ALL: Final = 1
+EXIT_UNDETERMINED: Final = 3
+
+
+def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
+    """Tries and prints; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
+    """
+    _check(asked)
+    reading = ExplainFlags(
+        manifests=asked.manifests,
+        namespace=asked.namespace,
+        snapshots=asked.snapshots,
+        complete=asked.complete,
+        release=asked.release,
+        gates=asked.gates,
+    )
+    cluster, namespace = read_cluster(reading, connection)
+    settings = settings_of(reading, cluster)
+    name, text = _manifest(asked)
+    documents = read_manifest(text, name)
+    template = shared_template(documents, name, namespace, cluster.templates)
+    device_class = template.device_class
+    if device_class not in cluster.classes and not cluster.unread(("DeviceClass",)):
+        raise InputError(
+            f"there is no DeviceClass {device_class}; kubectl dra devices --by class lists those there are"
+        )
+    if not asked.snapshots:
+        cluster = _completed(cluster, text, namespace, reading, connection)
+    devices, matching = matching_devices(device_class, cluster, settings)
+    one_pod = asked.containers is not None
+    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod)
+    with Progress() as progress:
+
+        def overlaid(manifest: Snapshot) -> Snapshot:
+            return applied(cluster, replace(manifest, pods={}), reading)
+
+        ways = list(IN_ONE_POD if asked.containers else SharingWay)
+        ways = [SharingWay(asked.by.value)] if asked.by is not None else ways
+        found = tried(writer, ways, asked.part, cluster, namespace, settings, overlaid, progress)
+    return _print(found, device_class, asked, connection)
+
+
+def _check(asked: ShareFlags) -> None:
+    if bool(asked.manifests) == bool(asked.device_class):
+        raise UsageError("say what shares: -f MANIFEST, or --class CLASS with --pods N or --containers N")
+    if asked.manifests and (asked.pods or asked.containers):
+        raise UsageError("--pods and --containers go with --class; a manifest says how many there are")
+    if asked.pods and asked.containers:
+        raise UsageError("--containers is about one pod; leave --pods out")
+    if asked.containers and asked.by is not None and asked.by.value not in IN_ONE_POD:
+        raise UsageError(f"the containers of one pod share by {', '.join(IN_ONE_POD)}")
+    if len(asked.manifests) > 1:
+        raise UsageError("-f takes one file, whose text is written again")
+
+
+def _manifest(asked: ShareFlags) -> tuple[str, str]:
+    """The name and the text of the manifest that the ways are written from."""
+    if asked.device_class:
+        one_pod = asked.containers is not None
+        pods = 1 if one_pod else asked.pods or DEFAULT_PODS
+        return "the manifest", manifest_of(asked.device_class, pods, asked.containers or 1)
+    from kubectl_dra.manifests.inputs import find_inputs, read
+    from kubectl_dra.manifests.source import decode
+
+    (found, *more) = find_inputs(asked.manifests)
+    if more:
+        raise UsageError("-f takes one file, whose text is written again")
+    return found.name, decode(read(found), found.name).text
+
+
+def _completed(
+    cluster: Snapshot, text: str, namespace: str, reading: ExplainFlags, connection: ConnectionFlags
+) -> Snapshot:
+    """The live cluster with the further kinds that affect the pods of the manifest."""
+    manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True)
+    cluster = with_admission(cluster, manifest, reading, connection)
+    settings = settings_of(reading, cluster)
+    pods = [about_new_pod(pod, cluster, settings).pod for pod in manifest.pods.values()]
+    return completed(cluster, [pod for pod in pods if pod is not None], reading, connection)
+
+
+def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connection: ConnectionFlags) -> int:
+    from kubectl_dra.report.sharing import write_needs, write_ways
+
+    if asked.by is not None:
+        (only,) = found
+        if only.written.impossible:
+            from kubectl_dra.report.phrases import written
+
+            raise InputError(f"{asked.by}: {written(only.written.impossible)}")
+        put(only.written.text)
+        write_needs(only)
+        return _code(only)
+    where = cluster_flags(asked, connection)
+    flags = {
+        "-f": asked.manifests,
+        "--class": (asked.device_class,),
+        "--pods": (str(asked.pods),) if asked.pods else (),
+        "--containers": (str(asked.containers),) if asked.containers else (),
+        "-n": (asked.namespace,),
+        "--kubernetes-version": (asked.release,),
+        "--feature-gates": asked.gates,
+    }
+    command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
+    fit = (
+        "kubectl",
+        "dra",
+        "fit",
+        *repeated({"-f": asked.manifests, "-n": (asked.namespace,)}),
+        *where.flags,
+        "--explain",
+    )
+    otherwise = CommandLine(fit) if asked.manifests else None
+    color, containers = asked.color.value, asked.containers or 0
+    write_ways(found, device_class, command, color, containers=containers, otherwise=otherwise)
+    sharing = [one for one in found if one.written.way is not SharingWay.ADMIN]
+    return min((_code(one) for one in sharing if one.fit is not None), default=EXIT_NOT_ALL)
+
+
+def _code(one: TriedWay) -> int:
+    if one.works:
+        return 0
+    return EXIT_UNDETERMINED if one.fit is not None and one.fit.verdict is FitVerdict.UNDETERMINED else EXIT_NOT_ALL

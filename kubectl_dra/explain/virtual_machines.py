@@ -1,0 +1,23 @@
+"""What is said of a virtual machine of which KubeVirt cannot make the pod."""
+
+from __future__ import annotations
+
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.neighbours.kubevirt import UnmadeLauncher
+
+
+def without_pod(found: UnmadeLauncher) -> Words:
+    """That it has no pod, and the API server's reason."""
+    text = "VirtualMachineInstance {namespace}/{name} has no pod, because the API server refuses it{often}: {message}"
+    often = say(" ({count:,} times since {since})", count=found.count, since=found.since) if found.count > 1 else ""
+    return say(text, namespace=found.namespace, name=found.name, often=often, message=found.message)
+
+
+def remedy(found: UnmadeLauncher) -> Words:
+    """What helps."""
+    if found.twice:
+        return (
+            "KubeVirt before 1.9 lists a claim once for each device that names it (kubevirt#16769). Update it, or give "
+            "each device a claim of its own in resourceClaims; kubectl dra lint finds such virtual machines (DRA414)."
+        )
+    return "Change in the virtual machine what the message names: KubeVirt makes the pod again by itself."

@@ -1,0 +1,401 @@
+"""How pods can share devices: the ways, what each needs, and the manifest written for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from msgspec import Struct
+
+from kubectl_dra.api.claims import ResourceClaimTemplate
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.releases import Release, first_with, gate_default
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.manifests.changes import Change, Path, Set
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import with_changes
+from kubectl_dra.manifests.source import decode
+from kubectl_dra.manifests.workloads import pod_specs
+
+MAX_CONSUMERS: Final = 256
+"""Entries of a claim's ``status.reservedFor`` (resource/v1)."""
+_DEVICES: Final = ("spec", "spec", "devices")
+
+
+class SharingWay(StrEnum):
+    """A way to share, as it is typed."""
+
+    EACH = "each"
+    """A claim for each pod: nothing is shared."""
+    CLAIM = "claim"
+    """One claim, which all pods name."""
+    TIME_SLICES = "time-slices"
+    """One claim with a configuration by which the driver lets the pods take turns."""
+    MPS = "mps"
+    """One claim with a configuration by which the driver runs NVIDIA's MPS."""
+    PARTITIONS = "partitions"
+    """A claim for each pod, for a part that the hardware keeps from others."""
+    CAPACITY = "capacity"
+    """A claim for each pod, for some of the capacity of a device that several claims may have."""
+    ADMIN = "admin"
+    """Access to devices that others hold, for monitoring."""
+
+
+IN_ONE_POD: Final = (SharingWay.CLAIM, SharingWay.TIME_SLICES, SharingWay.MPS)
+"""The ways in which the containers of one pod share."""
+
+
+class SharingNeed(Struct, frozen=True):
+    """A gate or a label by its name, and who has to set it."""
+
+    name: str
+    how: Words
+
+
+class WrittenWay(Struct, frozen=True):
+    """A way as a manifest. ``impossible``: why it cannot be written."""
+
+    way: SharingWay
+    text: str = ""
+    needs: tuple[SharingNeed, ...] = ()
+    impossible: Words = ""
+
+
+class SharedTemplate(Struct, frozen=True):
+    """What pods of a manifest make their claims from: a document of it, or (None) an object of the cluster.
+
+    ``namespace`` is the one that is written; empty where none is.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    document: Document | None
+    namespace: str = ""
+
+    @property
+    def device_class(self) -> str:
+        """The class of its first request."""
+        return str(_exactly(self.spec).get("deviceClassName") or "")
+
+
+def manifest_of(device_class: str, pods: int, containers: int = 1) -> str:
+    """A Deployment of so many pods whose containers use one request of a claim for each pod."""
+    names = ["app"] if containers == 1 else [f"app-{number}" for number in range(containers)]
+    listed = "\n".join(
+        f"      - name: {name}\n"
+        "        image: registry.example/app:1\n"
+        "        resources:\n"
+        "          claims:\n"
+        "          - {name: device, request: device}"
+        for name in names
+    )
+    return f"""apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata:
+  name: shared
+spec:
+  spec:
+    devices:
+      requests:
+      - name: device
+        exactly:
+          deviceClassName: {json.dumps(device_class)}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shared
+spec:
+  replicas: {pods}
+  selector:
+    matchLabels: {{app: shared}}
+  template:
+    metadata:
+      labels: {{app: shared}}
+    spec:
+      containers:
+{listed}
+      resourceClaims:
+      - name: device
+        resourceClaimTemplateName: shared
+"""
+
+
+def read_manifest(text: str, name: str) -> tuple[Document, ...]:
+    """The documents of a manifest. Raises InputError."""
+    return parse(decode(text, name))
+
+
+def shared_template(
+    documents: Sequence[Document], name: str, namespace: str, templates: Mapping[Key, ResourceClaimTemplate]
+) -> SharedTemplate:
+    """What the first pods with a claim from a template make it from, in the manifest or among ``templates``.
+
+    Raises:
+        InputError: the manifest, called ``name``, has no such pods, or the template is not there.
+    """
+    first = next(((document, named) for document, _, entry in _entries(documents) if (named := _template(entry))), None)
+    if first is None:
+        raise InputError(
+            f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
+            "plugins offer)"
+        )
+    workload, called = first
+    written = str((workload.object.get("metadata") or {}).get("namespace") or "")
+    for document in documents:
+        raw = document.object
+        if raw.get("kind") == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
+            return SharedTemplate(called, (raw.get("spec") or {}).get("spec") or {}, document, written)
+    known = templates.get((written or namespace, called))
+    if known is None:
+        where = f"namespace {written or namespace}"
+        raise InputError(f"ResourceClaimTemplate {called} is neither in {name} nor in {where} of the cluster")
+    return SharedTemplate(called, known.spec, None, written)
+
+
+def _entries(documents: Sequence[Document]) -> Iterator[tuple[Document, Path, Mapping[str, Any]]]:
+    """The entries of ``resourceClaims`` of all pods of a manifest, with their places."""
+    for document in documents:
+        for spec in pod_specs(document.object):
+            for number, entry in enumerate(spec.content.get("resourceClaims") or ()):
+                if isinstance(entry, dict):
+                    yield document, (*spec.path, "resourceClaims", number), entry
+
+
+class SharingWriter(Struct, frozen=True):
+    """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
+    template's class. ``one_pod``: the containers of a pod share, and not pods.
+    """
+
+    documents: tuple[Document, ...]
+    template: SharedTemplate
+    release: Release
+    devices: Sequence[Device] = ()
+    matching: Sequence[Device] = ()
+    one_pod: bool = False
+
+    @property
+    def _of_driver(self) -> list[Device]:
+        """The devices of the drivers that serve the class."""
+        drivers = {device.driver for device in self.matching} or (
+            {self.driver.name} if self.driver is not None else set()
+        )
+        return [device for device in self.devices if device.driver in drivers]
+
+    @property
+    def driver(self) -> Driver | None:
+        """The driver of the class, where it is known."""
+        known = catalogue().of_class(self.template.device_class)
+        drivers = {device.driver for device in self.matching}
+        return known or (catalogue().driver(drivers.pop()) if len(drivers) == 1 else None)
+
+    def write(self, way: SharingWay, part: str = "") -> Iterator[WrittenWay]:
+        """The manifests of a way, the best first; ``part``: how much capacity each pod gets."""
+        if way is SharingWay.EACH:
+            yield WrittenWay(way, self.documents[0].source.text)
+        elif way is SharingWay.CLAIM:
+            yield WrittenWay(way, self._as_claim(self.template.spec))
+        elif way in _STRATEGIES:
+            yield self._configured(way)
+        elif way is SharingWay.PARTITIONS:
+            yield from self._partitions()
+        elif way is SharingWay.CAPACITY:
+            yield self._of_capacity(part)
+        else:
+            text = "label resource.kubernetes.io/admin-access=true on the namespace (gate DRAAdminAccess, on from 1.34)"
+            need = SharingNeed("a namespace label", text)
+            yield WrittenWay(way, self._edited(("adminAccess",), True), (need,))
+
+    def _as_claim(self, spec: Mapping[str, Any]) -> str:
+        """With one claim of this content that all pods name; the containers of one pod share its own claim."""
+        if self.one_pod:
+            return self._replaced({"spec": {**self._outer(), "spec": spec}})
+        changes = self._naming()
+        return self._written(changes, {"kind": "ResourceClaim", "spec": spec})
+
+    def _outer(self) -> Mapping[str, Any]:
+        document = self.template.document
+        outer: Mapping[str, Any] = (document.object.get("spec") or {}) if document is not None else {}
+        return outer
+
+    def _naming(self) -> dict[int, list[Change]]:
+        changes: dict[int, list[Change]] = {}
+        for document, path, entry in _entries(self.documents):
+            if _template(entry) == self.template.name:
+                named = {"name": entry.get("name"), "resourceClaimName": self.template.name}
+                changes.setdefault(document.index, []).append(Set(path, named))
+        return changes
+
+    def _replaced(self, fields: Mapping[str, Any]) -> str:
+        return self._written({}, fields)
+
+    def _written(self, changes: dict[int, list[Change]], fields: Mapping[str, Any]) -> str:
+        """The manifest with changes, and these fields of the template; one of the cluster is written after it."""
+        document = self.template.document
+        if document is not None:
+            changes.setdefault(document.index, []).extend(Set((name,), value) for name, value in fields.items())
+        text = with_changes(self.documents, changes)
+        if document is not None:
+            return text
+        import yaml
+
+        whole = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {
+                "name": self.template.name,
+                **({"namespace": space} if (space := self.template.namespace) else {}),
+            },
+            **fields,
+        }
+        return f"{text.rstrip()}\n---\n{yaml.safe_dump(whole, sort_keys=False)}"
+
+    def _edited(self, field: Path, value: Any, more: Mapping[Path, Any] = {}) -> str:
+        """With fields of the first request's ``exactly`` in the template."""
+        spec = json.loads(json.dumps(self.template.spec))
+        exactly = _exactly(spec)
+        for path, content in {field: value, **more}.items():
+            below: Any = exactly
+            for step in path[:-1]:
+                below = below.setdefault(step, {})
+            below[path[-1]] = content
+        return self._replaced({"spec": {**self._outer(), "spec": spec}})
+
+    def _configured(self, way: SharingWay) -> WrittenWay:
+        """One claim with the driver's configuration for sharing."""
+        strategy, driver = _STRATEGIES[way], self.driver
+        kinds = [
+            config
+            for config in (driver.configs if driver is not None else None) or ()
+            if strategy in ((config.fields.get("sharing") or {}).get("strategy") or ())
+        ]
+        if driver is None or not kinds:
+            title = driver.title if driver is not None else say("the driver of {name}", name=self.template.device_class)
+            return WrittenWay(way, impossible=say("{title} has no such configuration", title=title))
+        of_parts = any(kind.name == "mig" for kind in driver.kinds_of(self.template.device_class))
+        config = next((kind for kind in kinds if kind.kind.startswith("Mig") == of_parts), kinds[0])
+        sharing: dict[str, Any] = {"strategy": strategy}
+        intervals = (config.fields["sharing"].get("timeSlicingConfig") or {}).get("interval")
+        if intervals and way is SharingWay.TIME_SLICES:
+            sharing["timeSlicingConfig"] = {"interval": intervals[0]}
+        parameters = {"apiVersion": config.api_version, "kind": config.kind, "sharing": sharing}
+        text = "driver gate {gate} (Helm: --set featureGates.{gate}=true), from driver release {since}"
+        gates = tuple(
+            SharingNeed(gate.name, say(text, gate=gate.name, since=gate.since))
+            for gate, _ in driver.gates_needed(parameters)
+            if not gate.on
+        )
+        spec = json.loads(json.dumps(self.template.spec))
+        requests = [request.get("name") for request in (spec.get("devices") or {}).get("requests") or ()]
+        entry = {"requests": requests[:1], "opaque": {"driver": driver.name, "parameters": parameters}}
+        spec["devices"].setdefault("config", []).append(entry)
+        return WrittenWay(way, self._as_claim(spec), gates)
+
+    def _partitions(self) -> Iterator[WrittenWay]:
+        """A claim for each pod for a partition, of each profile that is published, the largest first."""
+        way = SharingWay.PARTITIONS
+        driver, found = self.driver, dict[_Profile, Device]()
+        for device in self._of_driver:
+            if profile := _profile(device):
+                found.setdefault(profile, device)
+        if not found:
+            gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "DynamicMIG"), None)
+            how: Words = ""
+            if gate is not None:
+                text = "; make some on the nodes, or set the driver's gate {gate}"
+                how = say(text, gate=gate.name)
+            yield WrittenWay(way, impossible=say("no partition is published{how}", how=how))
+            return
+        needs: list[SharingNeed] = []
+        if any(device.consumes_counters for device in self._of_driver):
+            needs.append(self._gate("DRAPartitionableDevices"))
+        for profile, device in sorted(found.items(), key=lambda entry: (-_memory(entry[1]).nanos, entry[0])):
+            known = catalogue().driver(device.driver)
+            classes = known.classes.values() if known is not None else ()
+            own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+            terms = [
+                f'device.attributes["{device.driver}"].?{name}.orValue("") == "{value}"' for name, value in profile
+            ]
+            kept = _exactly(self.template.spec).get("selectors") or []
+            more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
+            if _UNITS in device.capacity:
+                more["capacity", "requests", _UNITS] = "1"
+            device_class = own[-1] if own else self.template.device_class
+            yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), tuple(needs))
+
+    def _of_capacity(self, part: str) -> WrittenWay:
+        """A claim for each pod for a part of the largest capacity that several claims may divide."""
+        way = SharingWay.CAPACITY
+        device = next((device for device in self.matching if device.allow_multiple_allocations), None)
+        if device is None:
+            driver = self.driver
+            gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "ConsumableShares"), None)
+            how: Words = ""
+            if gate is not None:
+                text = "; set the driver's gate {gate} and the Helm value consumableShares=memory (from {since})"
+                how = say(text, gate=gate.name, since=gate.since)
+            return WrittenWay(way, impossible=say("no device allows several claims{how}", how=how))
+        names = [name for name in ("memory", "cpu") if name in device.capacity] or sorted(device.capacity)
+        gate_words = (self._gate("DRAConsumableCapacity"),)
+        if not names:
+            return WrittenWay(way, self.documents[0].source.text, gate_words)
+        amount = part or str((device.capacity[names[0]].get("requestPolicy") or {}).get("default") or "")
+        if not amount:
+            text = "say with --part how much of {name} a pod gets (a device has {value})"
+            value = str(device.capacity[names[0]].get("value"))
+            return WrittenWay(way, impossible=say(text, name=names[0], value=value))
+        return WrittenWay(way, self._edited(("capacity", "requests", names[0]), amount), gate_words)
+
+    def _gate(self, gate: str) -> SharingNeed:
+        """A gate of Kubernetes, and whether the release has it on."""
+        text = "gate {gate} of the control plane and the kubelets (on by default from {first})"
+        if gate_default(gate, self.release):
+            text = "gate {gate} (on by default from {first})"
+        return SharingNeed(gate, say(text, gate=gate, first=str(first_with(gate))))
+
+
+_STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}
+"""What drivers call it in ``sharing.strategy`` of their configuration."""
+_Profile = tuple[tuple[str, str], ...]
+"""Attributes that name a kind of partition, with their values."""
+_PROFILES: Final = (("profile",), ("partitionProfile",), ("computePartition", "memoryPartition"))
+"""What drivers call it: NVIDIA, AMD, and AMD where the driver partitions GPUs itself."""
+_WHOLE: Final = "spx"
+"""AMD's partition that is a whole GPU."""
+_UNITS: Final = "partitions"
+"""The capacity by which AMD's driver counts partitions that it makes."""
+_PARTS: Final = ("mig", "partition")
+"""Kinds of device that are partitions, as vendors' files call them."""
+
+
+def _profile(device: Device) -> _Profile:
+    """What kind of partition a device is; empty if it is none."""
+    for names in _PROFILES:
+        values = tuple((name, str((device.attributes.get(name) or {}).get("string") or "")) for name in names)
+        if all(value for _, value in values) and not values[0][1].startswith(_WHOLE):
+            return values
+    return ()
+
+
+def _memory(device: Device) -> Quantity:
+    return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
+
+
+def _template(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("resourceClaimTemplateName") or "")
+
+
+def _exactly(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first request asks for."""
+    requests = (spec.get("devices") or {}).get("requests") or ()
+    first = requests[0] if requests else {}
+    if first.get("firstAvailable"):
+        raise InputError("the first request is a prioritized list: give it a single choice (exactly) to share by")
+    exactly: dict[str, Any] = first.get("exactly") or {}
+    return exactly

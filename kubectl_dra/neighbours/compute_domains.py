@@ -1,0 +1,174 @@
+"""ComputeDomains of NVIDIA's driver: which link of their chain is missing on which node.
+
+A workload's pod is scheduled with a claim for a channel; the driver's plugin labels the node; by the label the node
+gets a daemon from the domain's DaemonSet; the daemon reports itself ready; only then is the claim prepared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final
+
+from msgspec import Struct
+
+from kubectl_dra.api.compute_domains import ComputeDomain, ComputeDomainClique
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.snapshot import Snapshot
+
+DOMAIN: Final = "ComputeDomain.resource.nvidia.com"
+CLIQUE: Final = "ComputeDomainClique.resource.nvidia.com"
+LABEL: Final = "resource.nvidia.com/computeDomain"
+DRIVER: Final = "compute-domain.nvidia.com"
+READY: Final = "Ready"
+
+
+class MissingLink(Enum):
+    """What a node of the workload lacks first."""
+
+    NONE = auto()
+    LABEL = auto()
+    """The driver's plugin has not labelled the node."""
+    OTHER_DOMAIN = auto()
+    """The node has the label of another domain, and serves one at a time."""
+    DAEMON = auto()
+    """The DaemonSet has no pod there."""
+    DAEMON_RUNS = auto()
+    """The daemon's pod does not run."""
+    DAEMON_READY = auto()
+    """The daemon runs, and does not say that it is ready."""
+    UNSEEN = auto()
+    """Pods or the node were not read."""
+
+
+class DomainNode(Struct, frozen=True):
+    """A node of a domain: the workload's pods there, the domain's daemon, and what that reports."""
+
+    name: str
+    pods: tuple[str, ...]
+    missing: MissingLink
+    daemon: Pod | None = None
+    status: str = ""
+    clique: str | None = None
+    taints: tuple[str, ...] = ()
+
+
+class DomainState(Struct, frozen=True):
+    """A domain. ``template``: the template of its channel exists; None: that is not known. ``waiting`` have no node."""
+
+    domain: ComputeDomain
+    nodes: tuple[DomainNode, ...]
+    template: bool | None
+    waiting: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the driver says so."""
+        return self.domain.status.status == READY
+
+    @property
+    def used(self) -> bool:
+        """Whether a pod of a workload exists."""
+        return bool(self.waiting) or any(node.pods for node in self.nodes)
+
+    @property
+    def lacking(self) -> list[DomainNode]:
+        """The nodes on which a link is missing, those with the earliest first."""
+        order = list(MissingLink)
+        found = [node for node in self.nodes if node.missing is not MissingLink.NONE]
+        return sorted(found, key=lambda node: order.index(node.missing))
+
+
+def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
+    """The domains of a pod's namespace, and their daemons, if one of its claims is for a channel."""
+    if _channels(pod, snapshot):
+        yield Pointer(DOMAIN, pod.metadata.namespace)
+        yield Pointer(CLIQUE)
+
+
+def domain_of(pod: Pod, snapshot: Snapshot) -> ComputeDomain | None:
+    """The domain whose channel a pod claims."""
+    uids = _channels(pod, snapshot)
+    known: dict[tuple[str, str], ComputeDomain] = snapshot.others.get(DOMAIN, {})  # type: ignore[assignment]
+    return next((domain for domain in known.values() if domain.metadata.uid in uids), None)
+
+
+def _channels(pod: Pod, snapshot: Snapshot) -> set[str]:
+    """The UIDs of the domains whose channels the claims of a pod are for."""
+    space, made = pod.metadata.namespace, pod.claim_statuses
+    found: set[str] = set()
+    for entry in pod.claims:
+        claim = snapshot.claims.get((space, entry.claim_name or made.get(entry.name) or ""))
+        template = snapshot.templates.get((space, entry.template_name))
+        configs = [*(claim.config if claim is not None else ())]
+        if template is not None:
+            configs += (template.spec.get("devices") or {}).get("config") or ()
+        for config in configs:
+            opaque = config.get("opaque") or {}
+            if opaque.get("driver") == DRIVER:
+                found.add(str((opaque.get("parameters") or {}).get("domainID") or ""))
+    return found - {""}
+
+
+def domain_state(domain: ComputeDomain, snapshot: Snapshot) -> DomainState:
+    """What is the case with a domain, as far as its pods and nodes were read."""
+    meta, name = domain.metadata, domain.spec.channel.resource_claim_template.name
+    space = meta.namespace
+    pods = [
+        pod
+        for (own, _), pod in snapshot.pods.items()
+        if own == space and not pod.finished and any(entry.template_name == name for entry in pod.claims)
+    ]
+    daemons = {
+        pod.node_name: pod
+        for pod in snapshot.pods.values()
+        if pod.metadata.labels.get(LABEL) == meta.uid and not pod.finished and pod.node_name
+    }
+    reports = _reports(domain, snapshot)
+    unread = tuple(kind for kind in ("Pod", "Node") if snapshot.is_gap(kind))
+    labelled = [node.name for node in snapshot.nodes.values() if node.labels.get(LABEL) == meta.uid]
+    names = dict.fromkeys((*(pod.node_name for pod in pods if pod.node_name), *labelled, *daemons, *reports))
+    nodes = []
+    for node in names:
+        status, clique = reports.get(node, ("", None))
+        own = tuple(pod.metadata.name for pod in pods if pod.node_name == node)
+        daemon = daemons.get(node)
+        known = snapshot.nodes.get(node)
+        taints = tuple(str(taint) for taint in known.taints) if known is not None else ()
+        missing = _missing(node, meta.uid, daemon, status, snapshot)
+        nodes.append(DomainNode(node, own, missing, daemon, status, clique, taints))
+    template = True if (space, name) in snapshot.templates else None
+    if template is None and snapshot.missing("ResourceClaimTemplate", space) is None:
+        template = False
+    waiting = tuple(pod.metadata.name for pod in pods if not pod.node_name)
+    return DomainState(domain, tuple(nodes), template, waiting, unread)
+
+
+def _reports(domain: ComputeDomain, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
+    """What daemons report, by node: in the domain's status, and since 25.12 in cliques."""
+    found = {node.name: (node.status, node.clique_id) for node in domain.status.nodes}
+    cliques: dict[tuple[str, str], ComputeDomainClique] = snapshot.others.get(CLIQUE, {})  # type: ignore[assignment]
+    for (_, name), clique in cliques.items():
+        if name.startswith(f"{domain.metadata.uid}."):
+            found |= {daemon.node_name: (daemon.status, daemon.clique_id) for daemon in clique.daemons}
+    return found
+
+
+def _missing(node: str, uid: str, daemon: Pod | None, status: str, snapshot: Snapshot) -> MissingLink:
+    """The first link that is not there."""
+    if status == READY:
+        return MissingLink.NONE
+    if daemon is None:
+        known = snapshot.nodes.get(node)
+        if known is None or snapshot.is_gap("Pod"):
+            return MissingLink.UNSEEN
+        label = known.labels.get(LABEL)
+        if label != uid:
+            return MissingLink.OTHER_DOMAIN if label else MissingLink.LABEL
+        return MissingLink.DAEMON
+    running = daemon.phase == "Running" and all(
+        one.state.waiting is None and one.state.terminated is None for one in daemon.status.container_statuses
+    )
+    return MissingLink.DAEMON_READY if running else MissingLink.DAEMON_RUNS

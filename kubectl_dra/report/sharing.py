@@ -1,0 +1,106 @@
+"""Ways of sharing as a table: how many pods run, what is shared, what is needed; and what to write for one."""
+
+from __future__ import annotations
+
+from typing import Final, TextIO
+
+from kubectl_dra.command import CommandLine
+from kubectl_dra.fit.result import FitVerdict
+from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingWay
+from kubectl_dra.fit.sharing_proof import TriedWay
+from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose
+from kubectl_dra.report.blocks_text import write_blocks, write_command
+from kubectl_dra.report.paint import Painter, tell
+from kubectl_dra.report.phrases import written
+from kubectl_dra.report.table import EMPTY
+from kubectl_dra.text import amount
+
+_SHARED: Final = {
+    SharingWay.EACH: "nothing: a device for each pod",
+    SharingWay.CLAIM: "a device of one node, without limits",
+    SharingWay.TIME_SLICES: "a device of one node, in turns",
+    SharingWay.MPS: "a device of one node, by MPS",
+    SharingWay.PARTITIONS: "nothing: the hardware keeps the parts apart",
+    SharingWay.CAPACITY: "a device, by amounts",
+    SharingWay.ADMIN: "what others hold, to watch it: no work",
+}
+_BEST: Final = (
+    SharingWay.PARTITIONS,
+    SharingWay.CAPACITY,
+    SharingWay.CLAIM,
+    SharingWay.TIME_SLICES,
+    SharingWay.MPS,
+)
+"""Of the ways with which all pods run, the one whose command is printed."""
+
+
+def write_ways(
+    found: list[TriedWay],
+    device_class: str,
+    command: CommandLine,
+    color: str = "auto",
+    stream: TextIO | None = None,
+    *,
+    containers: int = 0,
+    otherwise: CommandLine | None = None,
+) -> None:
+    """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
+
+    ``otherwise`` says more where by no way all run.
+    """
+    out = Painter(stream, color)
+    pods = next((one.fit.pods for one in found if one.fit is not None), 0)
+    works = {one.written.way for one in found if one.works}
+    who = f"{containers} containers of one pod" if containers else amount(pods, "pod")
+    names = [way.value for way in SharingWay if way in works and way is not SharingWay.ADMIN]
+    if SharingWay.EACH in works:
+        said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
+    elif names:
+        lack = "they run" if containers else "there is not a device for each; all run"
+        said, tone = f"{lack} by {', '.join(names)}", Tone.GOOD if containers else Tone.WARNING
+    else:
+        said, tone = "by no way do all run on the cluster as it is", Tone.BAD
+    write_blocks(out, [prose(f"{who}, class {device_class}: {said}.", tone)])
+    out.write("")
+    rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(one) for one in found if one.fit is not None)]
+    write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
+    left = [one for one in found if one.fit is None or one.findings]
+    if left:
+        out.write("")
+    for one in left:
+        if one.fit is None:
+            write_blocks(out, [prose(f"Not by {one.written.way}: {written(one.written.impossible)}.")])
+        for finding in one.findings:
+            write_blocks(out, [prose(f"Lint says of {one.written.way}: {finding}.", Tone.WARNING)])
+    if SharingWay.CLAIM in works and pods > MAX_CONSUMERS:
+        write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
+    best = next((way for way in _BEST if way in works), None)
+    if best is not None:
+        argv = (*command.argv, "--by", best.value)
+        out.write("")
+        write_command(out, ShellCommand((CommandLine(argv),), "Next"))
+    elif not works and otherwise is not None:
+        out.write("")
+        write_command(out, ShellCommand((otherwise,), "Next"))
+
+
+def _row(one: TriedWay) -> tuple[str, ...]:
+    way = one.written.way
+    assert one.fit is not None
+    undetermined = one.fit.verdict is FitVerdict.UNDETERMINED
+    pods = "?" if undetermined else f"{one.placed:,} of {one.fit.pods:,}"
+    return way, pods, _SHARED[way], ", ".join(need.name for need in one.written.needs) or EMPTY
+
+
+def write_needs(one: TriedWay) -> None:
+    """On standard error, so that standard output is the manifest: how many pods run with it, and what it needs."""
+    assert one.fit is not None
+    if one.fit.verdict is FitVerdict.UNDETERMINED:
+        why = written(one.fit.unclear[0]) if one.fit.unclear else "the search did not end"
+        tell(f"note: whether all pods fit is undetermined: {why}")
+    else:
+        tell(f"note: {one.placed:,} of {amount(one.fit.pods, 'pod')} fit with it, by the scheduler's steps")
+    for need in one.written.needs:
+        tell(f"note: needs {written(need.how)}")
+    for finding in one.findings:
+        tell(f"warning: lint says {finding}")

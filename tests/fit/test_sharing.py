@@ -1,0 +1,177 @@
+"""Ways of sharing devices: the manifest of each, and how many pods run with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+
+Dra = Callable[..., Ran]
+Json = dict[str, Any]
+SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
+NOTEBOOKS = str(SAMPLES / "notebooks.yaml")
+FLEET = str(SAMPLES / "alignment.yaml")
+"""Two of four H100 are free."""
+
+
+def cluster(tmp_path: Path, *devices: Json, driver: str = "gpu.example.com", **classes: str) -> str:
+    """A node with these devices of a driver, and classes by their selectors."""
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": driver, "nodeName": "n1", "pool": pool, "devices": list(devices)}
+    allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    api = "resource.k8s.io/v1"
+    items: list[Json] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": allocatable}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+        {"apiVersion": api, "kind": "ResourceSlice", "metadata": {"name": "n1"}, "spec": spec},
+    ]
+    for name, text in (classes or {"gpu": f"device.driver == '{driver}'"}).items():
+        selectors = [{"cel": {"expression": text}}]
+        metadata = {"name": name.replace("_", ".")}
+        items.append({"apiVersion": api, "kind": "DeviceClass", "metadata": metadata, "spec": {"selectors": selectors}})
+    read = ["ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "Pod", "Node"]
+    read += ["Namespace", "ResourceQuota", "Event", "LimitRange", "ServiceAccount", "PriorityClass", "RuntimeClass"]
+    told = {"schemaVersion": "1", "serverVersion": "v1.36.2", "read": read}
+    account = {"name": "default", "namespace": "default"}
+    items.append({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+    (path := tmp_path / "cluster.yaml").write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "List", "kubectl-dra": told, "items": items})
+    )
+    return str(path)
+
+
+def test_a_template_makes_pods_wait_and_one_claim_does_not(dra: Dra) -> None:
+    ran = dra("share", "-f", NOTEBOOKS, "--snapshot", FLEET)
+    assert ran.code == 0 and ran.out.startswith(
+        "4 pods, class gpu.nvidia.com: there is not a device for each; all run by"
+    )
+    rows = {line.split()[0]: line.split()[1:4] for line in ran.out.splitlines() if " of 4 " in line}
+    assert rows["each"] == ["2", "of", "4"] and rows["claim"] == ["4", "of", "4"]
+    assert ran.out.splitlines()[-1].endswith(f"{NOTEBOOKS} --snapshot {FLEET} --by claim")
+
+
+def test_what_is_written_fits_and_passes_lint(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("share", "-f", NOTEBOOKS, "--snapshot", FLEET, "--by", "claim")
+    claim, deployment = yaml.safe_load_all(ran.out)
+    assert (claim["kind"], claim["spec"]["devices"]["requests"][0]["name"]) == ("ResourceClaim", "gpu")
+    (entry,) = deployment["spec"]["template"]["spec"]["resourceClaims"]
+    assert entry == {"name": "gpu", "resourceClaimName": "notebook-gpu"}
+    assert "# any GPU will do" in ran.out, "what need not change stays"
+    assert ran.err == "note: 4 of 4 pods fit with it, by the scheduler's steps\n"
+    (shared := tmp_path / "shared.yaml").write_text(ran.out)
+    assert dra("fit", "-f", str(shared), "--snapshot", FLEET).code == 0
+    assert dra("fit", "-f", NOTEBOOKS, "--snapshot", FLEET).code == 1
+    assert " error " not in dra("lint", str(shared), "--snapshot", FLEET).out
+
+
+@pytest.mark.parametrize(
+    ("by", "strategy", "gate"), [("time-slices", "TimeSlicing", "TimeSlicingSettings"), ("mps", "MPS", "MPSSupport")]
+)
+def test_a_driver_s_configuration_names_its_gate(dra: Dra, by: str, strategy: str, gate: str) -> None:
+    ran = dra("share", "-f", NOTEBOOKS, "--snapshot", FLEET, "--by", by)
+    claim = next(yaml.safe_load_all(ran.out))
+    (config,) = claim["spec"]["devices"]["config"]
+    assert config["requests"] == ["gpu"]
+    parameters = config["opaque"]["parameters"]
+    assert (parameters["kind"], parameters["sharing"]["strategy"]) == ("GpuConfig", strategy)
+    assert f"--set featureGates.{gate}=true" in ran.err.replace("\n  ", " ")
+
+
+def test_partitions_are_the_largest_of_which_there_are_enough(dra: Dra, tmp_path: Path) -> None:
+    parts = [("3g.20gb", "20Gi", 1), ("2g.10gb", "10Gi", 3)]
+    devices = [
+        {
+            "name": f"mig-{profile.partition('.')[0]}-{number}",
+            "attributes": {"type": {"string": "mig"}, "profile": {"string": profile}},
+            "capacity": {"memory": {"value": memory}},
+        }
+        for profile, memory, count in parts
+        for number in range(count)
+    ]
+    selector = "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == '{}'"
+    classes = {"gpu_nvidia_com": selector.format("gpu"), "mig_nvidia_com": selector.format("mig")}
+    saved = cluster(tmp_path, *devices, driver="gpu.nvidia.com", **classes)
+    ran = dra("share", "--class", "gpu.nvidia.com", "--pods", "3", "--snapshot", saved, "--by", "partitions")
+    exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    assert (
+        exactly["deviceClassName"] == "mig.nvidia.com" and '"2g.10gb"' in exactly["selectors"][0]["cel"]["expression"]
+    )
+    assert ran.code == 0
+
+
+def test_amounts_of_a_device_that_several_claims_may_have(dra: Dra, tmp_path: Path) -> None:
+    shared = {"name": "gpu-0", "allowMultipleAllocations": True, "capacity": {"memory": {"value": "40Gi"}}}
+    saved = cluster(tmp_path, shared)
+    words = ("share", "--class", "gpu", "--pods", "4", "--snapshot", saved, "--by", "capacity")
+    assert "say with --part how much of memory a pod gets (a device has 40Gi)" in dra(*words).err.replace("\n  ", " ")
+    ran = dra(*words, "--part", "10Gi")
+    exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    assert exactly["capacity"] == {"requests": {"memory": "10Gi"}} and ran.code == 0
+    assert "gate DRAConsumableCapacity (on by default from 1.36)" in ran.err
+    assert dra(*words, "--part", "15Gi").code == 1, "two of 15Gi have room in 40Gi, not four"
+
+
+def test_containers_of_a_pod_name_one_request(dra: Dra) -> None:
+    ran = dra("share", "--class", "gpu.nvidia.com", "--containers", "3", "--snapshot", FLEET, "--by", "claim")
+    template, deployment = yaml.safe_load_all(ran.out)
+    assert template["kind"] == "ResourceClaimTemplate" and deployment["spec"]["replicas"] == 1
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    assert [each["resources"]["claims"] for each in containers] == [[{"name": "device", "request": "device"}]] * 3
+
+
+def test_the_template_of_the_cluster_is_used(dra: Dra, tmp_path: Path) -> None:
+    (alone := tmp_path / "alone.yaml").write_text(
+        Path(NOTEBOOKS).read_text().split("---\n")[1].replace("inference", "ml").replace("notebook-gpu", "gpu")
+    )
+    ran = dra("share", "-f", str(alone), "-n", "ml", "--snapshot", FLEET, "--by", "claim")
+    deployment, claim = yaml.safe_load_all(ran.out)
+    assert (deployment["kind"], claim["kind"], claim["metadata"]["name"]) == ("Deployment", "ResourceClaim", "gpu")
+    assert ran.code == 0
+
+
+def test_what_cannot_be_told_is_not_promised(dra: Dra, tmp_path: Path) -> None:
+    (saved := tmp_path / "less.yaml").write_text(Path(FLEET).read_text().replace("LimitRange,", ""))
+    ran = dra("share", "-f", NOTEBOOKS, "--snapshot", str(saved), "--by", "claim")
+    assert ran.code == 3 and "whether all pods fit is undetermined" in ran.err
+
+
+def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
+    saved = cluster(tmp_path, {"name": "gpu-0"})
+    ran = dra("share", "--class", "gpu", "--snapshot", saved, "--by", "admin")
+    assert ran.code == 1 and "label resource.kubernetes.io/admin-access=true on the namespace" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ((), "say what shares"),
+        (("--class", "gpu", "-f", NOTEBOOKS), "say what shares"),
+        (("-f", NOTEBOOKS, "--pods", "3"), "go with --class"),
+        (("--class", "no-such"), "there is no DeviceClass no-such"),
+        (
+            ("--class", "gpu.nvidia.com", "--containers", "2", "--by", "partitions"),
+            "the containers of one pod share by",
+        ),
+        (("--class", "gpu.nvidia.com", "--by", "partitions"), "partitions: no partition is published"),
+        (("-f", str(SAMPLES / "train.yaml")), "no pod in it has a claim from a template"),
+    ],
+)
+def test_one_sentence_says_what_is_wrong(dra: Dra, words: tuple[str, ...], error: str) -> None:
+    ran = dra("share", *words, "--snapshot", FLEET)
+    assert ran.code == 2 and error in ran.err.replace("\n  ", " ") and "Traceback" not in ran.err
+
+
+def test_partitions_that_the_driver_makes_itself(dra: Dra) -> None:
+    """AMD's AutoPartition publishes each GPU in every way of partitioning it."""
+    fleet = str(SAMPLES.parents[1] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml")
+    words = ("--class", "gpu.amd.com", "--pods", "2", "--kubernetes-version", "1.37", "--by", "partitions")
+    ran = dra("share", *words, "--snapshot", fleet)
+    exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    assert '.?computePartition.orValue("") == "cpx"' in exactly["selectors"][0]["cel"]["expression"]
+    assert exactly["capacity"] == {"requests": {"partitions": "1"}} and ran.code == 0
