@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.changes import EditRefused, items_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
@@ -167,7 +167,8 @@ def _verify(
         before: dict[str, str] = {}
         for overlay, built in shop.all_built(buildable):
             if isinstance(built, str):
-                group.at, group.problem = overlay, outcome.unbuilt(built)
+                remote = next((word for part in closure(overlay) for word in part.remote), "")
+                group.at, group.problem = overlay, outcome.remote(remote) if remote else outcome.unbuilt(built)
                 return
             before[overlay.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
@@ -226,12 +227,22 @@ def _patches(file: MigratedFile) -> bool:
 def _in_the_way(overlay: Kustomization, texts: Mapping[str, Source]) -> str:
     """What a kustomization takes from elsewhere that the change may have to do with; empty if nothing is.
 
-    Single files of objects from elsewhere stay as they were, so that a build without them shows all that the change
-    does, unless a changed file may be a patch of them.
+    Objects from elsewhere stay as they were, so that a build without them shows all that the change does, unless a
+    changed file may be a patch of them. Components and bases of components may change anything.
     """
     parts = closure(overlay)
-    patched = any(_touched(part, texts) for part in parts)
-    return next((word for part in parts for word in part.remote if patched or not word.endswith(SUFFIXES)), "")
+    if any(_touched(part, texts) for part in parts):
+        return next((word for part in parts for word in part.remote), "")
+    return next(
+        (
+            word
+            for part in parts
+            for word in part.remote
+            if word in items_at(part.document.object, "components")
+            or (part.is_component and not word.endswith(SUFFIXES))
+        ),
+        "",
+    )
 
 
 def _settled(
