@@ -147,6 +147,10 @@ def _plain(value: str, pattern: re.Pattern[str]) -> bool:
 # --- values on lines of their own ----------------------------------------------------------------
 
 
+_LITERAL: Final = re.compile(r"[!-~][ -~]*(\n[ -~]*[!-~])+\n?")
+"""A text of several lines, none of them blank, that a block of YAML can hold as it is."""
+
+
 def block(key: str, value: Any, indent: int, style: Style) -> Iterator[str]:
     """The lines of a key (already in its written form) and its value."""
     lead = " " * indent
@@ -158,6 +162,9 @@ def block(key: str, value: Any, indent: int, style: Style) -> Iterator[str]:
         yield f"{lead}{key}:"
         for item in value:
             yield from block_item(item, indent + style.dash, style)
+    elif isinstance(value, str) and _LITERAL.fullmatch(value) and value.isascii() and not style.json:
+        yield f"{lead}{key}: |" if value.endswith("\n") else f"{lead}{key}: |-"
+        yield from (f"{lead}{' ' * style.step}{line}" for line in value.removesuffix("\n").split("\n"))
     else:
         yield f"{lead}{key}: {line_end(value, style)}"
 

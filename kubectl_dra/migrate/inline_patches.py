@@ -10,19 +10,21 @@ from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Pa
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import objects
-from kubectl_dra.manifests.source import Source, comments_of
+from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH, Safety
 from kubectl_dra.migrate.device_plugins.asks import ask_elsewhere, by_name
 from kubectl_dra.migrate.device_plugins.pods import plan_patch, request_gone
+from kubectl_dra.migrate.json_patches import OPERATIONS, asking, operations_of, without
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, Step
 from kubectl_dra.migrate.reading import Ignored, asked_in, named_in
-from kubectl_dra.migrate.vendors.model import Resource
 
 FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+TRANSFORMER: Final = "PatchTransformer"
+"""What a list of ``transformers`` may name: one patch as an object of its own."""
+_NOTHING: Final = '[{"op": "copy", "from": "/kind", "path": "/kind"}]'
+"""A JSON patch that changes nothing; a transformer refuses one without operations."""
 GONE: Final = "MIG109"
 """A patch that no longer asks for devices."""
-_AMOUNTS: Final = ("limits", "requests")
-_OPERATIONS: Final = "operations"
 
 
 class InlinePatch(NamedTuple):
@@ -55,7 +57,10 @@ class Without(NamedTuple):
 
 
 def inline_patches(raw: Mapping[str, Any]) -> Iterator[InlinePatch]:
-    """The patches of a kustomization that are no files."""
+    """The patches of a kustomization that are no files; of a transformer of patches its own."""
+    if raw.get("kind") == TRANSFORMER and isinstance(raw.get("patch"), str):
+        yield InlinePatch(("patch",), raw["patch"], fields_at(raw, "target"))
+        return
     for field in FIELDS:
         for index, entry in enumerate(items_at(raw, field)):
             if isinstance(entry, str):
@@ -86,13 +91,15 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
             refusals.append(PlanRefusal(PATCH, patch.path, message, WAY_OUT_PATCH))
             continue
         if found is not None:
-            change: Change = Set(patch.path, found.text) if found.text else Delete(patch.entry, found.comments)
+            text = found.text or (_NOTHING if raw.get("kind") == TRANSFORMER else "")
+            change: Change = Set(patch.path, text) if text else Delete(patch.entry, found.comments)
             steps.append(Step(GONE, patch.path, found.reason, (change,), found.safety))
     return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals), left=left)
 
 
 def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
     """The steps. A list that loses all its patches stays as an empty one, which keeps its place for other patches."""
+    yield from (step for step in steps if step.path[0] not in FIELDS)
     for field in FIELDS:
         mine = [step for step in steps if step.path[0] == field]
         gone = [change for step in mine for change in step.changes if isinstance(change, Delete)]
@@ -103,6 +110,13 @@ def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step
         cleared = Clear((field,), tuple(comment for change in gone for comment in change.comments))
         for step in mine:
             yield Step(step.code, step.path, step.reason, (cleared,) if step is mine[0] else (), safety)
+
+
+def dropped(raw: Mapping[str, Any], entries: Sequence[Path]) -> Iterator[Change]:
+    """The changes that remove patches from a kustomization. A list that loses all keeps its place, as above."""
+    for field in dict.fromkeys(entry[0] for entry in entries):
+        mine = [entry for entry in entries if entry[0] == field]
+        yield from [Clear((field,))] if len(mine) == len(raw[str(field)]) else [Delete(entry) for entry in mine]
 
 
 def without_empty_lists(raw: Mapping[str, Any]) -> Iterator[Delete]:
@@ -139,7 +153,7 @@ def operations_without(text: str, settings: MigrationSettings) -> Without | None
     Raises:
         FileError, EditRefused, CommentsLeave: as for other patches.
     """
-    found = _operations_left(_operations(text), settings)
+    found = _operations_left(operations_of(text), settings)
     if found is not None and asked_in(found.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
     return found
@@ -154,47 +168,24 @@ def _check_comments(documents: Sequence[Document], places: Sequence[tuple[Docume
         raise CommentsLeave(ignored.count)
 
 
-def _operations(text: str) -> Document:
-    """A JSON patch, as the field ``operations`` of a document.
-
-    Raises:
-        FileError: it is not YAML.
-        EditRefused: it is no list.
-    """
-    between = " " if text.lstrip().startswith("[") else "\n"
-    document, *more = parse(Source("<patch>", f"{_OPERATIONS}:{between}{text}"))
-    if more or not isinstance(document.object.get(_OPERATIONS), list):
-        raise EditRefused("the patch is no list of operations")
-    return document
-
-
 def _operations_left(document: Document, settings: MigrationSettings) -> Without | None:
-    listed = document.object[_OPERATIONS]
-    asked = {index: resource for index, one in enumerate(listed) if (resource := _asked(one, settings)) is not None}
-    moved = {resource.name: resource for resource in asked.values()}
-    if not asked:
-        raise EditRefused("no operation sets an amount")
+    places = asking(document, settings)
+    moved = {resource.name: resource for resource in places.values()}
+    if not places:
+        if asked_in(document.source.text, settings.catalogue):
+            raise EditRefused("no operation sets an amount")
+        return None
     if by_name([ask_elsewhere((), resource) for resource in moved.values()], {}, settings):
         return None
-    _check_comments((document,), [(document, (_OPERATIONS, index, "path")) for index in asked])
+    _check_comments((document,), [(document, _said_at(document, path)) for path in places])
     reason, safety = request_gone(moved)
-    if len(asked) == len(listed):
-        return Without("", reason, safety, tuple(comments_of(document.source.text, [document.root])))
-    changes = [Delete((_OPERATIONS, index)) for index in asked]
-    text = with_changes((document,), {document.index: changes})
-    return Without(text.removeprefix(f"{_OPERATIONS}:")[1:], reason, safety)
+    rest = without(document, places)
+    return Without(rest.text, reason, safety, rest.comments)
 
 
-def _asked(operation: Any, settings: MigrationSettings) -> Resource | None:
-    """The resource whose amount an operation sets, if it moves to claims."""
-    if not isinstance(operation, Mapping) or operation.get("op") not in ("add", "replace"):
-        return None
-    parts = str(operation.get("path", "")).split("/")
-    name = parts[-1].replace("~1", "/").replace("~0", "~")
-    if len(parts) < 3 or parts[-2] not in _AMOUNTS or not settings.catalogue.moves(name):
-        return None
-    resource = settings.catalogue.resource(name)
-    return resource if resource is not None and resource.outcome not in ("ask", "refuse") else None
+def _said_at(document: Document, path: Path) -> Path:
+    """The place of an operation, or of a key in its value, that comments may be about."""
+    return (*path, "path") if len(path) == len((OPERATIONS, 0)) else path
 
 
 def _merge_left(

@@ -12,7 +12,7 @@ from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of
 from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, is_zero, said
 from kubectl_dra.migrate.device_plugins.pods import NEVER, claimless, pods_of
-from kubectl_dra.migrate.inline_patches import inline_patches, plan_inline
+from kubectl_dra.migrate.inline_patches import TRANSFORMER, inline_patches, plan_inline
 from kubectl_dra.migrate.landing import autoscaler, claims_devices
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings
 from kubectl_dra.migrate.other_texts import OTHER_USES, EmbeddedAsk, embedded_asks, named
@@ -107,7 +107,7 @@ def _reported(
     why = claimless(raw)
     if (key in TEMPLATES or key in SPECS) and why is None:
         return ObjectPlan(refusals=tuple(_outside(raw, key, settings.catalogue)))
-    if key[0] == _KUSTOMIZE:
+    if key[0] == _KUSTOMIZE or key == ("", TRANSFORMER):
         return plan_inline(raw, surroundings.objects, settings)
     if key[0] == _FLUX:
         return ObjectPlan(refusals=tuple(_patches(raw, settings.catalogue)))

@@ -125,8 +125,10 @@ _NAMES: Final = re.compile(
 _AMOUNTS: Final = re.compile(
     _NAMES.pattern + r"[\"']?\s*:\s*[\"']?(?![\"'])[^\sA-Za-z]|\bname[\"']?\s*:\s*[\"']?" + _NAMES.pattern
 )
-# As a JSON pointer writes it: the slash of the name is ~1.
-_POINTED: Final = re.compile(r"(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)")
+# As a JSON pointer writes it: the slash of the name is ~1. Labels ask for nothing.
+_POINTED: Final = re.compile(
+    r"(?<!nodeSelector/)(?<!labels/)(?<!annotations/)(?<=/)((?:[-a-z0-9]+\.)+[-a-z0-9]+)~1([A-Za-z0-9][-\w.]*)"
+)
 _OPERATION: Final = re.compile(r"^\s*(?:\[\s*\{|-\s+\{?)\s*[\"']?op[\"']?\s*:", re.MULTILINE)
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")

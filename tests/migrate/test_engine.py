@@ -316,6 +316,8 @@ def test_patches_that_name_resources_are_refused() -> None:
     plans = (ELSEWHERE,)
     assert sorts(run(JSON_PATCH, migrations=plans)) == [("refusal", "MIG908")]
     (item,) = run(INLINE, migrations=plans).items()
+    assert (item.code, item.line, item.field) == ("MIG109", 6, "patches[1].patch")
+    (item,) = run(INLINE.replace("remove", "move"), migrations=plans).items()
     assert (item.code, item.line, item.field) == ("MIG908", 6, "patches[1].patch")
     assert "nvidia.com/gpu" in item.message
     merged = "patchesStrategicMerge:\n- |-\n  limits: {amd.com/gpu: 1}\n"

@@ -23,7 +23,7 @@ from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import codes
-from kubectl_dra.migrate.inline_patches import GONE
+from kubectl_dra.migrate.inline_patches import GONE, InlinePatch
 from kubectl_dra.migrate.kustomize.repair import BuildDifference, DevicePatch, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
@@ -118,6 +118,13 @@ def broken(error: str) -> BuildObstacle:
 def unsafe(offer: Remark) -> BuildObstacle:
     """What is built from the files is only changed with ``--unsafe``."""
     return BuildObstacle(f"there: {offer.message}", "", True)
+
+
+def kindless(overlay: Kustomization, patch: InlinePatch, claim: ObjectKey) -> BuildObstacle:
+    """A patch is for objects of any kind, and so for a new one, too."""
+    line = overlay.document.position(patch.entry).line
+    problem = f"the target of a patch in {shown(overlay.path)}:{line} has no kind, and means the new {_name(claim)} too"
+    return BuildObstacle(problem, "write the kind of what it patches into the target")
 
 
 def refused_there(refusal: Remark) -> BuildObstacle:
@@ -267,8 +274,14 @@ def remarks(repaired: Repaired, name: str) -> list[Remark]:
     if repaired.does == "labels":
         message = "labels of the patch choose devices; the claim says that now"
         return [Remark("change", GONE, name, 1, 1, "", "", message)]
+    if repaired.does == "fits":
+        message = "a JSON patch is about requests or labels that what it patches no longer has"
+        return [Remark("change", GONE, name, 1, 1, "", "", message)]
+    if repaired.does == "pods":
+        message = "its patches change what pods ask for, so another patch says now which claims they use"
+        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if repaired.does == "unused":
-        message = "its patches delete the workload, so they delete the claim template too"
+        message = "no pod uses the claim template here, so a patch deletes it"
         return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
     if repaired.does == "namespaces":
         message = "replacements that give the workload its namespace give it to its claims, too"
@@ -305,7 +318,7 @@ def put_back(group: Group, files: dict[str, MigratedFile], names: Mapping[str, s
     place = names.get(group.at.path, name_of(group.at))
     for path in group.texts:
         old = files.get(path)
-        if old is not None and old.text is not None:
+        if old is not None and old.changed:
             files[path] = without_changes(old, place, group.problem)
 
 

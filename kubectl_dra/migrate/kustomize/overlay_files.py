@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, value_at
+from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, items_at, value_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, with_changes
 from kubectl_dra.manifests.kustomization import Kustomization, closure, with_components
@@ -48,6 +48,7 @@ def overlay_claims(
     differences: Sequence[BuildDifference],
     before: Objects,
     wanted: Objects,
+    built: Objects,
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
     """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
@@ -61,8 +62,9 @@ def overlay_claims(
     missing = [each for each in differences if lacks_claims(each)]
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
+    there = {object_key(raw) for raw in built}
     for part in with_components(overlay) if missing else ():
-        yield from _claims_of_patches(part, overlay, missing, old, new, texts)
+        yield from _claims_of_patches(part, overlay, missing, old, new, there, texts)
 
 
 def _claims_of_patches(
@@ -71,6 +73,7 @@ def _claims_of_patches(
     missing: Sequence[BuildDifference],
     old: Mapping[ObjectKey, Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
+    there: Collection[ObjectKey],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
     """The claims of the patches of a kustomization, which is ``overlay`` itself or a component of it."""
@@ -90,13 +93,13 @@ def _claims_of_patches(
                     if fits and each.object in old and each.object in new:
                         # The base's namespace is no longer given to what stands in an overlay.
                         space = "" if overlay.document.object.get("namespace") else each.object[1]
-                        names = _named(raw, each, space, _added(each, old, new), new, templates)
+                        names = _named(raw, each, space, _added(each, old, new), new, there, templates)
                         changes.setdefault(document.index, []).extend(_referring(raw, each, old, new, names))
         return with_changes(documents, changes) if changes else source.text
 
     for patch, path in patch_files(part):
         if path in texts and (text := referring(patch, texts[path])) != texts[path].text:
-            yield Repaired(path, text, "claims")
+            yield Repaired(path, text, "claims" if templates else "pods")
     own = texts.get(part.path, part.document.source)
     document = parse(own)[0]
     # Only those that asked for devices have changed.
@@ -108,28 +111,42 @@ def _claims_of_patches(
     ]
     text = with_changes((document,), {document.index: changes})
     if templates:
-        beside = _beside(claims, list(templates.values()), part)
-        yield Repaired(claims, beside or HEADING + documents_of(list(templates.values()), Style()), "claims")
-        if not beside:
-            now = {**texts, part.path: own.with_text(text)}
-            text = listed_in(part, "resources", CLAIMS, now)
-        if text != own.text:
-            yield Repaired(part.path, text, "claims")
+        yield with_claims(part, list(templates.values()), texts)
+        text = claims_listed(part, {**texts, part.path: own.with_text(text)})
+    if text != own.text:
+        yield Repaired(part.path, text, "claims" if templates else "pods")
 
 
-def _beside(path: str, claims: Sequence[Mapping[str, Any]], overlay: Kustomization) -> str:
-    """The text of the file of an earlier run with more claims; empty if there is none.
+def with_claims(part: Kustomization, claims: Objects, texts: Mapping[str, Source]) -> Repaired:
+    """The file of the claims of a kustomization, with more of them.
 
     Raises:
         EditRefused: another file has its name, or a claim in it has one of the names.
     """
-    if not File(path).exists():
+    path = f"{part.directory}/{CLAIMS}"
+    return Repaired(path, _beside(path, claims, part, texts) or HEADING + documents_of(claims, Style()), "claims")
+
+
+def claims_listed(part: Kustomization, texts: Mapping[str, Source]) -> str:
+    """The text of a kustomization that reads the file of its claims."""
+    source = texts.get(part.path, part.document.source)
+    listed = items_at(parse(source)[0].object, "resources")
+    return source.text if CLAIMS in listed else listed_in(part, "resources", CLAIMS, texts)
+
+
+def _beside(path: str, claims: Objects, overlay: Kustomization, texts: Mapping[str, Source]) -> str:
+    """The text of the file of this or an earlier run with more claims; empty if there is none.
+
+    Raises:
+        EditRefused: another file has its name, or a claim in it has one of the names.
+    """
+    if path not in texts and not File(path).exists():
         return ""
-    source = read(path)
+    source = texts.get(path) or read(path)
     there = list(objects_in(source)) if source is not None else []
     if (
         source is None
-        or path not in overlay.files
+        or not (path in texts or path in overlay.files)
         or not there
         or not {each.kind for each in there} <= set(CLAIM_FIELDS.values())
     ):
@@ -158,9 +175,11 @@ def _named(
     namespace: str,
     added: Sequence[Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
+    there: Collection[ObjectKey],
     templates: dict[str, Mapping[str, Any]],
 ) -> dict[str, str]:
-    """What the new claims of a build are called in the overlay; the objects are added to ``templates``.
+    """What the new claims of a build are called in the overlay; the objects are added to ``templates``, unless they
+    are ``there`` already.
 
     ``namespace`` is that of the workload where the overlay gives it none itself.
     """
@@ -178,6 +197,9 @@ def _named(
             # A long name of the build was cut, so that the workload's is not in it.
             mine = name.replace(built, own) if built in name else f"{own}-{entry.get('name')}"
             names[name] = mine
+            if (kind, space, name) in there:
+                # The base has it; a patch that replaces a list only took the pod's reference away.
+                continue
             # The namespace of the kustomization is given to all that it builds.
             inner = {"name": mine, **({"namespace": namespace} if namespace else {})}
             templates[mine] = {**raw, "metadata": inner}
@@ -402,6 +424,18 @@ def _users(part: Kustomization, group: Sequence[Kustomization]) -> list[Kustomiz
 
 def _places(parts: Iterable[Kustomization]) -> Collection[str]:
     return {part.directory for part in parts}
+
+
+def counted_here(overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:
+    """Patches of claims whose spec must differ, beside a kustomization of which no other patch has changed.
+
+    Raises:
+        EditRefused: a file cannot be changed for certain.
+    """
+    bases = [raw for source in texts.values() for raw in claims_in(source)]
+    wanted = {repr(raw["metadata"]): raw for each in differences if (raw := as_wanted(each, bases)) is not None}
+    if wanted:
+        yield from _counted(overlay, list(wanted.values()), texts, [overlay])
 
 
 def _has(user: Kustomization, claim: Mapping[str, Any], texts: Texts) -> bool:

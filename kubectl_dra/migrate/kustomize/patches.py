@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Append, Change, Clear, Delete, EditRefused, Path, Set, items_at, value_at
-from kubectl_dra.manifests.documents import parse
+from kubectl_dra.manifests.changes import (
+    Append,
+    Change,
+    Delete,
+    EditRefused,
+    Path,
+    Set,
+    below,
+    items_at,
+    value_at,
+)
+from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomizations_above, with_components
@@ -24,9 +34,11 @@ from kubectl_dra.migrate.inline_patches import (
     CommentsLeave,
     InlinePatch,
     Without,
+    dropped,
     inline_patches,
     operations_without,
 )
+from kubectl_dra.migrate.json_patches import on_less, operations_of, saying, without
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.kustomize.repair import (
     BuildDifference,
@@ -56,23 +68,35 @@ def labels_taken_out(
     for part in with_components(overlay) if surplus else ():
         for patch, path in patch_files(part):
             source = texts.get(path) or read(path)
-            if source is not None and (text := _without(patch, source, surplus, overlay)) != source.text:
+            text = _without(patch, source, surplus, overlay) if source is not None else ""
+            if source is not None and text and text != source.text:
                 yield Repaired(path, text, "labels")
         own = texts.get(part.path, part.document.source)
-        document = parse(own)[0]
-        changes = [
-            Set(patch.path, text)
-            for patch in inline_patches(document.object)
-            if (text := _without(patch, Source(own.name, patch.text), surplus, overlay)) != patch.text
-        ]
-        if changes:
-            text = with_changes((document,), {document.index: changes})
+        text = _with_texts(
+            parse(own)[0], lambda patch: _without(patch, Source("<patch>", patch.text), surplus, overlay)
+        )
+        if text != own.text:
             yield Repaired(part.path, text, "labels")
 
 
+def _with_texts(document: Document, text_of: Callable[[InlinePatch], str]) -> str:
+    """The text of a kustomization whose patches have other texts; those without any go."""
+    texts = [(patch, text) for patch in inline_patches(document.object) if (text := text_of(patch)) != patch.text]
+    changes: list[Change] = [Set(patch.path, text) for patch, text in texts if text]
+    changes += dropped(document.object, [patch.entry for patch, text in texts if not text])
+    return with_changes((document,), {document.index: changes})
+
+
 def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], overlay: Kustomization) -> str:
-    """The text of a patch without the labels."""
+    """The text of a patch without the labels; empty if nothing is left of a JSON patch."""
     documents = documents_in(source)
+    if not documents:
+        paths = [each.path for each in surplus if is_for(patch, each.object, overlay)]
+        try:
+            operations = operations_of(source.text)
+            return without(operations, places).text if (places := saying(operations, paths)) else source.text
+        except (FileError, EditRefused):
+            return source.text
     changes = {
         document.index: [change for raw in objects((document,)) for change in _taken_out(patch, raw, surplus, overlay)]
         for document in documents
@@ -105,6 +129,42 @@ def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
             gone.add(above)
             waiting.append(above)
     return sorted(gone, key=repr)
+
+
+def fitted(
+    overlay: Kustomization, wanted: Sequence[Mapping[str, Any]], texts: Mapping[str, Source]
+) -> Iterator[Repaired]:
+    """JSON patches that can be applied to what has lost requests and labels, which they may remove or replace.
+
+    ``texts`` are the changed files as they are now, by absolute path.
+
+    Raises:
+        EditRefused: a kustomization cannot be changed for certain.
+    """
+
+    def fitting(patch: InlinePatch, text: str) -> str:
+        objects = [raw for raw in wanted if is_for(patch, object_key(raw), overlay)]
+        try:
+            return on_less(text, lambda steps: any(_has(raw, steps) for raw in objects)) if objects else text
+        except (FileError, EditRefused):
+            return text
+
+    for part in closure(overlay):
+        for patch, path in patch_files(part):
+            source = texts.get(path) or read(path)
+            text = fitting(patch, source.text) if source is not None and patch.target else ""
+            if source is not None and text and text != source.text:
+                yield Repaired(path, text, "fits")
+        own = texts.get(part.path, part.document.source)
+        text = _with_texts(parse(own)[0], lambda patch: fitting(patch, patch.text) if patch.target else patch.text)
+        if text != own.text:
+            yield Repaired(part.path, text, "fits")
+
+
+def _has(raw: Any, steps: Sequence[str]) -> bool:
+    for step in steps:
+        raw = below(raw, int(step) if isinstance(raw, list) and step.isdecimal() else step)
+    return raw is not None
 
 
 # Replacements that give workloads their namespace, and have to give it to the claims of these, too.
@@ -148,11 +208,11 @@ def followed_namespaces(
 
 def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
     """Whether new claims are among what the kustomization reads, or beside it in a file of its own."""
-    below = closure(part)
+    parts = closure(part)
     return any(
         path in each.files or os.path.dirname(path) == each.directory  # noqa: PTH120
         for path, source in texts.items()
-        for each in below
+        for each in parts
         if any(True for _ in claims_in(source))
     )
 
@@ -241,18 +301,13 @@ def _unnamed(
     original = before.source if before is not None else overlay.document.source
     source = original.with_text(before.after if before is not None else original.text, name)
     document = parse(source)[0]
-    changes: list[Delete | Clear] = []
-    for field in ("patches", "patchesJson6902"):
-        listed = items_at(document.object, field)
-        gone = [
-            index
-            for index, entry in enumerate(listed)
-            if isinstance(entry, Mapping)
-            and isinstance(word := entry.get("path"), str)
-            and overlay.path_of(word) == path
-        ]
-        changes += [Clear((field,))] if gone and len(gone) == len(listed) else [Delete((field, at)) for at in gone]
-    text = with_changes((document,), {document.index: changes})
+    gone: list[Path] = [
+        (field, index)
+        for field in ("patches", "patchesJson6902")
+        for index, entry in enumerate(items_at(document.object, field))
+        if isinstance(word := value_at(entry, ("path",)), str) and overlay.path_of(word) == path
+    ]
+    text = with_changes((document,), {document.index: list(dropped(document.object, gone))})
     at = overlay.document.key_position(_entries(overlay, path)[0])
     message = f"nothing is left of the patch in {os.path.relpath(path, overlay.directory)}, which can be deleted"
     field = path_text(_entries(overlay, path)[0])

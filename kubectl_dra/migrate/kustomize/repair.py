@@ -144,12 +144,13 @@ class Repaired(NamedTuple):
     """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch.
 
     ``does`` says what it is for: counts in patches of claims, claims of the overlay's own, names or namespaces of
-    claims that kustomize changes, labels that patches no longer say, templates that nothing uses.
+    claims that kustomize changes, labels that patches no longer say, templates that nothing uses, JSON patches that
+    fit what has lost its requests, or patches that lay the rest over pods.
     """
 
     path: str
     text: str
-    does: Literal["counts", "claims", "names", "namespaces", "labels", "unused"]
+    does: Literal["counts", "claims", "names", "namespaces", "labels", "unused", "fits", "pods"]
     objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
 
 
@@ -235,7 +236,7 @@ def followed_names(
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
     path = f"{holder.directory}/{CONFIGURATION}"
-    if not kinds or not overlay.renames or path in texts:
+    if not kinds or path in texts:
         return
     entries = [
         {

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path as File
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.changes import EditRefused, items_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.inputs import SUFFIXES, Input
@@ -16,19 +15,21 @@ from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, k
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
-from kubectl_dra.migrate.inline_patches import GONE, without_empty_lists
+from kubectl_dra.migrate.inline_patches import GONE, inline_patches, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
 from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
-from kubectl_dra.migrate.kustomize.overlay_files import claim_patches, counted_inline, lacks_claims, overlay_claims
-from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out, without_json_patches
+from kubectl_dra.migrate.kustomize.overlay_files import (
+    lacks_claims,
+)
+from kubectl_dra.migrate.kustomize.overlay_repairs import OutOfRun, recorded, repaired
+from kubectl_dra.migrate.kustomize.patches import fitted, without_json_patches
 from kubectl_dra.migrate.kustomize.repair import (
     BuildDifference,
     DevicePatch,
     Repaired,
     device_patches,
     differences,
-    followed_names,
     objects_of,
     patch_files,
     without_unused,
@@ -37,13 +38,9 @@ from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.new_objects import claims_file
 from kubectl_dra.migrate.reading import pointed
 
-_ROUNDS: Final = 6
+_ROUNDS: Final = 8
 _PASSES: Final = 4
 _ASKED: Final = frozenset(("limits", "requests", "resources", "resourceClaims"))
-
-
-class _OutOfRun(Exception):
-    """A file outside the run would have to be changed; the argument is its path."""
 
 
 def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
@@ -170,7 +167,8 @@ def _verify(
         before: dict[str, str] = {}
         for overlay, built in shop.all_built(buildable):
             if isinstance(built, str):
-                group.at, group.problem = overlay, outcome.unbuilt(built)
+                remote = next((word for part in closure(overlay) for word in part.remote), "")
+                group.at, group.problem = overlay, outcome.remote(remote) if remote else outcome.unbuilt(built)
                 return
             before[overlay.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
@@ -229,12 +227,22 @@ def _patches(file: MigratedFile) -> bool:
 def _in_the_way(overlay: Kustomization, texts: Mapping[str, Source]) -> str:
     """What a kustomization takes from elsewhere that the change may have to do with; empty if nothing is.
 
-    Single files of objects from elsewhere stay as they were, so that a build without them shows all that the change
-    does, unless a changed file may be a patch of them.
+    Objects from elsewhere stay as they were, so that a build without them shows all that the change does, unless a
+    changed file may be a patch of them. Components and bases of components may change anything.
     """
     parts = closure(overlay)
-    patched = any(_touched(part, texts) for part in parts)
-    return next((word for part in parts for word in part.remote if patched or not word.endswith(SUFFIXES)), "")
+    if any(_touched(part, texts) for part in parts):
+        return next((word for part in parts for word in part.remote), "")
+    return next(
+        (
+            word
+            for part in parts
+            for word in part.remote
+            if word in items_at(part.document.object, "components")
+            or (part.is_component and not word.endswith(SUFFIXES))
+        ),
+        "",
+    )
 
 
 def _settled(
@@ -250,31 +258,42 @@ def _settled(
     mine = {names.get(path, path) for part in closure(overlay) for path in part.files}
     wanted, offers, refused_there = _migrated(before, job, {key for file, key in left if file in mine})
     titles = {object_key(raw): title(raw) for raw in objects_of(before)}
+    first: BuildDifference | None = None
     for number in range(_ROUNDS):
         built = shop.built(overlay)
         if isinstance(built, str):
-            return _by_patch(overlay, None, group, names, job) or outcome.broken(built)
+            obstacle = _by_patch(overlay, None, group, names, job)
+            fits = [each for each in fitted(overlay, wanted, group.texts) if each.path in names] if not obstacle else []
+            if not fits or number + 1 == _ROUNDS:
+                return obstacle or _kindless(overlay, wanted, before) or outcome.broken(built)
+            recorded(group, overlay, fits, names)
+            shop.put({each.path: group.texts[each.path].encode(each.text) for each in fits})
+            continue
         after = objects_of(built.decode("utf-8", "replace"))
         found = list(differences(objects_of(before), wanted, after))
         if not found:
             unused = list(without_unused(overlay, wanted, after, group.texts)) if overlay.path in names else []
             if not unused:
                 return None
-            _recorded(group, overlay, unused, names)
+            recorded(group, overlay, unused, names)
             shop.put({each.path: group.texts[each.path].encode(each.text) for each in unused})
             continue
+        first = first or found[0]
         offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
         if offered is not None:
             return outcome.unsafe(offered)
         builds = (objects_of(before), wanted, after)
-        repaired, why = list[Repaired](), None
+        made, why = list[Repaired](), None
         try:
-            repaired = _repaired(group, overlay, found, builds, names) if number + 1 < _ROUNDS else []
+            # What is refused, or what a patch still asks for, is for people to decide.
+            clear = not any(titles.get(each.object) in refused_there for each in found)
+            clear = clear and not any(patch.stays for each in found for patch in _asking(overlay, each, group, job))
+            made = repaired(group, overlay, found, builds, names, clear=clear) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
             why = outcome.refused(str(refused))
-        except _OutOfRun as missing:
+        except OutOfRun as missing:
             why = outcome.out_of_run(missing.args[0], overlay.path)
-        if not repaired:
+        if not made:
             lacking = next((each for each in found if lacks_claims(each)), None)
             if lacking is not None:
                 return outcome.lacking(lacking, overlay.path in names)
@@ -284,9 +303,26 @@ def _settled(
             there = next(
                 (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
             )
-            obstacle = obstacle or (outcome.refused_there(there) if there else outcome.of_difference(found[0], after))
+            if obstacle is None and there is not None:
+                obstacle = outcome.refused_there(there)
+            if obstacle is None and first.claim is not None and first.found is not None:
+                obstacle = _kindless(overlay, wanted, before)
+            obstacle = obstacle or outcome.of_difference(first, after)
             return outcome.of_deployer(obstacle.problem) if overlay.deployer else obstacle
-        shop.put({each.path: group.texts[each.path].encode(each.text) for each in repaired})
+        shop.put({each.path: group.texts[each.path].encode(each.text) for each in made})
+    return None
+
+
+def _kindless(overlay: Kustomization, wanted: Sequence[Mapping[str, Any]], before: str) -> BuildObstacle | None:
+    """The obstacle that a patch is which is for objects of any kind, so that new claims are among them."""
+    old = {object_key(raw) for raw in objects_of(before)}
+    claims = [key for raw in wanted if (key := object_key(raw)) not in old]
+    for part in closure(overlay):
+        patches = [*inline_patches(part.document.object), *(patch for patch, _ in patch_files(part))]
+        for patch in patches:
+            claim = next((key for key in claims if is_for(patch, key, overlay)), None)
+            if patch.target and not patch.target.get("kind") and claim is not None:
+                return outcome.kindless(part, patch, claim)
     return None
 
 
@@ -338,54 +374,3 @@ def _migrated(
     old = {object_key(raw): raw for raw in objects_of(before)}
     stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in left)}
     return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers, refused
-
-
-def _repaired(
-    group: Group,
-    overlay: Kustomization,
-    found: Sequence[BuildDifference],
-    builds: tuple[Sequence[Mapping[str, Any]], ...],
-    names: Mapping[str, str],
-) -> list[Repaired]:
-    """Put a repair for an overlay into the texts of the group, and report it.
-
-    Raises:
-        EditRefused: a file cannot be changed for certain.
-        _OutOfRun: a file that would have to be changed is not of the run.
-    """
-    before, wanted, after = builds
-    if overlay.deployer:
-        # Its base can say where names are; the rest is for people to change.
-        base = next((part for root in overlay.roots if (part := kustomization_in(root)) is not None), None)
-        followed = followed_names(overlay, base, found, after, group.texts) if base and base.path in names else ()
-        return _recorded(group, overlay, list(followed), names)
-    made = [each for each in labels_taken_out(overlay, found, group.texts) if each.path in names]
-    made = made or list(followed_names(overlay, overlay, found, after, group.texts))
-    made = made or list(followed_namespaces(overlay, found, after, group.texts))
-    made = made or list(overlay_claims(overlay, found, before, wanted, group.texts))
-    made = made or list(counted_inline(overlay, found, group.texts, group.kustomizations))
-    for each in made:
-        if each.path not in names and each.path not in group.texts and File(each.path).exists():
-            raise _OutOfRun(each.path)
-    made = made or [
-        each for each in claim_patches(overlay, found, group.texts) if each.text != group.texts[each.path].text
-    ]
-    return _recorded(group, overlay, made, names)
-
-
-def _recorded(group: Group, overlay: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
-    """The repairs, put into the texts of the group and reported."""
-    for each in made:
-        source = group.texts.get(each.path)
-        if source is None:
-            source = (
-                overlay.document.source
-                if each.path == overlay.path
-                else outcome.original(each.path, outcome.shown(each.path))
-            )
-        name = names.get(each.path, source.name)
-        group.texts[each.path] = source.with_text(each.text, name)
-        said = group.said.setdefault(each.path, [])
-        # What another overlay needs of the same file is said once.
-        said += [item for item in outcome.remarks(each, name) if item not in said]
-    return made
