@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from inspect import Parameter, Signature, signature
@@ -323,8 +323,13 @@ def cluster_flags(asked: Reading, connection: ConnectionFlags) -> ClusterFlags:
     if asked.snapshots:
         paths = [word for path in asked.snapshots for word in ("--snapshot", path)]
         return ClusterFlags((*paths, *(("--complete",) if asked.complete else ())), saved=True)
+    return connection_flags(connection, _WHERE)
+
+
+def connection_flags(connection: ConnectionFlags, names: Collection[str]) -> ClusterFlags:
+    """Those of the connection flags that were given, for a follow-up command."""
     given = (
-        (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
+        (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in names
     )
     return ClusterFlags(tuple(word for flag, value in given if value for word in (flag.opts[0], value)))
 

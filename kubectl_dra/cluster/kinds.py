@@ -80,6 +80,11 @@ def is_namespaced(kind: str) -> bool:
     return kind in _NAMESPACED
 
 
+def is_namespaced_resource(plural: str) -> bool:
+    """Whether a resource is that of such a kind."""
+    return any(resource_of(kind).plural == plural for kind in _NAMESPACED)
+
+
 class ResourceName(NamedTuple):
     """A kind as RBAC and addresses name it: its plural and its group, which is empty for the core one."""
 

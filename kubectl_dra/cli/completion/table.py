@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "taint": "Keep new pods off devices, or end the pods that use them",
     "untaint": "Remove the rules that taint made",
     "snapshot": "Save what is read from a cluster in one file",
+    "can": "Say whether you may run a command, and which role allows it",
     "demo": "Play an example: a pod that hangs, and the answer",
     "ui": "Look around on one screen: fleet, pending, claims, devices",
     "lsp": "Serve an editor: findings, meanings, proposals, fixes",
@@ -40,6 +41,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {
     "taint": (("device+taint", True),),
     "untaint": (("device+untaint", True),),
     "snapshot": (),
+    "can": (("text", False),),
     "demo": (("text", False),),
     "ui": (),
     "lsp": (),
@@ -284,6 +286,12 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--complete": ("", False, "", "The files of --snapshot have everything: a kind of which they have no object has none in…"),
         "--namespace": ("namespace", False, "-n", "Namespace to read if reading all namespaces is forbidden"),
+        **_CONNECTION,
+    },
+    "can": {
+        "--namespace": ("namespace", False, "-n", "Also say what is allowed in this namespace alone"),
+        "--output": (("text", "json", "yaml"), False, "-o", "Output format"),
+        "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
         **_CONNECTION,
     },
     "demo": {
