@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TextIO
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import lines
-from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally
+from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names_of
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
@@ -19,19 +19,14 @@ from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
-from kubectl_dra.report.table import EMPTY, fitted, nameless, narrowed, owned_by
+from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
+from kubectl_dra.report.table import EMPTY, fitted, legend, nameless, narrowed, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
 
 MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2
-STATE_STYLES = {
-    DeviceState.FREE: "green",
-    DeviceState.HELD: "",
-    DeviceState.SHARED: "cyan",
-    DeviceState.TAINTED: "yellow",
-}
 
 
 class DeviceColumn(NamedTuple):
@@ -61,6 +56,8 @@ def write_table(
         return
     out.sentence(summary(inventory))
     out.write("")
+    if out.draws:
+        write_bars(out, _by_node(inventory))
     whole, groups = len(groups), groups[:limit]
     several = any(len(group.rows) > 1 for group in groups)
     shown = list(columns(groups, several, wide))
@@ -102,10 +99,25 @@ def write_counts(
         numbers += [count.states.get(state, 0) for state in states]
         name = count.name or nameless(by.value, "DeviceClass" if by is CountedBy.class_ else "", inventory.notes)
         rows.append((name, *(f"{number:,}" if number else EMPTY for number in numbers)))
-    write_blocks(out, [TableBlock(rows, left=len(counts) - len(rows) + 1, how="leave --limit out")])
+    left = len(counts) - len(rows) + 1
+    rows = with_bars(rows, [count.states for count in counts[:limit]], out)
+    if out.draws:
+        rows, _ = narrowed(rows, out.limit, (PICTURE,), (by.value.upper(),))
+    if PICTURE in rows[0]:
+        out.write(legend(inventory.states()))
+    write_blocks(out, [TableBlock(rows, left=left, how="leave --limit out")])
     if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
         out.sentence("A device of several classes is counted in each of them.")
+
+
+def _by_node(inventory: Inventory) -> dict[str, list[DeviceState]]:
+    """The states of the devices of each node."""
+    found: dict[str, list[DeviceState]] = {}
+    for row in inventory.rows:
+        for name in names_of(row, CountedBy.node):
+            found.setdefault(name, []).append(row.state)
+    return found
 
 
 def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:

@@ -21,6 +21,7 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.picture import write_matrix
 from kubectl_dra.report.remedy_json import device_json
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.taint import typed as times
@@ -63,6 +64,7 @@ def write_drivers(
         return
     out.sentence(summary(found))
     out.write("")
+    write_matrix(out, found.rows, {state: _style(state) for state in DriverState})
     wide = output == "wide"
     shown = found.rows[: limit or MAX_ROWS]
     odd = any((row.driver, row.node) in concerns for row in shown)

@@ -69,7 +69,7 @@ class Painter:
 
     ``limit`` is the terminal's width or COLUMNS, and None in a pipe without COLUMNS. There prose is still
     wrapped at ``width``, but output that programs read line by line (tables, messages) is not. ``lines_put`` counts
-    the lines.
+    the lines. ``draws``: somebody looks at it, so that pictures help.
     """
 
     def __init__(self, stream: TextIO | None = None, color: str = "auto") -> None:
@@ -77,6 +77,7 @@ class Painter:
         self.limit = limit_of(self.stream)
         self.width = self.limit or PIPE_WIDTH
         self.lines_put = 0
+        self.draws = self.stream.isatty()
         self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))
 
     def write(self, *parts: str | tuple[str, str]) -> None:

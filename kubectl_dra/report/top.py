@@ -14,8 +14,9 @@ from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.picture import PICTURE, with_bars
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed, owned_by
+from kubectl_dra.report.table import EMPTY, UNKNOWN, legend, nameless, narrowed, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
@@ -171,7 +172,7 @@ def _escaped(value: str) -> str:
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
 _OMITTED: Final = (
-    *("AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "UNUSED", "NODE", "LARGEST-REQUEST"),
+    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "UNUSED", "NODE", "LARGEST-REQUEST"),
     *("OTHER", "TAINTED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
@@ -217,7 +218,12 @@ def write_top(
     out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
     rows = list(table_rows(report, shown, at))
+    if report.supply:
+        rows = with_bars(rows, [row.tally.states for row in report.supply[:shown]], out)
     rows, omitted = narrowed(rows, out.limit, _OMITTED, _KEYS[report.by])
+    if PICTURE in rows[0]:
+        out.write(legend(report.states))
+    omitted = [name for name in omitted if name != PICTURE]
     write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them", omitted=omitted)])
     sentences = [text for row in report.supply if (text := fragmentation(row))]
     if sentences:
