@@ -138,6 +138,10 @@ SchedulerConfigOption = Annotated[
         "Default: the default profile.",
     ),
 ]
+NoHeaders = Annotated[
+    bool, typer.Option("--no-headers", help="Only the rows of the text table: no headings, no summary, nothing below.")
+]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="List again every five seconds; on a terminal in place.")]
 LimitOption = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, help="Show at most N rows of the text table.", show_default=False),

@@ -44,18 +44,21 @@ def write_table(
     wide: bool = False,
     more: CommandLine | None = None,
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each group; a sentence where no device matches.
 
     ``more`` is the command that shows each device, where groups have several. ``limit``: at most so many rows.
+    Without ``headers`` there are only the rows.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if not inventory.rows:
         out.sentence(nothing(inventory))
         return
-    out.sentence(summary(inventory))
-    out.write("")
+    if headers:
+        out.sentence(summary(inventory))
+        out.write("")
     if out.draws:
         write_bars(out, _by_node(inventory))
     whole, groups = len(groups), groups[:limit]
@@ -69,7 +72,7 @@ def write_table(
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
-    if several and more is not None:
+    if several and headers and more is not None:
         write_blocks(out, [ShellCommand((more,), "Each device")])
 
 
@@ -80,18 +83,20 @@ def write_counts(
     color: str = "auto",
     *,
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each node, class, model or state; a sentence where no device matches.
 
-    ``limit``: at most so many rows.
+    ``limit``: at most so many rows. Without ``headers`` there are only these.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if not inventory.rows:
         out.sentence(nothing(inventory))
         return
-    out.sentence(summary(inventory))
-    out.write("")
+    if headers:
+        out.sentence(summary(inventory))
+        out.write("")
     states = () if by is CountedBy.state else tuple(inventory.states())
     rows = [(by.value.upper(), "DEVICES", *(() if by is CountedBy.node else ("NODES",)), *(s.upper() for s in states))]
     for count in counts[:limit]:
@@ -106,7 +111,7 @@ def write_counts(
     if PICTURE in rows[0]:
         out.write(legend(inventory.states()))
     write_blocks(out, [TableBlock(rows, left=left, how="leave --limit out")])
-    if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
+    if headers and by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
         out.sentence("A device of several classes is counted in each of them.")
 

@@ -48,13 +48,14 @@ def write_drivers(
     drivers: Sequence[str] = (),
     nodes: Sequence[str] = (),
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``.
+    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``; or only its rows.
 
     ``drivers`` and ``nodes`` are those that were asked for, if not all.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if output == "name":
         for row in found.rows[:limit]:
             out.write(f"{row.driver}/{row.node}")
@@ -62,8 +63,9 @@ def write_drivers(
     if not found.rows:
         out.sentence(_nothing(found, drivers, nodes))
         return
-    out.sentence(summary(found))
-    out.write("")
+    if headers:
+        out.sentence(summary(found))
+        out.write("")
     write_matrix(out, found.rows, {state: _style(state) for state in DriverState})
     wide = output == "wide"
     shown = found.rows[: limit or MAX_ROWS]
@@ -76,7 +78,7 @@ def write_drivers(
     left = len(found.rows) - len(shown)
     write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, left, "--limit shows more")])
     first = found.rows[0]
-    if first.state.broken and (following := command(next_look(first), Invocation())):
+    if headers and first.state.broken and (following := command(next_look(first), Invocation())):
         write_blocks(out, [shell((following,), where, "Next")])
 
 

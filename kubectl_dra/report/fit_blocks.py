@@ -43,8 +43,10 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
 
     out = Painter(stream, color)
     for found in answer.workloads:
-        write_shares(out, _shares(found), found.workload.title)
-        write_blocks(out, blocks_of(found, invocation))
+        first, *blocks = blocks_of(found, invocation)
+        write_blocks(out, [first])
+        write_shares(out, _shares(found))
+        write_blocks(out, blocks)
         out.write("")
     room = LINES - out.lines_put - 1
     for note in _notes(answer)[:MAX_NOTES]:

@@ -71,7 +71,7 @@ class Share(NamedTuple):
     called: str
 
 
-def write_shares(out: Painter, shares: Sequence[Share], of: str) -> None:
+def write_shares(out: Painter, shares: Sequence[Share]) -> None:
     """One bar of several parts, and how many each has."""
     there = [share for share in shares if share.size]
     total = sum(share.size for share in there)
@@ -80,7 +80,7 @@ def write_shares(out: Painter, shares: Sequence[Share], of: str) -> None:
     room = min(CELLS, total)
     parts = [(share.mark * max(1, share.size * room // total), share.style) for share in there]
     told = ", ".join(f"{share.mark} {share.size:,} {share.called}" for share in there)
-    out.write("  ", *parts, f"{GAP}{of}: {told}")
+    out.write("  ", *parts, f"{GAP}{told}")
 
 
 _OF_DRIVERS: Final = {"red": "x", "yellow": "?", "green": "o", "": "-"}

@@ -23,7 +23,7 @@ from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, LargestRequest, UseReport
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: UseReport) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def to_json(report: UseReport) -> dict[str, Any]:
             "devices": report.devices,
             "nodes": report.nodes,
             "states": {state.value: count for state, count in report.states.items()},
-            "unused": report.unused,
+            "idle": report.idle,
             "pendingClaims": report.pending,
         },
         "items": [
@@ -54,7 +54,7 @@ def _supply(row: DeviceSupply) -> dict[str, Any]:
         "name": row.name,
         "devices": row.tally.devices,
         "states": {state.value: count for state, count in row.tally.states.items()},
-        "unused": row.unused,
+        "idle": row.idle,
         "nodes": row.tally.nodes,
     }
     if row.largest is not None:
@@ -70,7 +70,7 @@ def _demand(row: DeviceDemand) -> dict[str, Any]:
     out: dict[str, Any] = {
         "namespace": row.namespace,
         "devices": row.devices,
-        "unused": row.unused,
+        "idle": row.idle,
         "claims": row.claims,
         "pendingClaims": row.pending,
         "nodes": row.nodes,
@@ -132,7 +132,7 @@ def _samples(report: UseReport) -> Iterator[Sample]:
             kind, labels = "owner", (*labels, *_owner(row.owner))
         yield Sample(f"{kind}_devices_held", f"Devices that the claims of a {kind} hold.", labels, row.devices)
         text = f"Devices that the claims of a {kind} hold, and nobody uses."
-        yield Sample(f"{kind}_devices_unused", text, labels, row.unused)
+        yield Sample(f"{kind}_devices_unused", text, labels, row.idle)
         yield Sample(f"{kind}_claims", f"ResourceClaims of a {kind}.", labels, row.claims)
         text = f"ResourceClaims of a {kind} for which a pod waits."
         yield Sample(f"{kind}_claims_pending", text, labels, row.pending)
@@ -149,7 +149,7 @@ def _of_supply(row: DeviceSupply, label: str) -> Iterator[Sample]:
         labels = (own, ("state", state.value))
         yield Sample(f"{label}_devices", f"Devices of a {what} by state.", labels, row.tally.states.get(state, 0))
     text = f"Devices of a {what} that are held, and nobody uses."
-    yield Sample(f"{label}_devices_unused", text, (own,), row.unused)
+    yield Sample(f"{label}_devices_unused", text, (own,), row.idle)
     if row.largest is not None:
         text = "The largest request for devices of a device class that one node can serve."
         yield Sample(f"{label}_largest_request", text, (own,), row.largest.count)
@@ -172,7 +172,7 @@ def _escaped(value: str) -> str:
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
 _OMITTED: Final = (
-    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "UNUSED", "NODE", "LARGEST-REQUEST"),
+    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "IDLE", "NODE", "LARGEST-REQUEST"),
     *("OTHER", "TAINTED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
@@ -200,11 +200,16 @@ def write_top(
     color: str = "auto",
     *,
     limit: int | None = MAX_ROWS,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None."""
-    out = Painter(stream, color)
-    out.sentence(summary(report))
+    """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None.
+
+    Without ``headers`` there are only the rows.
+    """
+    out = Painter(stream, color, bare=not headers)
+    if headers:
+        out.sentence(summary(report))
     if not report.rows:
         if not_read(_SOURCES[report.by], report.unread):
             out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
@@ -215,7 +220,8 @@ def write_top(
             else f"There are no {report.by} to count."
         )
         return
-    out.write("")
+    if headers:
+        out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
     rows = list(table_rows(report, shown, at))
     if report.supply:
@@ -225,7 +231,7 @@ def write_top(
         out.write(legend(report.states))
     omitted = [name for name in omitted if name != PICTURE]
     write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them", omitted=omitted)])
-    sentences = [text for row in report.supply if (text := fragmentation(row))]
+    sentences = [text for row in report.supply if headers and (text := fragmentation(row))]
     if sentences:
         out.write("")
     for text in sentences[:MAX_SENTENCES]:
@@ -233,14 +239,14 @@ def write_top(
 
 
 def summary(report: UseReport) -> str:
-    """All devices by state, how many are held and unused, and how many claims wait."""
+    """All devices by state, how many are held and idle, and how many claims wait."""
     states = ", ".join(f"{count:,} {state}" for state, count in report.states.items())
     place = f" on {amount(report.nodes, 'node')}" if report.nodes else ""
     parts = [f"{amount(report.devices)}{place}" + (f": {states}" if states else "")]
     if not report.devices and not_read("ResourceSlice", report.unread):
         parts = ["devices were not read"]
-    if report.unused:
-        parts.append(f"{report.unused:,} held and unused")
+    if report.idle:
+        parts.append(f"{report.idle:,} held and idle")
     if report.unpublished:
         parts.append(f"{report.unpublished:,} held and not published")
     if report.pending:
@@ -266,14 +272,14 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
     """The header and the first rows, as cells."""
     if report.supply:
         by_class = report.by is UseBy.classes
-        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE")
+        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "USE")
         yield (*heading, "NODES", "LARGEST-REQUEST") if by_class else heading
         for supply in report.supply[:shown]:
             yield _supply_row(supply, by_class, "" if supply.name else nameless("class", "DeviceClass", report.notes))
     elif report.demand:
         owners = report.by is UseBy.owners
         nobody = nameless("owner", "Pod", report.unread)
-        numbers = ("HELD", "UNUSED", "CLAIMS", "PENDING", "NODES")
+        numbers = ("HELD", "IDLE", "CLAIMS", "PENDING", "NODES")
         yield ("NAMESPACE", "OWNER", *numbers) if owners else ("NAMESPACE", *numbers, "LARGEST-OWNER")
         for demand in report.demand[:shown]:
             yield _demand_row(demand, owners, nobody)
@@ -287,7 +293,7 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ..
     states = row.tally.states
     tainted = states.get(DeviceState.TAINTED, 0)
     other = row.tally.devices - row.free - row.held - tainted
-    numbers = (row.tally.devices, row.free, row.held, tainted, other, row.unused)
+    numbers = (row.tally.devices, row.free, row.held, tainted, other, row.idle)
     # Where the state of devices is unknown, any of the other numbers may be larger.
     unknown = bool(states.get(DeviceState.UNKNOWN))
     use = UNKNOWN if unknown else f"{100 * row.held // row.tally.devices}%"
@@ -302,7 +308,7 @@ def _largest(found: LargestRequest | None) -> str:
 
 
 def _demand_row(row: DeviceDemand, owners: bool, nobody: str) -> tuple[str, ...]:
-    numbers = tuple(map(_number, (row.devices, row.unused, row.claims, row.pending, row.nodes)))
+    numbers = tuple(map(_number, (row.devices, row.idle, row.claims, row.pending, row.nodes)))
     if owners:
         return row.namespace, owned_by(row.owner, nobody), *numbers
     return row.namespace, *numbers, owned_by(row.largest)

@@ -35,7 +35,7 @@ def test_a_terminal_gets_wrapped_prose_and_whole_commands(
 def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
     found = json.loads(dra("explain", "--explain", "no-consumer", "-o", "json").out)
     assert found["kind"] == "Cause"
-    assert found["url"] == page_of_cause("no-consumer")
+    assert found["page"] == page_of_cause("no-consumer")
     assert found["confirm"][0]["command"].startswith("kubectl get pods")
     assert yaml.safe_load(dra("explain", "--explain", "no-consumer", "-o", "yaml").out) == found
 
@@ -43,7 +43,7 @@ def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("device-held",), 'there is no cause "device-held"; nearest: devices-held'),
+        (("device-held",), 'there is no cause "device-held"; did you mean devices-held or '),
         (("xyzzy",), "lists them"),
         (("devices-held", "pod/a"), "leave the pod, claim or manifest out"),
         (("devices-held", "-A"), "leave the pod, claim or manifest out"),

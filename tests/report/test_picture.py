@@ -62,7 +62,7 @@ def test_bars_keep_within_the_screen(columns: int) -> None:
 
 def test_what_is_there_has_a_mark_however_rare() -> None:
     parts = [Share(1, "#", "", "running"), Share(998, "+", "green", "placed"), Share(1, "x", "red", "without a node")]
-    (line,) = drawn(lambda out: write_shares(out, parts, "Job train"), 120)
+    (line,) = drawn(lambda out: write_shares(out, parts), 120)
     assert "#" in line and "x" in line and "# 1 running, + 998 placed, x 1 without a node" in line
 
 
@@ -86,7 +86,7 @@ def test_nothing_in_a_pipe() -> None:
     pipe = StringIO()
     out = Painter(pipe, "always")
     write_bars(out, {"n": [FREE]})
-    write_shares(out, [Share(1, "#", "", "running")], "Job x")
+    write_shares(out, [Share(1, "#", "", "running")])
     write_matrix(out, [NodeDriver(d, n, DriverState.HEALTHY) for d in "ab" for n in "xy"], STYLES)
     assert pipe.getvalue() == ""
 

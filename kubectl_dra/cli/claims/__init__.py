@@ -33,6 +33,8 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
         tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
     ] = ()
     limit: opt.LimitOption = None
+    no_headers: opt.NoHeaders = False
+    watch: opt.Watch = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
     output: Annotated[

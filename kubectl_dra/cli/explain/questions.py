@@ -33,7 +33,7 @@ from kubectl_dra.report.page_text import cause_json, write_page
 from kubectl_dra.report.table import write
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
-from kubectl_dra.text import nearest, page_of_causes
+from kubectl_dra.text import did_you_mean, nearest, page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.api.releases import Release
@@ -306,7 +306,7 @@ def print_page(asked: ExplainFlags) -> int:
     kind = known.get(asked.cause.lower())
     if kind is None:
         near = nearest(asked.cause, known)
-        hint = f"; nearest: {', '.join(near)}" if near else f"; {page_of_causes()} lists them"
+        hint = f"; {did_you_mean(near)}" if near else f"; {page_of_causes()} lists them"
         raise UsageError(f'there is no cause "{asked.cause}"{hint}')
     if asked.output is ExplainOutput.text:
         write_page(kind.page.text)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.top import TopFlags, TopOutput
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import clear_screen, put
-from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.console import put
+from kubectl_dra.errors import UsageError
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
@@ -23,7 +21,6 @@ KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "No
 """The kinds that are counted."""
 EXIT_NONE = 1
 EXIT_UNDETERMINED = 3
-WATCH_SECONDS = 5.0
 ALL = (UseBy.nodes, UseBy.classes, UseBy.namespaces)
 """What ``-o metrics`` has where nothing is named."""
 
@@ -41,14 +38,22 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
     if asked.full and asked.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
     if asked.watch:
-        return _watch(asked, connection)
-    snapshot = _read(asked, connection)
-    snapshot.require_dra()
-    reports = _reports(asked, snapshot)
-    _print(reports, moment(snapshot), asked)
+        from kubectl_dra.cli.watched import watched
+
+        watched(lambda: _look(asked, connection))
+    reports, show = _look(asked, connection)
+    show()
     if any(report.unread for report in reports):
         return EXIT_UNDETERMINED
     return 0 if any(report.rows for report in reports) else EXIT_NONE
+
+
+def _look(asked: TopFlags, connection: ConnectionFlags) -> tuple[list[UseReport], Callable[[], None]]:
+    """The counts, and what prints them."""
+    snapshot = _read(asked, connection)
+    snapshot.require_dra()
+    reports = _reports(asked, snapshot)
+    return reports, lambda: _print(reports, moment(snapshot), asked)
 
 
 def _reports(asked: TopFlags, snapshot: Snapshot) -> list[UseReport]:
@@ -82,37 +87,10 @@ def _print(reports: Sequence[UseReport], at: Moment, asked: TopFlags) -> None:
             tell(f"note: {note}")
         if reports[0].claims:
             tell_age(at)
-        write_top(reports[0], at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
+        limit = None if asked.full else asked.limit or MAX_ROWS
+        write_top(reports[0], at.at, asked.color.value, limit=limit, headers=not asked.no_headers)
     else:
         from kubectl_dra.report.table import write
         from kubectl_dra.report.top import to_json
 
         write(to_json(reports[0]), asked.output.value, sys.stdout)
-
-
-def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
-    """Counts until it is interrupted: in place on a terminal, else again whenever something has changed."""
-    from kubectl_dra.report.paint import tell
-
-    # This may take hours, and each count leaves garbage.
-    gc.enable()
-    shown: list[UseReport] = []
-    while True:
-        try:
-            snapshot = _read(asked, connection)
-            reports = _reports(asked, snapshot)
-        except ClusterError as error:
-            if not shown or not passes(error):
-                raise
-            tell(f"note: {error}; asking again")
-            time.sleep(WATCH_SECONDS)
-            continue
-        if sys.stdout.isatty():
-            clear_screen()
-            _print(reports, moment(snapshot), asked)
-        elif reports != shown:
-            put("\n" if shown else "")
-            _print(reports, moment(snapshot), asked)
-        sys.stdout.flush()
-        shown = reports
-        time.sleep(WATCH_SECONDS)

@@ -23,7 +23,7 @@ from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 EXTENDED = "extended resources"
 NOT_ASKED = say("not looked at (--node)")
@@ -171,6 +171,6 @@ def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
     chosen = [node for node in nodes if node.name == settings.node]
     if not chosen:
         near = nearest(settings.node, [node.name for node in nodes])
-        hint = f"; nearest: {', '.join(near)}" if near else ""
+        hint = f"; {did_you_mean(near)}" if near else ""
         raise InputError(f"node {settings.node} does not exist{hint}")
     return chosen
