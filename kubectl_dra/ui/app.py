@@ -371,12 +371,23 @@ class Screens(RowKeys):
 
     def _switch(self, namespace: str) -> None:
         """Show only claims and pods of a namespace, or of all."""
-        if namespace and self.cluster_view is not None and namespace not in self.cluster_view.namespaces:
-            near = nearest(namespace, self.cluster_view.namespaces, 1)
+        view = self.cluster_view
+        # Where not all namespaces were read, there may be others.
+        spaces = view.namespaces if view is not None and not view.snapshot.unread(("Pod", "ResourceClaim")) else ()
+        if namespace and spaces and namespace not in spaces:
+            near = nearest(namespace, spaces, 1)
             self.say(f"no claim or pod is in namespace {namespace}{f'; did you mean {near[0]}?' if near else ''}")
             return
         self.waiting = None
-        self.worker.do(lambda: self.source.switch(namespace))
+
+        def job() -> None:
+            try:
+                self.source.switch(namespace)
+            except DraError as error:
+                said = str(error)
+                self.tell(lambda: self.say(said))
+
+        self.worker.do(job)
         self.action_again()
 
     def action_again(self) -> None:

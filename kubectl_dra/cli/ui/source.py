@@ -106,7 +106,8 @@ class LiveCluster:
         return snapshot, settings_of(self._asked.as_explain(everything=True), snapshot), self._asked.namespace
 
     def switch(self, namespace: str) -> None:
-        """Watch and show another namespace."""
+        """Watch and show another namespace, and read it alone where nothing else may be read."""
+        self._cluster = ApiServer(connection_options(self._connection, namespace))
         self._asked = replace(self._asked, namespace=namespace)
         self.close()
         self._watches = []
