@@ -27,6 +27,22 @@ def whole_number(text: str, digits: int = 18) -> int | None:
     return int(significant or "0") if len(significant) <= digits else None
 
 
+def did_you_mean(names: Sequence[str]) -> str:
+    """The question after a name that nothing has; of several, whether it was one of them."""
+    return f"did you mean {either(names)}?"
+
+
+def either(names: Sequence[str]) -> str:
+    """Several names, of which one is meant."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def ended(text: str) -> str:
+    """The text with its full stop, unless it ends with a question."""
+    return text if text.endswith("?") else f"{text}."
+
+
 def some(names: Sequence[str], limit: int = 4) -> str:
     """The first names, and how many more there are."""
     return listed(names[:limit], len(names))
@@ -124,9 +140,9 @@ DOCS: Final = f"{REPOSITORY}/blob/main/docs"
 """The base of all links to the documentation: its pages, as they are in the repository."""
 
 
-def path_of_page(folder: str, code: str) -> str:
-    """The path of a code's page in ``rules`` or ``changes``, from the root of the project."""
-    return f"docs/{folder}/{code}.md"
+def page_of(folder: str, code: str) -> str:
+    """The address of a code's page in ``causes``, ``rules`` or ``changes``."""
+    return f"{DOCS}/{folder}/{code}.md"
 
 
 def page_of_causes() -> str:
@@ -136,4 +152,4 @@ def page_of_causes() -> str:
 
 def page_of_cause(code: str) -> str:
     """The page of a cause of ``explain``."""
-    return f"{DOCS}/causes/{code}.md"
+    return page_of("causes", code)

@@ -33,6 +33,7 @@ class Asked(NamedTuple):
     path: str
     query: dict[str, str]
     headers: list[tuple[str, str]]
+    body: bytes = b""
 
 
 Route = Callable[[Asked], Answer] | Answer | dict[str, Any] | list[Any]
@@ -62,7 +63,8 @@ class APIServer:
 
             def _handle(self) -> None:
                 parts = urlsplit(self.path)
-                asked = Asked(self.command, parts.path, dict(parse_qsl(parts.query)), self.headers.items())
+                sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                asked = Asked(self.command, parts.path, dict(parse_qsl(parts.query)), self.headers.items(), sent)
                 owner.asked.append(asked)
                 answer = owner.answer(asked)
                 time.sleep(answer.delay)

@@ -56,10 +56,10 @@ class Person:
         """Wait until all of these are in sight; gives the text. Raises AssertionError with it."""
         return await self.until(lambda: all(word in self.text for word in words), f"{words} in sight")
 
-    async def until(self, holds: Callable[[], bool], what: str = "it") -> str:
+    async def until(self, holds: Callable[[], bool], what: str = "it", seconds: float = SECONDS) -> str:
         """Wait until something holds."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + SECONDS
+        end = loop.time() + seconds
         while not holds():
             assert loop.time() < end, f"{what} did not come:\n{self.text}"
             await asyncio.sleep(0.01)

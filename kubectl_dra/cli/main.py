@@ -52,6 +52,7 @@ COMMANDS: Final = {
     "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them", "maintenance.md"),
     "untaint": Command("UntaintFlags", "Remove the rules that taint made", "maintenance.md"),
     "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file", "start.md"),
+    "can": Command("CanFlags", "Say whether you may run a command, and which role allows it", "rbac.md"),
     "demo": Command("DemoFlags", "Play an example: a pod that hangs, and the answer", "start.md"),
     "ui": Command("UiFlags", "Look around on one screen: fleet, pending, claims, devices", "ui.md"),
     "lsp": Command("LspFlags", "Serve an editor: findings, meanings, proposals, fixes", "editors.md"),
@@ -177,15 +178,27 @@ def _options() -> int:
         "These flags can be passed to any command that reads a cluster; kubectl has the same ones.\n\n"
         f"{connection_help()}\n"
         "Besides, every command takes -v=LEVEL: 1 prints how long it took, 6 every request to the server.\n"
+        "One that has -o json takes -o jsonpath=TEMPLATE as well, with kubectl's meaning.\n"
     )
     return 0
+
+
+def _result(arguments: Sequence[str]) -> Any:
+    """What the command line returns, which is an exit code unless it printed a help."""
+    if any("jsonpath=" in word for word in arguments):
+        from kubectl_dra.cli.jsonpath import printed, taken_out
+
+        words, template = taken_out(arguments)
+        if template is not None:
+            return printed(template, partial(_result, words))
+    return _called(arguments)(args=list(arguments), prog_name="kubectl dra", standalone_mode=False)
 
 
 def _run(arguments: Sequence[str]) -> int:
     if list(arguments) in (["options"], ["options", "--help"]):
         return _options()
     try:
-        result = _called(arguments)(args=list(arguments), prog_name="kubectl dra", standalone_mode=False)
+        result = _result(arguments)
         # What is still in the buffer would fail at the interpreter's end, where nobody catches it.
         sys.stdout.flush()
     except SystemExit as stop:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from inspect import Parameter, Signature, signature
@@ -147,6 +147,10 @@ SchedulerConfigOption = Annotated[
         "Default: the default profile.",
     ),
 ]
+NoHeaders = Annotated[
+    bool, typer.Option("--no-headers", help="Only the rows of the text table: no headings, no summary, nothing below.")
+]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="List again every five seconds; on a terminal in place.")]
 LimitOption = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=1, help="Show at most N rows of the text table.", show_default=False),
@@ -332,8 +336,13 @@ def cluster_flags(asked: Reading, connection: ConnectionFlags) -> ClusterFlags:
     if asked.snapshots:
         paths = [word for path in asked.snapshots for word in ("--snapshot", path)]
         return ClusterFlags((*paths, *(("--complete",) if asked.complete else ())), saved=True)
+    return connection_flags(connection, _WHERE)
+
+
+def connection_flags(connection: ConnectionFlags, names: Collection[str]) -> ClusterFlags:
+    """Those of the connection flags that were given, for a follow-up command."""
     given = (
-        (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in _WHERE
+        (flag, getattr(connection, flag.name)) for flag in _connecting(REQUEST_TIMEOUT).params if flag.name in names
     )
     return ClusterFlags(tuple(word for flag, value in given if value for word in (flag.opts[0], value)))
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import UsageError
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 _FOLDERS: Final = {"causes": "explain", "rules": "lint", "changes": "migrate"}
 """Where pages are, and the command that prints them."""
@@ -23,7 +23,7 @@ def unknown_code(what: str, code: str, known: Iterable[str], listed: str) -> Usa
     if command := _command_of(code):
         return UsageError(f'"{code}" is explained by {command}: kubectl dra {command} --explain {code}')
     near = () if _NUMBERED.fullmatch(code) else nearest(code, known)
-    hint = f"; did you mean {near[0]}?" if near else f" ({listed})"
+    hint = f"; {did_you_mean(near)}" if near else f" ({listed})"
     return UsageError(f'there is no {what} "{code}"{hint}')
 
 

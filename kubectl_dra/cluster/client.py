@@ -23,6 +23,7 @@ from kubectl_dra.errors import ClusterError
 PAGE: Final = 500
 EXPIRED: Final = 410
 UNAUTHORIZED: Final = 401
+FORBIDDEN: Final = 403
 MOST_PAGES: Final = 20_000
 """Limit for one list: ten million objects."""
 _MANY_PAGES: Final = 1000
@@ -43,6 +44,8 @@ class Answered(ClusterError):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message, status)
+        if status == FORBIDDEN:
+            self.more = ("kubectl dra can says which permissions are missing, and which role has them.",)
 
 
 class NoAnswer(ClusterError):

@@ -102,6 +102,11 @@ def further_kind(raw: Mapping[str, Any], *, manifest: bool) -> str:
     return kind if row is None or not (manifest or (row.only and not name.endswith(row.only))) else ""
 
 
+def is_namespaced_resource(plural: str) -> bool:
+    """Whether a resource is that of such a kind."""
+    return any(resource_of(kind).plural == plural for kind in _NAMESPACED)
+
+
 class ResourceName(NamedTuple):
     """A kind as RBAC and addresses name it: its plural and its group, which is empty for the core one."""
 

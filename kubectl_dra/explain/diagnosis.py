@@ -21,7 +21,7 @@ from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, 
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scene.holders import UnderWay
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 
 Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""

@@ -115,7 +115,7 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
         apart = [_finding(entry) for entry in blocked if entry.stage.name is StageName.REQUEST_SELECTOR]
         findings.extend(finding for finding in apart[:1] if finding.proof is not None)
     if len(group) > 1:
-        text = "none of the {count} alternatives fits; this one is nearest (others: {others})"
+        text = "none of the {count} alternatives fits; this one is closest (others: {others})"
         others = [entry.funnel.name for entry in group if entry is not furthest]
         fact = Evidence(
             Subject("claim", named("ResourceClaim", furthest.claim)),
@@ -123,7 +123,7 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
             say(text, count=len(group), others=others),
         )
         findings = [replace(finding, evidence=(*finding.evidence, fact)) for finding in findings]
-        first = say("none of the {count} alternatives fits; nearest: {why}", count=len(group), why=findings[0].summary)
+        first = say("none of the {count} alternatives fits; closest: {why}", count=len(group), why=findings[0].summary)
         findings[0] = replace(findings[0], summary=first)
     return findings
 

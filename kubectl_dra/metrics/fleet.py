@@ -174,7 +174,7 @@ def _claims(uses: ClaimUses) -> dict[str, object]:
     return {
         "claims": dict(Counter((use.claim.metadata.namespace, use.state.value) for use in uses.items)),
         "held": {(row.namespace,): row.devices for row in demand},
-        "unused": {(row.namespace,): row.unused for row in demand},
+        "unused": {(row.namespace,): row.idle for row in demand},
     }
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.explain.diagnosis import TraceStep
+from kubectl_dra.text import ended
 
 MAX_FOLDED: Final = 200
 """Entries that a page shows below a fold."""
@@ -71,7 +72,7 @@ class Answer(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The sentence."""
-        return f"{self.lead}: {self.reason}." if self.reason else f"{self.lead}."
+        return ended(f"{self.lead}: {self.reason}" if self.reason else self.lead)
 
 
 class Para(Struct, frozen=True):

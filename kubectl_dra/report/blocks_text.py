@@ -165,6 +165,9 @@ def _table(out: Painter, block: blocks.TableBlock) -> None:
 
     below = [name for name in block.below if name in block.rows[0]]
     (header,), *rows = fitted(block.rows, out.width if block.amid else out.limit, below, prose=block.prose)
+    if out.bare:
+        lines((line for row in rows for line in row), out.stream)
+        return
     out.write((header, "bold"))
     column = header.index(block.column)
     if not block.marks or len(rows) > MAX_COLOURED:

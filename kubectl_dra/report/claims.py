@@ -47,22 +47,24 @@ def write_claims(
     namespace: str = "",
     where: ClusterFlags = CURRENT,
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows, with ages as of ``at``."""
-    out = Painter(stream, color)
+    """Write the table, at most ``limit`` rows, with ages as of ``at``; without ``headers`` only the rows."""
+    out = Painter(stream, color, bare=not headers)
     if not found.items:
         out.sentence(nothing(found, namespace))
         return
-    out.sentence(summary(found))
-    out.write("")
+    if headers:
+        out.sentence(summary(found))
+        out.write("")
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
     items = found.items[:limit]
     rows = [header, *(tuple(cells(item, wide, at)) for item in items)]
     marks = [(item.state, STATE_STYLES.get(item.state, "")) for item in items]
     left = len(found.items) - len(items)
     write_blocks(out, [TableBlock(rows, BELOW, True, "STATE", marks, left, "leave --limit out")])
-    if following := _next(found):
+    if headers and (following := _next(found)):
         write_blocks(out, [shell((following,), where, "Next")])
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TextIO
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import lines
-from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally
+from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names_of
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
@@ -19,19 +19,14 @@ from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
-from kubectl_dra.report.table import EMPTY, fitted, nameless, narrowed, owned_by
+from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
+from kubectl_dra.report.table import EMPTY, fitted, legend, nameless, narrowed, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
 
 MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2
-STATE_STYLES = {
-    DeviceState.FREE: "green",
-    DeviceState.HELD: "",
-    DeviceState.SHARED: "cyan",
-    DeviceState.TAINTED: "yellow",
-}
 
 
 class DeviceColumn(NamedTuple):
@@ -49,18 +44,23 @@ def write_table(
     wide: bool = False,
     more: CommandLine | None = None,
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each group; a sentence where no device matches.
 
     ``more`` is the command that shows each device, where groups have several. ``limit``: at most so many rows.
+    Without ``headers`` there are only the rows.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if not inventory.rows:
         out.sentence(nothing(inventory))
         return
-    out.sentence(summary(inventory))
-    out.write("")
+    if headers:
+        out.sentence(summary(inventory))
+        out.write("")
+    if out.draws:
+        write_bars(out, _by_node(inventory))
     whole, groups = len(groups), groups[:limit]
     several = any(len(group.rows) > 1 for group in groups)
     shown = list(columns(groups, several, wide))
@@ -72,7 +72,7 @@ def write_table(
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
-    if several and more is not None:
+    if several and headers and more is not None:
         write_blocks(out, [ShellCommand((more,), "Each device")])
 
 
@@ -83,18 +83,20 @@ def write_counts(
     color: str = "auto",
     *,
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each node, class, model or state; a sentence where no device matches.
 
-    ``limit``: at most so many rows.
+    ``limit``: at most so many rows. Without ``headers`` there are only these.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if not inventory.rows:
         out.sentence(nothing(inventory))
         return
-    out.sentence(summary(inventory))
-    out.write("")
+    if headers:
+        out.sentence(summary(inventory))
+        out.write("")
     states = () if by is CountedBy.state else tuple(inventory.states())
     rows = [(by.value.upper(), "DEVICES", *(() if by is CountedBy.node else ("NODES",)), *(s.upper() for s in states))]
     for count in counts[:limit]:
@@ -102,10 +104,25 @@ def write_counts(
         numbers += [count.states.get(state, 0) for state in states]
         name = count.name or nameless(by.value, "DeviceClass" if by is CountedBy.class_ else "", inventory.notes)
         rows.append((name, *(f"{number:,}" if number else EMPTY for number in numbers)))
-    write_blocks(out, [TableBlock(rows, left=len(counts) - len(rows) + 1, how="leave --limit out")])
-    if by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
+    left = len(counts) - len(rows) + 1
+    rows = with_bars(rows, [count.states for count in counts[:limit]], out)
+    if out.draws:
+        rows, _ = narrowed(rows, out.limit, (PICTURE,), (by.value.upper(),))
+    if PICTURE in rows[0]:
+        out.write(legend(inventory.states()))
+    write_blocks(out, [TableBlock(rows, left=left, how="leave --limit out")])
+    if headers and by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
         out.sentence("A device of several classes is counted in each of them.")
+
+
+def _by_node(inventory: Inventory) -> dict[str, list[DeviceState]]:
+    """The states of the devices of each node."""
+    found: dict[str, list[DeviceState]] = {}
+    for row in inventory.rows:
+        for name in names_of(row, CountedBy.node):
+            found.setdefault(name, []).append(row.state)
+    return found
 
 
 def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:

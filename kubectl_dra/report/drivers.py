@@ -21,6 +21,7 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.picture import write_matrix
 from kubectl_dra.report.remedy_json import device_json
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.taint import typed as times
@@ -47,13 +48,14 @@ def write_drivers(
     drivers: Sequence[str] = (),
     nodes: Sequence[str] = (),
     limit: int | None = None,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``.
+    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``; or only its rows.
 
     ``drivers`` and ``nodes`` are those that were asked for, if not all.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if output == "name":
         for row in found.rows[:limit]:
             out.write(f"{row.driver}/{row.node}")
@@ -61,8 +63,10 @@ def write_drivers(
     if not found.rows:
         out.sentence(_nothing(found, drivers, nodes))
         return
-    out.sentence(summary(found))
-    out.write("")
+    if headers:
+        out.sentence(summary(found))
+        out.write("")
+    write_matrix(out, found.rows, {state: _style(state) for state in DriverState})
     wide = output == "wide"
     shown = found.rows[: limit or MAX_ROWS]
     odd = any((row.driver, row.node) in concerns for row in shown)
@@ -74,7 +78,7 @@ def write_drivers(
     left = len(found.rows) - len(shown)
     write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, left, "--limit shows more")])
     first = found.rows[0]
-    if first.state.broken and (following := command(next_look(first), Invocation())):
+    if headers and first.state.broken and (following := command(next_look(first), Invocation())):
         write_blocks(out, [shell((following,), where, "Next")])
 
 

@@ -137,7 +137,7 @@ def _finding(finding: Finding, invocation: Invocation) -> dict[str, Any]:
         "kind": {
             "code": finding.kind.code,
             "title": finding.kind.title,
-            "url": page_of_cause(finding.kind.code),
+            "page": page_of_cause(finding.kind.code),
         },
         "summary": written(finding.summary),
         "evidence": evidence,

@@ -30,7 +30,7 @@ from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, some, whole_number
+from kubectl_dra.text import amount, ended, some, whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview
@@ -74,7 +74,7 @@ class Invocation(NamedTuple):
 def answer(diagnosis: Diagnosis) -> str:
     """The answer in one sentence."""
     lead, reason = parts(diagnosis)
-    return f"{lead}: {reason}." if reason else f"{lead}."
+    return ended(f"{lead}: {reason}" if reason else lead)
 
 
 def reason(diagnosis: Diagnosis) -> str:

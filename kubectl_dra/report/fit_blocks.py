@@ -24,6 +24,7 @@ from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
 from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.phrases import assumed
+from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     if answer.needed is not None:
         write_blocks(out, [prose(f"{needed(answer.needed)}.")])
     for found in answer.workloads:
-        write_blocks(out, blocks_of(found, invocation))
+        first, *blocks = blocks_of(found, invocation)
+        write_blocks(out, [first])
+        write_shares(out, _shares(found))
+        write_blocks(out, blocks)
         out.write("")
     room = LINES - out.lines_put - 1
     for note in _notes(answer)[:MAX_NOTES]:
@@ -70,15 +74,28 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     for found in answer.workloads:
         first, *blocks = blocks_of(found, invocation)
         parts.append(tag("section", tag("h2", found.workload.title), *blocks_html([first], 2)))
-        counts = [("held", found.running, "running"), ("free", len(found.placed_pods), "placed")]
-        if not found.as_many:
-            counts.append(("unusable", max(0, found.pods - found.placed), "without a node"))
-        words = ", ".join(f"{amount(count, 'pod')} {word}" for _, count, word in counts if count)
-        bar = divided([(name, count) for name, count, _ in counts])
+        shares = _shares(found)
+        words = ", ".join(f"{amount(share.size, 'pod')} {share.called}" for share in shares if share.size)
+        bar = divided([(_CLASSES[share.mark], share.size) for share in shares])
         parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
         parts += blocks_html(blocks, 3)
     parts += blocks_html([noted(_notes(answer))], 2)
     return page("What fits", parts, origin)
+
+
+_CLASSES: Final = {"#": "held", "+": "free", "x": "unusable"}
+"""How a page's style calls the parts of a bar."""
+
+
+def _shares(found: WorkloadFit) -> list[Share]:
+    """The pods that run, those that get a node, and those that do not."""
+    shares = [
+        Share(found.running, "#", "", "running"),
+        Share(len(found.placed_pods), "+", "green", "placed"),
+    ]
+    if not found.as_many:
+        shares.append(Share(max(0, found.pods - found.placed), "x", "red", "without a node"))
+    return shares
 
 
 def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:

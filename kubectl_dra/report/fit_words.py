@@ -148,7 +148,7 @@ def change(what: ClusterChange) -> str:
         return f"add one more node like {what.like} ({exist})"
     if isinstance(what, EndPods):
         owner = owner_of(what.ended[0])
-        again = f" (of {owner}, which may make it again)" if owner is not None else ""
+        again = f" (of {owner}, which may recreate it)" if owner is not None else ""
         return f"{written(what.what)}{again}"
     return written(what.what)
 

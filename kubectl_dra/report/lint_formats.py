@@ -21,9 +21,9 @@ from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
 from kubectl_dra.report.lint_text import summary
 from kubectl_dra.report.table import gap_json, json_text
-from kubectl_dra.text import path_of_page
+from kubectl_dra.text import page_of
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _finding(finding: LocatedFinding) -> dict[str, Any]:
         "field": finding.field,
         "message": finding.message,
         "why": rule.why(),
-        "page": path_of_page("rules", finding.code),
+        "page": page_of("rules", finding.code),
     }
     if finding.advice:
         out["fix"] = {"title": finding.advice, "safety": finding.safety}

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
-from kubectl_dra.text import path_of_page
+from kubectl_dra.text import page_of
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: MigrationReport) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _item(item: Remark) -> dict[str, Any]:
         "object": item.object,
         "field": item.field,
         "message": item.message,
-        "page": path_of_page("changes", item.code),
+        "page": page_of("changes", item.code),
     }
     if item.sort in ("change", "object", "offer"):
         out["safety"] = item.safety

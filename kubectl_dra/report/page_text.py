@@ -32,7 +32,7 @@ def write_page(page: str, stream: TextIO | None = None) -> None:
 
 # The page of a cause as data.
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 
 def cause_json(kind: CauseKind) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def cause_json(kind: CauseKind) -> dict[str, Any]:
         "code": kind.code,
         "title": kind.title,
         "stage": kind.family.value,
-        "url": page_of_cause(kind.code),
+        "page": page_of_cause(kind.code),
         "sample": kind.page.code("What it looks like"),
         "seenAs": kind.seen_as,
         "why": kind.why,

@@ -69,14 +69,17 @@ class Painter:
 
     ``limit`` is the terminal's width or COLUMNS, and None in a pipe without COLUMNS. There prose is still
     wrapped at ``width``, but output that programs read line by line (tables, messages) is not. ``lines_put`` counts
-    the lines.
+    the lines. ``draws``: somebody looks at it, so that pictures help. ``bare``: of tables only the rows are wanted,
+    without headings, and nothing around them.
     """
 
-    def __init__(self, stream: TextIO | None = None, color: str = "auto") -> None:
+    def __init__(self, stream: TextIO | None = None, color: str = "auto", *, bare: bool = False) -> None:
         self.stream = stream or sys.stdout
         self.limit = limit_of(self.stream)
         self.width = self.limit or PIPE_WIDTH
         self.lines_put = 0
+        self.bare = bare
+        self.draws = self.stream.isatty() and not bare
         self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))
 
     def write(self, *parts: str | tuple[str, str]) -> None:

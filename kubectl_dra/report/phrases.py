@@ -7,6 +7,7 @@ nothing             the value; of several values all, with commas
 ``,``               a number with separators of thousands
 ``device``          a number with this noun: 1 device, 2 devices
 ``is|are``          the first word for the number 1, else the second
+``or``              several values, the last after "or"
 ``some``            the first four of several values, and how many more; ``some 6``: the first six
 ``flat``            on one line
 ``short``           a device without its driver
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, either, some
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.diagnosis import Diagnosis
@@ -63,7 +64,7 @@ def _written(value: object, how: str) -> str:
         names = [written(entry) for entry in value]
         if how.startswith("some"):
             return some(names, int(how[4:] or _SHOWN))
-        return ", ".join(names)
+        return either(names) if how == "or" else ", ".join(names)
     text = _name(value, how) if how in ("short", "bare") else _plain(value)
     if how == "shell":
         return shlex.quote(text)

@@ -13,15 +13,16 @@ from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.picture import PICTURE, with_bars
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed, owned_by
+from kubectl_dra.report.table import EMPTY, UNKNOWN, legend, nameless, narrowed, owned_by
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, LargestRequest, UseReport
 
-SCHEMA_VERSION: Final = "1"
+SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: UseReport) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def to_json(report: UseReport) -> dict[str, Any]:
             "devices": report.devices,
             "nodes": report.nodes,
             "states": {state.value: count for state, count in report.states.items()},
-            "unused": report.unused,
+            "idle": report.idle,
             "pendingClaims": report.pending,
         },
         "items": [
@@ -52,7 +53,7 @@ def _supply(row: DeviceSupply) -> dict[str, Any]:
         "name": row.name,
         "devices": row.tally.devices,
         "states": {state.value: count for state, count in row.tally.states.items()},
-        "unused": row.unused,
+        "idle": row.idle,
         "nodes": row.tally.nodes,
     }
     if row.largest is not None:
@@ -68,7 +69,7 @@ def _demand(row: DeviceDemand) -> dict[str, Any]:
     out: dict[str, Any] = {
         "namespace": row.namespace,
         "devices": row.devices,
-        "unused": row.unused,
+        "idle": row.idle,
         "claims": row.claims,
         "pendingClaims": row.pending,
         "nodes": row.nodes,
@@ -101,7 +102,7 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
 _OMITTED: Final = (
-    *("AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "UNUSED", "NODE", "LARGEST-REQUEST"),
+    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "IDLE", "NODE", "LARGEST-REQUEST"),
     *("OTHER", "TAINTED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
@@ -129,11 +130,16 @@ def write_top(
     color: str = "auto",
     *,
     limit: int | None = MAX_ROWS,
+    headers: bool = True,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None."""
-    out = Painter(stream, color)
-    out.sentence(summary(report))
+    """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None.
+
+    Without ``headers`` there are only the rows.
+    """
+    out = Painter(stream, color, bare=not headers)
+    if headers:
+        out.sentence(summary(report))
     if not report.rows:
         if not_read(_SOURCES[report.by], report.unread):
             out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
@@ -144,12 +150,18 @@ def write_top(
             else f"There are no {report.by} to count."
         )
         return
-    out.write("")
+    if headers:
+        out.write("")
     shown = report.rows if limit is None else min(report.rows, limit)
     rows = list(table_rows(report, shown, at))
+    if report.supply:
+        rows = with_bars(rows, [row.tally.states for row in report.supply[:shown]], out)
     rows, omitted = narrowed(rows, out.limit, _OMITTED, _KEYS[report.by])
+    if PICTURE in rows[0]:
+        out.write(legend(report.states))
+    omitted = [name for name in omitted if name != PICTURE]
     write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them", omitted=omitted)])
-    sentences = [text for row in report.supply if (text := fragmentation(row))]
+    sentences = [text for row in report.supply if headers and (text := fragmentation(row))]
     if sentences:
         out.write("")
     for text in sentences[:MAX_SENTENCES]:
@@ -157,14 +169,14 @@ def write_top(
 
 
 def summary(report: UseReport) -> str:
-    """All devices by state, how many are held and unused, and how many claims wait."""
+    """All devices by state, how many are held and idle, and how many claims wait."""
     states = ", ".join(f"{count:,} {state}" for state, count in report.states.items())
     place = f" on {amount(report.nodes, 'node')}" if report.nodes else ""
     parts = [f"{amount(report.devices)}{place}" + (f": {states}" if states else "")]
     if not report.devices and not_read("ResourceSlice", report.unread):
         parts = ["devices were not read"]
-    if report.unused:
-        parts.append(f"{report.unused:,} held and unused")
+    if report.idle:
+        parts.append(f"{report.idle:,} held and idle")
     if report.unpublished:
         parts.append(f"{report.unpublished:,} held and not published")
     if report.pending:
@@ -190,14 +202,14 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
     """The header and the first rows, as cells."""
     if report.supply:
         by_class = report.by is UseBy.classes
-        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE")
+        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "USE")
         yield (*heading, "NODES", "LARGEST-REQUEST") if by_class else heading
         for supply in report.supply[:shown]:
             yield _supply_row(supply, by_class, "" if supply.name else nameless("class", "DeviceClass", report.notes))
     elif report.demand:
         owners = report.by is UseBy.owners
         nobody = nameless("owner", "Pod", report.unread)
-        numbers = ("HELD", "UNUSED", "CLAIMS", "PENDING", "NODES")
+        numbers = ("HELD", "IDLE", "CLAIMS", "PENDING", "NODES")
         yield ("NAMESPACE", "OWNER", *numbers) if owners else ("NAMESPACE", *numbers, "LARGEST-OWNER")
         for demand in report.demand[:shown]:
             yield _demand_row(demand, owners, nobody)
@@ -211,7 +223,7 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ..
     states = row.tally.states
     tainted = states.get(DeviceState.TAINTED, 0)
     other = row.tally.devices - row.free - row.held - tainted
-    numbers = (row.tally.devices, row.free, row.held, tainted, other, row.unused)
+    numbers = (row.tally.devices, row.free, row.held, tainted, other, row.idle)
     # Where the state of devices is unknown, any of the other numbers may be larger.
     unknown = bool(states.get(DeviceState.UNKNOWN))
     use = UNKNOWN if unknown else f"{100 * row.held // row.tally.devices}%"
@@ -226,7 +238,7 @@ def _largest(found: LargestRequest | None) -> str:
 
 
 def _demand_row(row: DeviceDemand, owners: bool, nobody: str) -> tuple[str, ...]:
-    numbers = tuple(map(_number, (row.devices, row.unused, row.claims, row.pending, row.nodes)))
+    numbers = tuple(map(_number, (row.devices, row.idle, row.claims, row.pending, row.nodes)))
     if owners:
         return row.namespace, owned_by(row.owner, nobody), *numbers
     return row.namespace, *numbers, owned_by(row.largest)

@@ -15,7 +15,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
-from kubectl_dra.text import nearest, some
+from kubectl_dra.text import did_you_mean, nearest, some
 
 
 class Target(Struct, frozen=True, eq=False):
@@ -99,7 +99,7 @@ class Devices:
         if word in ("node", "nodes", "no"):
             return "; for all devices of a node write --node NODE"
         if near := near_names(word, self._targets):
-            return f"; nearest: {', '.join(near)}"
+            return f"; {did_you_mean(near)}"
         return f"; there are: {some(sorted({id.device for id in self._targets}), 3)}"
 
     def with_hardware(self, hardware: Iterable[str]) -> tuple[Target, ...]:
@@ -113,7 +113,7 @@ class Devices:
             found = [target for target in self._targets.values() if target.hardware.lower() == wanted.lower()]
             if not found:
                 near = nearest(wanted, {target.hardware for target in self._targets.values() if target.hardware})
-                hint = f"; nearest: {', '.join(near)}" if near else ""
+                hint = f"; {did_you_mean(near)}" if near else ""
                 raise InputError(f"--uuid: no published device has uuid or serial number {wanted}{hint}")
             out.extend(found)
         return tuple(dict.fromkeys(out))
@@ -171,7 +171,7 @@ def _absent(
         return UndeterminedError(f"{flag}: {gap}, so whether there is {kind} {key[0]}/{key[1]} is unknown{gap.help}")
     elsewhere = sorted(space for space, name in table if name == key[1])
     near = nearest(key[1], [name for space, name in table if space == key[0]])
-    hint = f"; there is one in namespace {elsewhere[0]}" if elsewhere else (f"; nearest: {some(near)}" if near else "")
+    hint = f"; there is one in namespace {elsewhere[0]}" if elsewhere else (f"; {did_you_mean(near)}" if near else "")
     return InputError(f"{flag}: {kind} {key[1]} does not exist in namespace {key[0]}{hint}")
 
 

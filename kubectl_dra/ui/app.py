@@ -4,28 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Static
 
-from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.console import one_line
+from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.phrases import written
-from kubectl_dra.ui import keys
-from kubectl_dra.ui.pages import DevicePage, Prompt, ScreenPage, TextPage, known, page_of
+from kubectl_dra.text import nearest
+from kubectl_dra.ui import commands, keys
+from kubectl_dra.ui.pages import Prompt, ScreenPage, TextPage, known, page_of
+from kubectl_dra.ui.row_keys import RowKeys
 from kubectl_dra.ui.row_list import RowList
-from kubectl_dra.ui.tables import BY, ClusterView, ScreenTable, Table, Within, matching, waiting
+from kubectl_dra.ui.tables import (
+    BY,
+    ClusterView,
+    ScreenTable,
+    Table,
+    Within,
+    matching,
+    ordered,
+    waiting,
+)
 from kubectl_dra.ui.taint_page import TaintPage
 from kubectl_dra.ui.worker import BackgroundWorker, ScreenSource
 from kubectl_dra.usage.choices import UseBy
 
 THEME: Final = "ansi-dark"
 """The terminal's own colours: they are right for whoever chose them, and over ssh."""
+
+
+class Order(NamedTuple):
+    """By which column a table is sorted."""
+
+    heading: str
+    backwards: bool = False
+
+
+class Came(NamedTuple):
+    """What was shown before: the way back."""
+
+    view: ScreenTable
+    by: UseBy
+    words: dict[ScreenTable, str]
 
 
 class Told(Message):
@@ -36,7 +63,7 @@ class Told(Message):
         self.do = do
 
 
-class Screens(App[None]):
+class Screens(RowKeys):
     """The screen. After its end ``failure`` is the error that ended it, if one did."""
 
     TITLE = "kubectl dra ui"
@@ -62,19 +89,20 @@ class Screens(App[None]):
         Binding("tab", "turn(1)", show=False, priority=True),
         Binding("shift+tab", "turn(-1)", show=False, priority=True),
         Binding("slash", "filter", show=False),
+        Binding("colon", "command", show=False),
+        Binding("s", "sort(False)", show=False),
+        Binding("S", "sort(True)", show=False),
         Binding("b", "by", show=False),
-        Binding("t", "taint", show=False),
-        Binding("u", "untaint", show=False),
         Binding("r", "again", show=False),
         Binding("n", "notes", show=False),
         Binding("question_mark", "keys", show=False),
-        Binding("escape", "clear", show=False),
+        Binding("escape", "leave_table", show=False),
         Binding("q", "leave(False)", show=False),
         Binding("ctrl+c,ctrl+q", "leave(True)", show=False, priority=True),
     ]
 
     def __init__(self, source: ScreenSource) -> None:
-        super().__init__(ansi_color=True)
+        super().__init__()
         self.theme = THEME
         self.source = source
         self.cluster_view: ClusterView | None = None
@@ -89,15 +117,16 @@ class Screens(App[None]):
         )
         self._view = ScreenTable.FLEET
         self._by: UseBy = BY[0]
-        self._overview: Overview | None = None
-        self._waiting: Table | None = None
         self._words: dict[ScreenTable, str] = dict.fromkeys(ScreenTable, "")
+        self._filtering: set[ScreenTable] = set()
+        self._orders: dict[ScreenTable, Order] = {}
+        self._came_from: list[Came] = []
+        self._said = ""
         self._progress = "reading ..."
         self._error = ""
         # Kept, not looked up: what is said while the screens are taken down still finds them.
         self._title = Static(id="title")
         self._summary = Static(id="summary")
-        self._rows = RowList()
         self._peek = Static(id="peek")
         self._remark = Static(id="remark")
         self._prompt = Prompt()
@@ -105,11 +134,11 @@ class Screens(App[None]):
 
     def compose(self) -> ComposeResult:
         """The parts of the main screen from the top to the bottom."""
-        yield from (self._title, self._summary, self._rows, self._peek, self._remark, self._prompt, self._keys)
+        yield from (self._title, self._summary, self.rows, self._peek, self._remark, self._prompt, self._keys)
 
     def on_mount(self) -> None:
         """Begin to read."""
-        self.screen.set_focus(self._rows)
+        self.screen.set_focus(self.rows)
         self._draw()
         self.worker.start()
 
@@ -137,7 +166,7 @@ class Screens(App[None]):
                 screen.seen(seen)
 
     def _show_waiting(self, overview: Overview) -> None:
-        self._overview, self._waiting = overview, waiting(overview)
+        self.overview, self.waiting = overview, waiting(overview)
         self._draw()
 
     def _show_progress(self, sentence: str) -> None:
@@ -161,7 +190,7 @@ class Screens(App[None]):
             return None
         if self._view is ScreenTable.FLEET:
             return self.cluster_view.fleet[self._by]
-        return self._waiting if self._view is ScreenTable.PENDING else self.cluster_view.listed[self._view]
+        return self.waiting if self._view is ScreenTable.PENDING else self.cluster_view.listed[self._view]
 
     def _draw(self, *, anew: bool = False) -> None:
         """Draw the main screen, below whatever lies over it."""
@@ -173,10 +202,12 @@ class Screens(App[None]):
             rows = table.rows
         else:
             rows = matching(table, words)
+            if (order := self._orders.get(self._view)) is not None:
+                rows = ordered(table, rows, order.heading, backwards=order.backwards)
         self._summary.update(Text(table.summary))
         empty = one_line(f"No row has {words}") if words and table.rows else table.empty
         name = f"{self._view} {self._by if self._view is ScreenTable.FLEET else ''}"
-        self._rows.display_rows(name, table, rows, empty, anew=anew)
+        self.rows.display_rows(name, table, rows, empty, anew=anew)
         by = (keys.TABLES, keys.DEVICE if self._view is ScreenTable.DEVICES else ())
         shown = [key for group in by for key in group if key.name != "b" or self._view is ScreenTable.FLEET]
         self._keys.update(keys.line(shown, keys.EVERYWHERE[:2], source=self.source))
@@ -184,7 +215,7 @@ class Screens(App[None]):
 
     def _write_title(self) -> None:
         width = self.size.width
-        counts = {ScreenTable.PENDING: self._waiting}
+        counts = {ScreenTable.PENDING: self.waiting}
         if self.cluster_view is not None:
             counts |= {view: self.cluster_view.listed[view] for view in (ScreenTable.CLAIMS, ScreenTable.DEVICES)}
         title = Text(no_wrap=True, overflow="ellipsis")
@@ -208,14 +239,16 @@ class Screens(App[None]):
         return f"live {self.cluster_view.at.astimezone():%H:%M:%S}" if self.source.live else "saved"
 
     def _write_remark(self) -> None:
-        rows, words = self._rows, self._words[self._view]
+        rows, words = self.rows, self._words[self._view]
         notes = len(self.cluster_view.notes) if self.cluster_view is not None else 0
         parts = [f"{rows.at + 1:,} of {rows.count:,}" if rows.count else ""]
         parts.append(f"filter: {words} (Esc clears it)" if words else "")
+        order = self._orders.get(self._view)
+        parts.append(f"by {order.heading}{', backwards' if order.backwards else ''}" if order is not None else "")
         parts.append(f"{notes} {'note' if notes == 1 else 'notes'} (n)" if notes else "")
         remark = Text(one_line("   ".join(filter(None, parts))))
-        if self._error:
-            remark = Text(self._error, "yellow")
+        if self._error or self._said:
+            remark = Text(self._said) if self._said else Text(self._error, "yellow")
         self._remark.update(remark)
         peek = Text()
         for heading, text in rows.left_out():
@@ -226,26 +259,76 @@ class Screens(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """On a page only its own keys and those of everywhere work; while something is typed, hardly any."""
-        if action in ("view", "turn", "filter", "by", "clear") and len(self.screen_stack) > 1:
+        if action in ("view", "turn", "filter", "by", "leave_table", "sort", "command") and len(self.screen_stack) > 1:
             return False
         typing = any(prompt.shown for prompt in self.screen.query(Prompt))
         return not (typing and action in ("turn", "view", "filter"))
 
+    def on_key(self, event: events.Key) -> None:
+        """Say which keys there are where one does nothing; what was said before is over."""
+        self._said = ""
+        if len(self.screen_stack) == 1:
+            self._write_remark()
+        if event.key not in self.active_bindings:
+            shown = event.character if event.is_printable else event.key
+            self.say(f"{shown} does nothing here; ? shows the keys")
+
+    def _go(self, view: ScreenTable, by: UseBy | None = None, words: str | None = None) -> None:
+        """Show a table, and remember what was shown for the way back."""
+        self._said = ""
+        here = Came(self._view, self._by, dict(self._words))
+        self._view, self._by = view, by or self._by
+        if words is not None:
+            self._words[view] = words
+            self._filtering.discard(view)
+        if (here.view, here.by, here.words) == (self._view, self._by, self._words):
+            self.say(f"This is {view} already.")
+            return
+        self._came_from.append(here)
+        self._draw(anew=words is not None)
+
     def action_view(self, name: str) -> None:
         """Show a table."""
-        self._view = ScreenTable[name]
-        self._draw()
+        self._go(ScreenTable[name])
 
     def action_turn(self, by: int) -> None:
         """Show the table after this one, or the one before."""
         views = [*ScreenTable]
-        self.action_view(views[(views.index(self._view) + by) % len(views)].name)
+        self._go(views[(views.index(self._view) + by) % len(views)])
 
     def action_by(self) -> None:
         """Count the fleet by something else."""
         if self._view is ScreenTable.FLEET:
-            self._by = BY[(BY.index(self._by) + 1) % len(BY)]
+            self._go(self._view, BY[(BY.index(self._by) + 1) % len(BY)])
+        else:
+            self.say("b counts the fleet: 1")
+
+    def action_leave_table(self) -> None:
+        """Clear a filter that was typed, else go back to the table before."""
+        if self._words[self._view] and (self._view in self._filtering or not self._came_from):
+            self._filtered("")
+        elif self._came_from:
+            self._view, self._by, self._words = self._came_from.pop()
             self._draw()
+        else:
+            self.say("This is where you began; q ends.")
+
+    def action_sort(self, backwards: bool) -> None:
+        """Sort by the next column, or the other way round; behind the last column, as the table is made."""
+        table = self.table
+        headings = [column.heading for column in table.columns if not column.marks] if table is not None else []
+        order = self._orders.get(self._view)
+        if not headings or (backwards and order is None):
+            self.say("s chooses the column to sort by first" if headings else "There is nothing to sort.")
+            return
+        if backwards and order is not None:
+            self._orders[self._view] = order._replace(backwards=not order.backwards)
+        else:
+            at = headings.index(order.heading) + 1 if order is not None and order.heading in headings else 0
+            self._orders.pop(self._view, None)
+            if at < len(headings):
+                self._orders[self._view] = Order(headings[at])
+        self._draw()
 
     def action_filter(self) -> None:
         """Ask for the words that rows shall have; they count while they are typed."""
@@ -254,16 +337,58 @@ class Screens(App[None]):
 
     def _narrow(self, words: str) -> None:
         self._words[self._view] = words
+        self._filtering.add(self._view)
         self._draw(anew=True)
 
     def _filtered(self, words: str) -> None:
         self._narrow(words)
-        self.screen.set_focus(self._rows)
+        self.screen.set_focus(self.rows)
 
-    def action_clear(self) -> None:
-        """Show all rows again."""
-        if self._words[self._view]:
-            self._narrow("")
+    def action_command(self) -> None:
+        """Ask where to go."""
+        self._prompt.ask(":", self._commanded, hint=commands.WORDS, left=self._focus_rows)
+
+    def _focus_rows(self) -> None:
+        self.screen.set_focus(self.rows)
+
+    def _commanded(self, typed: str) -> None:
+        self._focus_rows()
+        word = typed.strip().lower()
+        if word in commands.ACTIONS:
+            self.call_later(self.run_action, commands.ACTIONS[word])
+            return
+        if not word:
+            return
+        try:
+            going = commands.goal(word)
+        except DraError as error:
+            self.say(str(error))
+            return
+        if going.namespace is not None:
+            self._switch(going.namespace)
+        if going.view is not None:
+            self._go(going.view, going.by)
+
+    def _switch(self, namespace: str) -> None:
+        """Show only claims and pods of a namespace, or of all."""
+        view = self.cluster_view
+        # Where not all namespaces were read, there may be others.
+        spaces = view.namespaces if view is not None and not view.snapshot.unread(("Pod", "ResourceClaim")) else ()
+        if namespace and spaces and namespace not in spaces:
+            near = nearest(namespace, spaces, 1)
+            self.say(f"no claim or pod is in namespace {namespace}{f'; did you mean {near[0]}?' if near else ''}")
+            return
+        self.waiting = None
+
+        def job() -> None:
+            try:
+                self.source.switch(namespace)
+            except DraError as error:
+                said = str(error)
+                self.tell(lambda: self.say(said))
+
+        self.worker.do(job)
+        self.action_again()
 
     def action_again(self) -> None:
         """Read the cluster or the files again."""
@@ -273,8 +398,9 @@ class Screens(App[None]):
     def action_notes(self) -> None:
         """Show what was not seen."""
         if self.cluster_view is None:
+            self.say("Nothing is read yet.")
             return
-        unseen = self._overview.notes if self._overview is not None else ()
+        unseen = self.overview.notes if self.overview is not None else ()
         notes = dict.fromkeys(written(note) for note in (*self.cluster_view.notes, *unseen))
         release = (
             f"Kubernetes {self.cluster_view.settings.scheduler.release} ({self.cluster_view.settings.release_source})"
@@ -282,8 +408,10 @@ class Screens(App[None]):
         self.push_screen(TextPage("notes", [release, *notes]))
 
     def action_keys(self) -> None:
-        """Show all keys."""
-        if not any(isinstance(screen, TextPage) for screen in self.screen_stack):
+        """Show all keys, or leave them."""
+        if isinstance(self.screen, TextPage) and self.screen.heading == "keys":
+            self.screen.action_back()
+        else:
             self.push_screen(TextPage("keys", keys.page()))
 
     def on_row_list_moved(self) -> None:
@@ -293,46 +421,27 @@ class Screens(App[None]):
     def on_row_list_opened(self, message: RowList.Opened) -> None:
         """Open what the row is about."""
         subject = message.subject
+        if subject is None:
+            self.say("There is no row to open.")
+            return
         if not isinstance(subject, Within):
-            self.push_screen(page_of(subject, lambda asked: known(self._overview, asked)))
+            self.push_screen(page_of(subject, lambda asked: known(self.overview, asked)))
             return
-        self._view = ScreenTable.DEVICES if subject.by in (UseBy.nodes, UseBy.classes) else ScreenTable.CLAIMS
-        self._narrow(subject.words)
+        view = ScreenTable.DEVICES if subject.by in (UseBy.nodes, UseBy.classes) else ScreenTable.CLAIMS
+        self._go(view, words=subject.words)
 
-    def action_taint(self) -> None:
-        """Taint the device under the cursor, or that of the page."""
-        self._taint(remove=False)
-
-    def action_untaint(self) -> None:
-        """Take back our taints of the device under the cursor, or that of the page."""
-        self._taint(remove=True)
-
-    def _taint(self, *, remove: bool) -> None:
-        device = self._device()
-        if device is None:
-            return
-        if not self.source.live:
-            self._say("saved objects cannot be tainted")
-            return
-        self.push_screen(TaintPage(device, remove=remove))
-
-    def _device(self) -> DeviceID | None:
-        if isinstance(self.screen, DevicePage):
-            return self.screen.device
-        subject = self._rows.subject if len(self.screen_stack) == 1 else None
-        return subject if isinstance(subject, DeviceID) else None
-
-    def _say(self, sentence: str) -> None:
+    def say(self, sentence: str) -> None:
         if isinstance(self.screen, ScreenPage):
             self.screen.remark(sentence)
         else:
-            self._remark.update(Text(one_line(sentence)))
+            self._said = one_line(sentence)
+            self._write_remark()
 
     def action_leave(self, interrupted: bool) -> None:
         """End, unless something is being written: that is waited for."""
         if isinstance(self.screen, TaintPage) and self.screen.writing and not self.interrupted:
             self.interrupted = interrupted
-            self._say("writing ...")
+            self.say("writing ...")
             return
         self.interrupted = interrupted
         self.exit()

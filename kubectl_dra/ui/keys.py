@@ -23,7 +23,7 @@ class ScreenKey(NamedTuple):
 EVERYWHERE: Final = (
     ScreenKey("?", "show the keys", "keys"),
     ScreenKey("q", "end", "end"),
-    ScreenKey("Esc", "go back, or clear the filter", "back"),
+    ScreenKey("Esc", "clear the filter, or go back to where you came from", "back"),
     ScreenKey("r", "read again now"),
     ScreenKey("n", "show the notes: what was not seen, and what is assumed"),
 )
@@ -32,8 +32,15 @@ TABLES: Final = (
     ScreenKey("Tab", "the next table; Shift+Tab: the one before"),
     ScreenKey("Enter", "open: explain a pod or claim, show a device, list what a node has", "open"),
     ScreenKey("/", "filter: rows with all of the words; =word stands alone", "filter"),
+    ScreenKey(":", "go to nodes, classes, namespaces, owners, pods, claims, devices; :ns NAME, :ns all", "go to"),
+    ScreenKey("s", "sort by the next column; S: the other way round", "sort"),
     ScreenKey("b", "count the fleet by node, class, namespace or owner", "count by"),
     ScreenKey("Up Down", "move; also k and j, PgUp and PgDn, Home and End"),
+)
+ROW: Final = (
+    ScreenKey("d", "describe: the object as YAML"),
+    ScreenKey("l", "the commands that show the logs of its drivers"),
+    ScreenKey("y", "copy the suggested command; again: the next one", "copy command"),
 )
 POD: Final = (
     ScreenKey("w", "what if something were different? As --what-if of explain", "what if"),
@@ -47,7 +54,8 @@ CONFIRM: Final = (ScreenKey("y", "yes, write it", "write it"),)
 ALL: Final = (
     ("Everywhere", EVERYWHERE),
     ("On the tables", TABLES),
-    ("On a pod or claim", POD),
+    ("On a row, and on what it opens", ROW),
+    ("On a pod or claim; w on a device, too", POD),
     ("On a device, in the table or opened", DEVICE),
 )
 

@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import one_line
 from kubectl_dra.errors import DraError, InputError
 from kubectl_dra.explain.diagnosis import Diagnosis
@@ -25,10 +26,11 @@ from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse, suppose
 from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.report.devices import write_device
-from kubectl_dra.report.explain_blocks import write_text
+from kubectl_dra.report.explain_blocks import blocks_of, write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui import keys
+from kubectl_dra.ui.commands import of_answer
 from kubectl_dra.ui.keys import ScreenHost
 from kubectl_dra.ui.tables import Asked, ClusterView
 from kubectl_dra.ui.worker import ScreenSource
@@ -74,6 +76,14 @@ def known(overview: Overview | None, asked: Asked) -> Diagnosis | None:
 Typed = Callable[[str], None]
 
 
+class PromptInput(Input):
+    """The line itself. Enter answers at once: keys that are typed quickly after it are for the page again."""
+
+    async def action_submit(self) -> None:
+        """Tell the answer."""
+        cast(Prompt, self.parent).submitted(self.value)
+
+
 class Prompt(Horizontal):
     """Hidden until something is asked; Enter answers, Esc does not."""
 
@@ -85,7 +95,7 @@ class Prompt(Horizontal):
         self._changed: Typed | None = None
         self._left: Callable[[], None] | None = None
         self._label = Static(classes="label")
-        self._input = Input(compact=True, select_on_focus=False)
+        self._input = PromptInput(compact=True, select_on_focus=False)
 
     def compose(self) -> ComposeResult:
         """The question and the room for the answer."""
@@ -125,13 +135,12 @@ class Prompt(Horizontal):
         if self._changed is not None and self.shown:
             self._changed(event.value)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def submitted(self, answer: str) -> None:
         """Tell the answer."""
-        event.stop()
         done = self._done
         self._hide()
         if done is not None:
-            done(event.value)
+            done(answer)
 
     def action_leave(self) -> None:
         """Answer nothing."""
@@ -183,7 +192,7 @@ class ScreenPage(Screen[None]):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self._heading = one_line(title)
+        self.heading = one_line(title)
         self._title = Static(id="title")
         self._text = Static(id="text")
         self._remark = Static(id="remark")
@@ -226,7 +235,7 @@ class ScreenPage(Screen[None]):
         """Say which lines are in sight, where that is not all of them."""
         lines, top, room = self.scroll.virtual_size.height, round(self.scroll.scroll_y), self.scroll.size.height
         where = f"  lines {top + 1:,} to {min(lines, top + room):,} of {lines:,}" if lines > room else ""
-        title = Text(self._heading, no_wrap=True, overflow="ellipsis")
+        title = Text(self.heading, no_wrap=True, overflow="ellipsis")
         title.truncate(max(0, self.size.width - len(where)), overflow="ellipsis", pad=True)
         self._title.update(title.append(where, "not bold"))
 
@@ -269,21 +278,25 @@ class ExplainPage(ScreenPage):
         Binding("w", "what_if", show=False),
         Binding("f", "full", show=False),
     ]
-    KEYS = keys.POD
+    KEYS = (*keys.POD, *keys.ROW[-1:])
 
-    def __init__(self, asked: Asked, first: Diagnosis | None) -> None:
+    def __init__(self, asked: Asked, first: Diagnosis | None, what_if: str | None = None) -> None:
         super().__init__(f"{asked.kind}/{asked.name} of namespace {asked.namespace}")
-        self._asked = asked
+        self.subject = asked
+        self._begin = what_if
         self._diagnosis = first
         self._full = False
-        self._typed = ""
+        self._typed = what_if or ""
         self._problem = ""
         self._changes: tuple[WhatIfChange, ...] = ()
 
     def on_mount(self) -> None:
-        """Ask at once."""
+        """Ask at once, and where one came to suppose something, what."""
         super().on_mount()
         self._ask()
+        if self._begin is not None:
+            # What is only being laid out cannot take the keys.
+            self.call_after_refresh(self.action_what_if)
 
     def seen(self, seen: ClusterView) -> None:
         """Ask again."""
@@ -298,8 +311,19 @@ class ExplainPage(ScreenPage):
         write_text([self._diagnosis], "always", sheet, invocation, full=self._full)
         return Text.from_ansi(sheet.getvalue())
 
+    @property
+    def commands(self) -> tuple[CommandLine, ...]:
+        """The commands that the answer suggests, those that change nothing first."""
+        if self._diagnosis is None:
+            return ()
+        invocation = Invocation(where=self.screens.source.where).about(self._diagnosis)
+        return of_answer(blocks_of(self._diagnosis, invocation))
+
     def action_full(self) -> None:
         """Show more, or less."""
+        if self._diagnosis is None:
+            self.remark("Nothing is explained yet.")
+            return
         self._full = not self._full
         self.draw()
 
@@ -316,11 +340,16 @@ class ExplainPage(ScreenPage):
         try:
             self._changes = (parse(typed),) if typed.strip() else ()
         except DraError as error:
-            self._typed, self._problem = typed, str(error)
-            self.remark(self._problem)
+            self._wrong(typed, str(error))
             return
         self._typed, self._problem = typed, ""
         self._ask()
+
+    def _wrong(self, typed: str, problem: str) -> None:
+        """Say what is wrong with a what-if, and let it be corrected."""
+        self._typed, self._problem = typed, problem
+        self.remark(problem)
+        self.action_what_if()
 
     def _ask(self) -> None:
         screens, changes = self.screens, self._changes
@@ -331,7 +360,7 @@ class ExplainPage(ScreenPage):
             if seen is None:
                 return
             try:
-                found = answer(screens.source, seen, self._asked, changes)
+                found = answer(screens.source, seen, self.subject, changes)
             except DraError as error:
                 said = str(error)
                 screens.tell(lambda: self._answered(changes, None, said))
@@ -342,6 +371,10 @@ class ExplainPage(ScreenPage):
 
     def _answered(self, changes: tuple[WhatIfChange, ...], found: Diagnosis | None, error: str) -> None:
         if changes != self._changes or not self.is_attached:
+            return
+        if error and changes:
+            self._changes = ()
+            self._wrong(self._typed, error)
             return
         # What was typed may be wrong since the question was asked.
         self.remark(error or self._problem)
@@ -361,7 +394,7 @@ class DevicePage(ScreenPage):
 
     def __init__(self, device: DeviceID) -> None:
         super().__init__(f"device {device}")
-        self.device = device
+        self.subject = device
 
     def seen(self, seen: ClusterView) -> None:
         """Show it as it is now."""
@@ -370,9 +403,9 @@ class DevicePage(ScreenPage):
     def text(self, columns: int) -> Text:
         """All that is known of the device."""
         seen = self.screens.cluster_view
-        row = seen.device(self.device) if seen is not None else None
+        row = seen.device(self.subject) if seen is not None else None
         if seen is None or row is None:
-            return Text(one_line(f"{self.device} is not published any more"))
+            return Text(one_line(f"{self.subject} is not published any more"))
         sheet = Sheet(columns)
         write_device(row, seen.claims.items if seen.claims is not None else (), seen.at, sheet, "always")
         return Text.from_ansi(sheet.getvalue())

@@ -35,9 +35,9 @@ class RowList(Widget, can_focus=True):
     ]
 
     class Opened(Message):
-        """Enter was pressed on a row."""
+        """Enter was pressed on a row; None where there is none."""
 
-        def __init__(self, subject: Subject) -> None:
+        def __init__(self, subject: Subject | None) -> None:
             super().__init__()
             self.subject = subject
 
@@ -107,8 +107,7 @@ class RowList(Widget, can_focus=True):
 
     def action_open(self) -> None:
         """Tell which row is opened."""
-        if self.subject is not None:
-            self.post_message(self.Opened(self.subject))
+        self.post_message(self.Opened(self.subject))
 
     def on_resize(self) -> None:
         """Keep the cursor in sight."""

@@ -28,7 +28,9 @@ from kubectl_dra.report import devices as devices_text
 from kubectl_dra.report import overview
 from kubectl_dra.report import top as top_text
 from kubectl_dra.report.explain_words import overview_answer
+from kubectl_dra.report.picture import STATE_STYLES
 from kubectl_dra.report.table import MARKS, bar, legend, owned_by
+from kubectl_dra.text import whole_number
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
 from kubectl_dra.usage.counts import UseReport, use_reports
@@ -56,6 +58,11 @@ class Within(NamedTuple):
 
     by: UseBy
     words: str
+
+    @property
+    def first(self) -> str:
+        """The name of the node, class or namespace."""
+        return next(iter(self.words.split()), "").removeprefix(WHOLE)
 
 
 Subject = Asked | Within | DeviceID
@@ -108,6 +115,11 @@ class ClusterView(Struct, frozen=True):
     listed: Mapping[ScreenTable, Table]
     notes: tuple[Words, ...] = ()
 
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces that have claims or pods."""
+        return frozenset(space for space, _ in (*self.snapshot.claims, *self.snapshot.pods))
+
     def device(self, wanted: DeviceID) -> DeviceRow | None:
         """One of the devices, if it is still published."""
         return next((row for row in self.inventory.rows if row.id == wanted), None)
@@ -117,9 +129,9 @@ WHOLE: Final = "="
 """Before a word of a filter: it has to stand alone, so that gpu-1 is not gpu-10."""
 BY: Final = (UseBy.nodes, UseBy.classes, UseBy.namespaces, UseBy.owners)
 """What the fleet can be counted by."""
-_MARK_STYLES: Final = {mark: devices_text.STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
+_MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
 _FLEET_GOES: Final = (
-    *("OTHER", "LARGEST-OWNER", "NODES", "UNUSED", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "USE", "PENDING"),
+    *("OTHER", "LARGEST-OWNER", "NODES", "IDLE", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "USE", "PENDING"),
     *("PICTURE", "HELD", "FREE", "DEVICES", "OWNER", "NAMESPACE", "CLASS", "NODE"),
 )
 """Columns that are left out where there is no room, first to go first."""
@@ -200,7 +212,7 @@ def _devices(inventory: Inventory) -> Table:
         return Table(sentence, empty=sentence)
     groups = singly(inventory.rows)
     shown = list(devices_text.columns(groups, several=False, wide=False))
-    styles = {str(state): devices_text.STATE_STYLES.get(state, "red") for state in DeviceState}
+    styles = {str(state): STATE_STYLES.get(state, "red") for state in DeviceState}
     columns = _columns([column.heading for column in shown], _DEVICES_GO, styles)
     rows = (_row(tuple(column.cell(group) for column in shown), group.first.id) for group in groups)
     return _table(devices_text.summary(inventory), columns, rows)
@@ -247,6 +259,31 @@ def matching(table: Table, words: str) -> tuple[Row, ...]:
     """The rows that contain each of the words, in whatever case; after ``=`` a word has to stand alone."""
     wanted = [_pattern(word) for word in words.lower().split()]
     return tuple(row for row in table.rows if all(one.search(row.text) for one in wanted)) if wanted else table.rows
+
+
+_AGE: Final = re.compile(r"(?:\d+[smhdy])+")
+_PARTS_OF_AGE: Final = re.compile(r"(\d+)(\w)")
+_PARTS: Final = re.compile(r"\d+|\D+")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 31_536_000}
+
+
+def ordered(table: Table, rows: Sequence[Row], heading: str, *, backwards: bool) -> tuple[Row, ...]:
+    """The rows by the cells of a column: ages and numbers by their size, texts with numbers as people count."""
+    place = next((place for place, column in enumerate(table.columns) if column.heading == heading), None)
+    if place is None:
+        return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: _rank(row.cells[place]), reverse=backwards))
+
+
+def _rank(cell: str) -> tuple[int, int, list[tuple[int, int, str]]]:
+    if cell in ("", "-"):
+        return 2, 0, []
+    if (number := whole_number(cell.removesuffix("%").replace(",", ""))) is not None:
+        return 0, number, []
+    if _AGE.fullmatch(cell):
+        return 0, sum((whole_number(count) or 0) * _SECONDS[unit] for count, unit in _PARTS_OF_AGE.findall(cell)), []
+    numbers = ((part, whole_number(part)) for part in _PARTS.findall(cell.lower()))
+    return 1, 0, [(1, 0, part) if number is None else (0, number, "") for part, number in numbers]
 
 
 def _pattern(word: str) -> re.Pattern[str]:

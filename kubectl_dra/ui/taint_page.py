@@ -121,6 +121,8 @@ class TaintPage(ScreenPage):
             self._answers.put(True)
         elif self._planned:
             self._run(only_say=False)
+        else:
+            self.remark("There is nothing to say yes to. Esc: back")
 
     def action_decline(self) -> None:
         """No, or back. What is being written is waited for."""

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from threading import Condition, Thread
-from typing import Final, NamedTuple, Protocol, TextIO
+from typing import Any, Final, NamedTuple, Protocol, TextIO
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
@@ -52,6 +52,12 @@ class ScreenSource(Protocol):
 
     def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
         """The cluster, what is assumed of it, and the namespace to show (empty for all). Raises DraError."""
+
+    def switch(self, namespace: str) -> None:
+        """Show another namespace from the next reading on; empty for all. Raises DraError."""
+
+    def described(self, kind: str, name: str, namespace: str) -> Any:
+        """An object as it is written, or as far as it was read; None if there is none. Raises DraError."""
 
     def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:
         """The snapshot with the further kinds that affect these pods, or ``everything`` pending. Raises DraError."""

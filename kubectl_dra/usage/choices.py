@@ -56,5 +56,5 @@ class UseSort(StrEnum):
     devices = "devices"
     free = "free"
     held = "held"
-    unused = "unused"
+    idle = "idle"
     pending = "pending"

@@ -35,7 +35,7 @@ K = TypeVar("K", bound=Hashable)
 class DeviceDemand(Struct, frozen=True):
     """What the claims of a namespace, or of one owner in it, hold and wait for.
 
-    ``devices`` counts a shared device once; ``unused`` are those held by claims that nobody uses. ``pending`` are
+    ``devices`` counts a shared device once; ``idle`` are those held by claims that nobody uses. ``pending`` are
     claims for which a pod waits. ``owner`` is None for a whole namespace, or for claims without one. ``largest`` is
     the owner that holds most of them.
     """
@@ -43,7 +43,7 @@ class DeviceDemand(Struct, frozen=True):
     namespace: str
     owner: Owner | None
     devices: int
-    unused: int
+    idle: int
     claims: int
     pending: int
     nodes: int
@@ -81,7 +81,7 @@ def _demand(space: str, owner: Owner | None, items: list[ClaimUse]) -> DeviceDem
         namespace=space,
         owner=owner,
         devices=len(held),
-        unused=len(held - used),
+        idle=len(held - used),
         claims=len(items),
         pending=sum(item.state is ClaimState.PENDING for item in items),
         nodes=len({item.node for item in items if item.results} - {""}),
@@ -171,7 +171,7 @@ def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, m
     return best
 
 
-# The devices of each node or class: free, held, tainted, held and unused; and the largest request that still fits.
+# The devices of each node or class: free, held, tainted, held and idle; and the largest request that still fits.
 
 _HELD = (DeviceState.HELD, DeviceState.SHARED)
 
@@ -179,11 +179,11 @@ _HELD = (DeviceState.HELD, DeviceState.SHARED)
 class DeviceSupply(Struct, frozen=True):
     """The devices of one node (or place that no node is) or class.
 
-    ``unused`` of those held are reserved for nobody, or for pods that have ended. ``largest`` is for classes alone.
+    ``idle`` of those held are reserved for nobody, or for pods that have ended. ``largest`` is for classes alone.
     """
 
     tally: Tally
-    unused: int
+    idle: int
     largest: LargestRequest | None = None
 
     @property
@@ -204,7 +204,7 @@ class DeviceSupply(Struct, frozen=True):
 
 def supply_of_nodes(inventory: Inventory, claims: ClaimUses) -> list[DeviceSupply]:
     """The devices of each node."""
-    return [DeviceSupply(tally, unused) for tally, unused in _counted(inventory, claims, CountedBy.node)]
+    return [DeviceSupply(tally, idle) for tally, idle in _counted(inventory, claims, CountedBy.node)]
 
 
 def supply_of_classes(
@@ -213,23 +213,23 @@ def supply_of_classes(
     """The devices of each class, those of several classes in each of them."""
     trials = RequestTrials(snapshot, scheduler)
     return [
-        DeviceSupply(tally, unused, largest_request(tally.name, inventory.rows, trials) if tally.name else None)
-        for tally, unused in _counted(inventory, claims, CountedBy.class_)
+        DeviceSupply(tally, idle, largest_request(tally.name, inventory.rows, trials) if tally.name else None)
+        for tally, idle in _counted(inventory, claims, CountedBy.class_)
     ]
 
 
-def unused_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow]:
+def idle_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow]:
     """The devices that are held by claims which nobody uses, and by no other."""
     nobody = {id(item.claim) for item in claims.items if item.state in UNUSED}
     return [row for row in rows if row.holders and all(id(claim) in nobody for claim in row.holders)]
 
 
 def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[tuple[Tally, int]]:
-    unused: dict[str, int] = {}
-    for row in unused_devices(inventory.rows, claims):
+    idle: dict[str, int] = {}
+    for row in idle_devices(inventory.rows, claims):
         for name in names_of(row, by):
-            unused[name] = unused.get(name, 0) + 1
-    return [(tally, unused.get(tally.name, 0)) for tally in tallies(inventory, by)]
+            idle[name] = idle.get(name, 0) + 1
+    return [(tally, idle.get(tally.name, 0)) for tally in tallies(inventory, by)]
 
 
 # Who uses what at one moment: all that ``top`` shows, counted and sorted.
@@ -248,7 +248,7 @@ class UseReport(Struct, frozen=True):
     devices: int
     nodes: int
     states: dict[DeviceState, int]
-    unused: int
+    idle: int
     pending: int
     supply: tuple[DeviceSupply, ...] = ()
     demand: tuple[DeviceDemand, ...] = ()
@@ -282,7 +282,7 @@ def use_reports(
     notes = tuple(dict.fromkeys((*inventory.notes, *claims.unread)))
     hidden = unread_devices(snapshot) if DeviceState.UNKNOWN in inventory.states() else ()
     unread = tuple(dict.fromkeys((*inventory.unread, *hidden, *claims.unread)))
-    unused = len(unused_devices(inventory.rows, claims))
+    idle = len(idle_devices(inventory.rows, claims))
     pending = sum(item.state == "pending" for item in claims.items)
     found = []
     for by in subjects:
@@ -303,7 +303,7 @@ def use_reports(
                 len(inventory.rows),
                 inventory.node_count(),
                 inventory.states(),
-                unused,
+                idle,
                 pending,
                 _sorted(supply, _SUPPLY, sort or UseSort.held),
                 _sorted(demand, _DEMAND, sort or UseSort.held),
@@ -326,12 +326,12 @@ _SUPPLY: dict[UseSort, Callable[[DeviceSupply], int]] = {
     UseSort.devices: lambda row: row.tally.devices,
     UseSort.free: lambda row: row.free,
     UseSort.held: lambda row: row.held,
-    UseSort.unused: lambda row: row.unused,
+    UseSort.idle: lambda row: row.idle,
 }
 _DEMAND: dict[UseSort, Callable[[DeviceDemand], int]] = {
     UseSort.devices: lambda row: row.devices,
     UseSort.held: lambda row: row.devices,
-    UseSort.unused: lambda row: row.unused,
+    UseSort.idle: lambda row: row.idle,
     UseSort.pending: lambda row: row.pending,
 }
 _CLAIMS: dict[UseSort, Callable[[ClaimUse], int]] = {

@@ -135,9 +135,9 @@ def test_two_objects_of_one_name(dra: Dra, tmp_path: Path) -> None:
 def test_names_that_do_not_exist_show_the_nearest(dra: Dra, tmp_path: Path) -> None:
     path = snapshot(tmp_path, NODE, SLICE, CLASS, claim())
     ran = dra("explain", "claim/gpu", "--snapshot", path)
-    assert ran.code == 2 and "nearest: gpus" in sentence(ran)
+    assert ran.code == 2 and "did you mean gpus?" in sentence(ran)
     ran = dra("explain", "claim/gpus", "--snapshot", path, "--node", "n2")
-    assert ran.code == 2 and "nearest: n1" in sentence(ran)
+    assert ran.code == 2 and "did you mean n1?" in sentence(ran)
     ran = dra("explain", "claim/gpus", "--snapshot", path, "--request", "gpuu")
     assert ran.code == 2 and "gpu" in sentence(ran)
     ran = dra("explain", "claim/gpus", "--snapshot", path, "--trace", "n1/gpu-9")

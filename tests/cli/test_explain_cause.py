@@ -35,7 +35,7 @@ def test_a_terminal_gets_wrapped_prose_and_whole_commands(
 def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
     found = json.loads(dra("explain", "--explain", "no-consumer", "-o", "json").out)
     assert found["kind"] == "Cause"
-    assert found["url"] == page_of_cause("no-consumer")
+    assert found["page"] == page_of_cause("no-consumer")
     assert found["confirm"][0]["command"].startswith("kubectl get pods")
     assert yaml.safe_load(dra("explain", "--explain", "no-consumer", "-o", "yaml").out) == found
 
@@ -43,7 +43,7 @@ def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("device-held",), 'there is no cause "device-held"; did you mean devices-held?'),
+        (("device-held",), 'there is no cause "device-held"; did you mean devices-held or '),
         (("DRA999",), 'there is no cause "DRA999" (http'),
         (("dra101",), "kubectl dra lint --explain dra101"),
         (("MIG101",), "kubectl dra migrate --explain MIG101"),

@@ -89,7 +89,7 @@ def test_labels_choose_the_pod_that_hangs(dra: Dra, tmp_path: Path) -> None:
 
 def test_a_workload_without_pods(dra: Dra) -> None:
     ran = dra("explain", "deploy/lama", "-n", "inference", "--snapshot", ALL_HELD)
-    assert ran.code == 2 and "no pod of Deployment lama was found" in ran.err and "nearest: llama" in ran.err
+    assert ran.code == 2 and "no pod of Deployment lama was found" in ran.err and "did you mean llama" in ran.err
 
 
 def test_pods_of_another_workload_do_not_count(dra: Dra, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_devices_are_listed_by_the_names_that_the_list_prints(dra: Dra) -> None:
     ran = dra("devices", "l40s-1/gpu-0..2", "-o", "name", "--snapshot", ALL_HELD)
     assert ran.out.split() == [f"gpu.nvidia.com/l40s-1/gpu-{number}" for number in range(3)]
     ran = dra("devices", "t4-1/gpu-9", "--snapshot", ALL_HELD)
-    assert ran.code == 2 and "no device is called t4-1/gpu-9; nearest: t4-1/gpu-0" in ran.err
+    assert ran.code == 2 and "no device is called t4-1/gpu-9; did you mean t4-1/gpu-0" in ran.err
 
 
 def test_a_device_that_nobody_read_may_be_there(dra: Dra, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_nodes(dra: Dra) -> None:
     ran = dra("top", "--snapshot", CLUSTER)
     assert ran.out.startswith("46 devices on 4 nodes: 12 free, 10 held, 24 tainted; 1 claim pending\n")
     assert table(ran) == [
-        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "UNUSED", "USE"],
+        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "USE"],
         ["gaudi-1", "8", "1", "7", "-", "-", "-", "87%"],
         ["h100-1", "4", "1", "3", "-", "-", "-", "75%"],
         ["flex-1", "2", "2", "-", "-", "-", "-", "0%"],
@@ -59,11 +59,11 @@ def test_nodes(dra: Dra) -> None:
 
 def test_namespaces_and_owners(dra: Dra) -> None:
     assert table(dra("top", "namespaces", "--snapshot", CLUSTER)) == [
-        ["NAMESPACE", "HELD", "UNUSED", "CLAIMS", "PENDING", "NODES", "LARGEST-OWNER"],
+        ["NAMESPACE", "HELD", "IDLE", "CLAIMS", "PENDING", "NODES", "LARGEST-OWNER"],
         ["ml", "10", "-", "3", "1", "2", "StatefulSet/bert"],
     ]
     assert table(dra("top", "owners", "--snapshot", CLUSTER)) == [
-        ["NAMESPACE", "OWNER", "HELD", "UNUSED", "CLAIMS", "PENDING", "NODES"],
+        ["NAMESPACE", "OWNER", "HELD", "IDLE", "CLAIMS", "PENDING", "NODES"],
         ["ml", "StatefulSet/bert", "7", "-", "1", "-", "1"],
         ["ml", "StatefulSet/pretrain", "3", "-", "1", "-", "1"],
         ["ml", "StatefulSet/serve", "-", "-", "1", "1", "-"],
@@ -89,7 +89,7 @@ def fleet(tmp_path: Path, *more: Json) -> str:
 
 def test_classes_say_the_largest_request_that_fits(dra: Dra, tmp_path: Path) -> None:
     ran = dra("top", "classes", "--snapshot", fleet(tmp_path))
-    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 held and unused\n")
+    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 held and idle\n")
     assert table(ran)[1] == ["gpu", "12", "3", "9", "-", "-", "4", "75%", "3", "2 on n0"]
     assert ran.out.endswith("\n\ngpu: 3 free, and no request for more than 2 fits on one node.\n")
 
@@ -201,13 +201,13 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
             raise ClusterError("the server is away")
         return read(*words)
 
-    monkeypatch.setattr("kubectl_dra.cli.top.run.time.sleep", wait)
+    monkeypatch.setattr("kubectl_dra.cli.watched.time.sleep", wait)
     monkeypatch.setattr(module, "_read", reading)
     ran = dra("top", "--snapshot", "fleet.yaml", "--watch")
     assert ran.code == 130 and "note: the server is away; asking again" in ran.err
     assert [line for line in ran.out.splitlines() if line.startswith("12 devices")] == [
-        "12 devices on 3 nodes: 3 free, 9 held; 4 held and unused",
-        "12 devices on 3 nodes: 5 free, 7 held; 4 held and unused",
+        "12 devices on 3 nodes: 3 free, 9 held; 4 held and idle",
+        "12 devices on 3 nodes: 5 free, 7 held; 4 held and idle",
     ]
 
 

@@ -120,6 +120,30 @@ def test_slices_that_may_not_be_read(dra: Dra, server: APIServer, tmp_path: Path
     played(play)
 
 
+def test_another_namespace_is_watched_and_objects_are_described(server: APIServer, tmp_path: Path) -> None:
+    other = claim("d")
+    other["metadata"]["namespace"] = "other"
+    server.routes |= {
+        f"{ROOT}/resourceslices": listed(slice_of("n1", gpu("gpu-0"))),
+        f"{ROOT}/deviceclasses": listed(device_class()),
+        f"{ROOT}/resourceclaims": listed(claim("c"), other),
+        f"{ROOT}/namespaces/other/resourceclaims/d": {**other, "metadata": {**other["metadata"], "labels": {"a": "b"}}},
+        "/api/v1/nodes": listed(node("n1")),
+    }
+
+    async def play() -> None:
+        async with before(live(server, tmp_path), 100, 40) as person:
+            await person.sees("3 Claims 2")
+            await person.press(":", *"claims other", "enter")
+            await person.sees("[3 Claims 1]")
+            await person.press("d")
+            await person.sees("ResourceClaim other/d", "a: b")
+            watched = f"{ROOT}/namespaces/other/resourceclaims"
+            await person.until(lambda: watched in server.paths(), "the watch")
+
+    played(play)
+
+
 def test_a_device_is_tainted_after_a_yes(server: APIServer, tmp_path: Path) -> None:
     """By taint itself: the plan first, a rule after ``y``, and nothing after Esc."""
     server.routes |= {

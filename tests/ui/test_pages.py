@@ -66,7 +66,8 @@ def test_what_if() -> None:
             await person.sees("2 Pending 1")
             await person.press("2", "enter", "w", *"size=2", "enter")
             await person.sees('--what-if "size=2" is not understood')
-            await person.press("w", *["backspace"] * 6, *"count=1", "enter")
+            # The prompt stays, to be corrected.
+            await person.press(*["backspace"] * 6, *"count=1", "enter")
             await person.sees("could be scheduled with this change", "supposed: count=1")
             await person.press("w", *["backspace"] * 7, "enter")
             await person.sees("cannot be scheduled")
@@ -121,7 +122,7 @@ class Changing(SavedCluster):
             raise self.error
         data = json.dumps({"apiVersion": "v1", "kind": "List", "items": self.objects}).encode()
         snapshot = read_snapshot(["-"], stdin=data, compact=True, complete=True)
-        return snapshot, self.settings(snapshot), ""
+        return snapshot, self.settings(snapshot), self._asked.namespace
 
     def follow(self, changed: Callable[[], None]) -> None:
         """Remember whom to tell."""

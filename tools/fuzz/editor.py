@@ -30,7 +30,7 @@ from tools.fuzz.judged import Outcome
 from tools.fuzz.mutations import mutated, pool_of
 
 INTERNAL_ERROR: Final = -32603
-METHODS: Final = ("hover", "hover", "completion", "completion", "codeAction")
+METHODS: Final = ("hover", "hover", "completion", "completion", "codeAction", "definition", "documentSymbol")
 TYPED: Final = (
     "\n", " ", "device.", "device.attributes[\"gpu.nvidia.com\"].", "deviceClassName: ", "'", "{", "- name: x\n", "\t",
     "😀", "\u202e", "\r\n", "expression: |\n", "&a", "*a", "# kubectl-dra: ignore[",
@@ -164,6 +164,8 @@ def _asked(uri: str, text: str, number: int, chance: random.Random) -> Iterator[
     params: Any = {"textDocument": {"uri": uri}, "position": place}
     if method == "codeAction":
         params = {**params, "range": {"start": place, "end": _place(text, chance)}, "context": {"diagnostics": []}}
+        del params["position"]
+    elif method == "documentSymbol":
         del params["position"]
     message: Any = {"jsonrpc": "2.0", "id": number, "method": f"textDocument/{method}", "params": params}
     kind = chance.randrange(12)

@@ -46,6 +46,8 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
         ),
     ] = False
     limit: opt.LimitOption = None
+    no_headers: opt.NoHeaders = False
+    watch: opt.Watch = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
     output: Annotated[

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from kubectl_dra.cli.claims import ClaimsFlags
+from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
@@ -14,7 +15,7 @@ from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
-from kubectl_dra.usage.claim_use import claim_uses
+from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
 
 KINDS = ("ResourceClaim", "Pod")
 """The kinds that the table is made from."""
@@ -39,10 +40,29 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.cli.unknown_command import unexpected_words
 
         raise unexpected_words("claims", asked.pods, files=False)
+    if asked.watch and asked.output not in (ClaimsOutput.text, ClaimsOutput.wide):
+        raise UsageError("--watch shows the table: leave other outputs out")
+    if asked.watch:
+        from kubectl_dra.cli.watched import watched
+
+        watched(lambda: _look(asked, connection))
+    found, show = _look(asked, connection)
+    show()
+    if found.unread:
+        return EXIT_UNDETERMINED
+    return 0 if found.items else EXIT_NONE
+
+
+def _look(asked: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, Callable[[], None]]:
+    """The claims, and what prints them."""
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     labels = label_selector(asked.labels) if asked.labels else None
     found = claim_uses(snapshot, asked.namespace, asked.states, labels)
+    return found, lambda: _print(found, snapshot, asked, connection)
+
+
+def _print(found: ClaimUses, snapshot: Snapshot, asked: ClaimsFlags, connection: ConnectionFlags) -> None:
     output = asked.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json
@@ -50,11 +70,8 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
 
         write(to_json(found), output, sys.stdout)
     elif output == "name":
-        put(
-            "".join(
-                f"resourceclaim.resource.k8s.io/{item.claim.metadata.name}\n" for item in found.items[: asked.limit]
-            )
-        )
+        names = (item.claim.metadata.name for item in found.items[: asked.limit])
+        put("".join(f"resourceclaim.resource.k8s.io/{name}\n" for name in names))
     else:
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims
@@ -64,19 +81,16 @@ def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
         for note in sentences((*found.unread, *driver_notes(snapshot), *twice_notes(snapshot))):
             tell(f"note: {note}")
         tell_age(at := moment(snapshot))
-        where = cluster_flags(asked, connection)
         write_claims(
             found,
             at.at,
             asked.color.value,
             wide=output == "wide",
             namespace=asked.namespace,
-            where=where,
+            where=cluster_flags(asked, connection),
             limit=asked.limit,
+            headers=not asked.no_headers,
         )
-    if found.unread:
-        return EXIT_UNDETERMINED
-    return 0 if found.items else EXIT_NONE
 
 
 def _pod_name(word: str) -> str:

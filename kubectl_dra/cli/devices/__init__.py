@@ -62,6 +62,8 @@ class DevicesFlags(opt.CommandFlags, frozen=True):
     ] = SortKey.name
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
+    no_headers: opt.NoHeaders = False
+    watch: opt.Watch = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
     output: Annotated[

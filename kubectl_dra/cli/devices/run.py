@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.scene.assumptions import rules_notes
+from kubectl_dra.explain.scene.prepare import Settings
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
@@ -34,8 +36,21 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not
             answer.
     """
-    output = asked.output.value
     _check(asked)
+    if asked.watch:
+        from kubectl_dra.cli.watched import watched
+
+        watched(lambda: _look(asked, connection))
+    inventory, show = _look(asked, connection)
+    show()
+    # Names are known without the states of what they name.
+    named = asked.output is DevicesOutput.name
+    unknown = not named and any(row.state is DeviceState.UNKNOWN for row in inventory.rows)
+    return EXIT_UNDETERMINED if inventory.unread or unknown else 0 if inventory.rows else EXIT_NONE
+
+
+def _look(asked: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, Callable[[], None]]:
+    """The devices, and what prints them."""
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     settings = assumed(snapshot, asked.release, asked.gates)
@@ -53,12 +68,16 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         tainted=asked.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    # Names are known without the states of what they name.
-    unknown = output != "name" and any(row.state is DeviceState.UNKNOWN for row in inventory.rows)
-    code = EXIT_UNDETERMINED if inventory.unread or unknown else 0 if inventory.rows else EXIT_NONE
+    return inventory, lambda: _print(inventory, settings, snapshot, asked, connection)
+
+
+def _print(
+    inventory: Inventory, settings: Settings, snapshot: Snapshot, asked: DevicesFlags, connection: ConnectionFlags
+) -> None:
+    output = asked.output.value
     if output in ("text", "wide", "name"):
         _write_text(inventory, asked, connection)
-        return code
+        return
     if asked.sort is not SortKey.name:
         inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), asked.sort)))
     if output == "html":
@@ -66,7 +85,7 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.report.html.page import PageOrigin
 
         put(to_html(inventory, settings, PageOrigin.of(snapshot, settings.scheduler.release)))
-        return code
+        return
     from kubectl_dra.report.devices_json import to_json, write_json
     from kubectl_dra.report.table import write
 
@@ -75,13 +94,14 @@ def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
         write_json(result, sys.stdout)
     else:
         write(result, output, sys.stdout)
-    return code
 
 
 def _check(asked: DevicesFlags) -> None:
     """Raises UsageError for flags that do not go together."""
     if asked.namespace and asked.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists what claims of all namespaces hold")
+    if asked.watch and asked.output not in (DevicesOutput.text, DevicesOutput.wide):
+        raise UsageError("--watch shows the table: leave other outputs out")
     if asked.by is not None:
         if asked.output.value in ("wide", "name", "html"):
             raise UsageError(f"--by counts devices; -o {asked.output.value} lists them: use one of the two")
@@ -100,7 +120,7 @@ def _write_text(inventory: Inventory, asked: DevicesFlags, connection: Connectio
         tell(f"note: {note}")
     if asked.by is not None:
         counts = tallies(inventory, asked.by, asked.sort)
-        write_counts(inventory, counts, asked.by, asked.color.value, limit=asked.limit)
+        write_counts(inventory, counts, asked.by, asked.color.value, limit=asked.limit, headers=not asked.no_headers)
         return
     wide = asked.output is DevicesOutput.wide
     each = asked.full or wide or asked.output is DevicesOutput.name
@@ -108,7 +128,15 @@ def _write_text(inventory: Inventory, asked: DevicesFlags, connection: Connectio
     if asked.output is DevicesOutput.name:
         write_names(groups[: asked.limit])
     else:
-        write_table(inventory, groups, asked.color.value, wide=wide, more=_full(asked, connection), limit=asked.limit)
+        write_table(
+            inventory,
+            groups,
+            asked.color.value,
+            wide=wide,
+            more=_full(asked, connection),
+            limit=asked.limit,
+            headers=not asked.no_headers,
+        )
 
 
 def _full(asked: DevicesFlags, connection: ConnectionFlags) -> CommandLine:

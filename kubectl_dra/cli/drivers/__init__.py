@@ -32,6 +32,7 @@ class DriversFlags(opt.CommandFlags, frozen=True):
         typer.Option("--drain-check", help="Say who needs the drivers of --node while they are restarted or upgraded."),
     ] = False
     limit: opt.LimitOption = None
+    no_headers: opt.NoHeaders = False
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Look again every five seconds; on a terminal in place.")
     ] = False

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-import time
+from collections.abc import Callable
 from typing import Final
 
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
-from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import clear_screen, put
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drain import drain_check
 from kubectl_dra.drivers.join import NodeDrivers, joined
-from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.text import nearest
 
@@ -26,7 +24,6 @@ KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", 
 """The kinds that tell how drivers are; of events those about pods that nobody can make."""
 EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
-WATCH_SECONDS: Final = 5.0
 
 
 def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
@@ -42,7 +39,9 @@ def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
     if asked.watch and (asked.drain_check or asked.output not in (DriversOutput.text, DriversOutput.wide)):
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
     if asked.watch:
-        return _watch(asked, connection)
+        from kubectl_dra.cli.watched import watched
+
+        watched(lambda: _look(asked, connection))
     snapshot = _read(asked, connection)
     snapshot.require_dra()
     found = _chosen(joined(snapshot), asked, snapshot)
@@ -56,33 +55,12 @@ def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
     return 0 if found.rows else EXIT_NO
 
 
-def _watch(asked: DriversFlags, connection: ConnectionFlags) -> int:
-    """Looks until it is interrupted: in place on a terminal, else prints again whenever something has changed."""
-    from kubectl_dra.report.paint import tell
-
-    # This may take hours, and each look leaves garbage.
-    gc.enable()
-    shown: NodeDrivers | None = None
-    while True:
-        try:
-            snapshot = _read(asked, connection)
-            snapshot.require_dra()
-            found = _chosen(joined(snapshot), asked, snapshot)
-        except ClusterError as error:
-            if shown is None or not passes(error):
-                raise
-            tell(f"note: {error}; asking again")
-            time.sleep(WATCH_SECONDS)
-            continue
-        if sys.stdout.isatty():
-            clear_screen()
-            _print(found, asked, connection, snapshot)
-        elif found != shown:
-            put("\n" if shown is not None else "")
-            _print(found, asked, connection, snapshot)
-        sys.stdout.flush()
-        shown = found
-        time.sleep(WATCH_SECONDS)
+def _look(asked: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Callable[[], None]]:
+    """The drivers, and what prints them."""
+    snapshot = _read(asked, connection)
+    snapshot.require_dra()
+    found = _chosen(joined(snapshot), asked, snapshot)
+    return found, lambda: _print(found, asked, connection, snapshot)
 
 
 def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> None:
@@ -115,6 +93,7 @@ def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags,
             output=output,
             where=where,
             limit=asked.limit,
+            headers=not asked.no_headers,
         )
 
 

@@ -16,7 +16,7 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.waiting import progress_of
 from kubectl_dra.neighbours.suspended import would_make
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 T = TypeVar("T")
 
@@ -192,7 +192,7 @@ def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str
         return f"see {CommandLine(('kubectl', 'get', 'pods', '--show-labels', '-n', namespace))}"
     names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
     if near := nearest(target.name, sorted(names)):
-        return f"nearest: {', '.join(near)}"
+        return did_you_mean(near)
     return f"if it exists, see why it makes none: {CommandLine(('kubectl', 'describe', str(target), '-n', namespace))}"
 
 
@@ -222,7 +222,7 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
     if other := _named_otherwise(name, namespace, snapshot):
         hint = f"write {other}"
     elif not hint and near:
-        hint = f"nearest: {', '.join(near)}"
+        hint = did_you_mean(near)
     for kind in ("Pod", "ResourceClaim"):
         if not hint:
             _raise_absent(kind, f"a {kind} {name}", namespace, snapshot)
@@ -237,7 +237,7 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
     _raise_unread(kind, namespace, name, snapshot)
     hint = _of_other_kind(kind, namespace, name, snapshot) or _elsewhere(table, name)
     if not hint and (near := _near(table, namespace, name)):
-        hint = f"nearest: {', '.join(near)}"
+        hint = did_you_mean(near)
     elif not hint and not table:
         _raise_absent(kind, f"{kind} {namespace}/{name}", namespace, snapshot)
         hint = f"there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"

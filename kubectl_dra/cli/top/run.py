@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-import time
+from collections.abc import Callable
 
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.live import Progress, connection_options, passes, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.top import TopFlags
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import clear_screen, put
-from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.errors import UsageError
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
@@ -22,7 +20,6 @@ KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "No
 """The kinds that are counted."""
 EXIT_NONE = 1
 EXIT_UNDETERMINED = 3
-WATCH_SECONDS = 5.0
 
 
 def run(asked: TopFlags, connection: ConnectionFlags) -> int:
@@ -38,14 +35,22 @@ def run(asked: TopFlags, connection: ConnectionFlags) -> int:
     if asked.full and asked.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
     if asked.watch:
-        return _watch(asked, connection)
-    snapshot = _read(asked, connection)
-    snapshot.require_dra()
-    report = _report(asked, snapshot)
-    _print(report, moment(snapshot), asked)
+        from kubectl_dra.cli.watched import watched
+
+        watched(lambda: _look(asked, connection))
+    report, show = _look(asked, connection)
+    show()
     if report.unread:
         return EXIT_UNDETERMINED
     return 0 if report.rows else EXIT_NONE
+
+
+def _look(asked: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Callable[[], None]]:
+    """The counts, and what prints them."""
+    snapshot = _read(asked, connection)
+    snapshot.require_dra()
+    report = _report(asked, snapshot)
+    return report, lambda: _print(report, moment(snapshot), asked)
 
 
 def _report(asked: TopFlags, snapshot: Snapshot) -> UseReport:
@@ -75,37 +80,10 @@ def _print(report: UseReport, at: Moment, asked: TopFlags) -> None:
             tell(f"note: {note}")
         if report.claims:
             tell_age(at)
-        write_top(report, at.at, asked.color.value, limit=None if asked.full else asked.limit or MAX_ROWS)
+        limit = None if asked.full else asked.limit or MAX_ROWS
+        write_top(report, at.at, asked.color.value, limit=limit, headers=not asked.no_headers)
     else:
         from kubectl_dra.report.table import write
         from kubectl_dra.report.top import to_json
 
         write(to_json(report), asked.output.value, sys.stdout)
-
-
-def _watch(asked: TopFlags, connection: ConnectionFlags) -> int:
-    """Counts until it is interrupted: in place on a terminal, else again whenever something has changed."""
-    from kubectl_dra.report.paint import tell
-
-    # This may take hours, and each count leaves garbage.
-    gc.enable()
-    shown: UseReport | None = None
-    while True:
-        try:
-            snapshot = _read(asked, connection)
-            report = _report(asked, snapshot)
-        except ClusterError as error:
-            if shown is None or not passes(error):
-                raise
-            tell(f"note: {error}; asking again")
-            time.sleep(WATCH_SECONDS)
-            continue
-        if sys.stdout.isatty():
-            clear_screen()
-            _print(report, moment(snapshot), asked)
-        elif report != shown:
-            put("\n" if shown is not None else "")
-            _print(report, moment(snapshot), asked)
-        sys.stdout.flush()
-        shown = report
-        time.sleep(WATCH_SECONDS)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import PurePath
-from typing import TextIO
+from typing import Any, TextIO
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain.questions import completed, settings_of
@@ -15,6 +17,7 @@ from kubectl_dra.cli.taint import DryRun, TaintFlags
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.saved_object import saved_object
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError
@@ -51,6 +54,14 @@ class SavedCluster:
         """What is assumed of a snapshot."""
         return settings_of(self._asked.as_explain(everything=True), snapshot)
 
+    def switch(self, namespace: str) -> None:
+        """Show another namespace of the same files."""
+        self._asked = replace(self._asked, namespace=namespace)
+
+    def described(self, kind: str, name: str, namespace: str) -> Any:
+        """The object as it stands in the files."""
+        return saved_object(self._asked.snapshots, kind, name, namespace)
+
     def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:
         """The files have what they have."""
         return snapshot
@@ -84,6 +95,7 @@ class LiveCluster:
         self._connection = connection
         self._cluster = ApiServer(connection_options(connection, asked.namespace))
         self._watches: list[Watch] = []
+        self._changed: Callable[[], None] = lambda: None
         self.place = self._cluster.context or self._cluster.server
         self.where = cluster_flags(asked, connection)
 
@@ -92,6 +104,18 @@ class LiveCluster:
         snapshot = self._cluster.read_snapshot(progress=progress, compact=True)
         snapshot.require_dra()
         return snapshot, settings_of(self._asked.as_explain(everything=True), snapshot), self._asked.namespace
+
+    def switch(self, namespace: str) -> None:
+        """Watch and show another namespace, and read it alone where nothing else may be read."""
+        self._cluster = ApiServer(connection_options(self._connection, namespace))
+        self._asked = replace(self._asked, namespace=namespace)
+        self.close()
+        self._watches = []
+        self.follow(self._changed)
+
+    def described(self, kind: str, name: str, namespace: str) -> Any:
+        """The object as the server has it now."""
+        return self._cluster.get(kind, name, namespace)
 
     def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:
         """Read the further kinds that affect these pods."""
@@ -103,6 +127,7 @@ class LiveCluster:
 
     def follow(self, changed: Callable[[], None]) -> None:
         """Watch all that the tables are made from."""
+        self._changed = changed
         for kind in WATCHED:
             path = self._cluster.path(kind, self._asked.namespace)
             if path is not None:

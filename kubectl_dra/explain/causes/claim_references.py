@@ -101,7 +101,7 @@ def _claim(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> 
         hint = say("; {name} is a ResourceClaimTemplate: use resourceClaimTemplateName", **names)
         change = say("Write resourceClaimTemplateName: {name} instead of resourceClaimName in a new pod.", **names)
     elif near:
-        hint = say("; nearest: {near}", **names)
+        hint = say("; did you mean {near:or}?", **names)
     elif elsewhere:
         hint = say("; one of that name is in namespace {elsewhere}", **names)
     return Finding(
@@ -132,12 +132,12 @@ def _template(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) 
         hint = [say("; {name} is a ResourceClaim: use resourceClaimName", **names)]
         change = say("Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod.", **names)
     else:
-        if near:
-            hint.append(say("; nearest: {near}", **names))
-        elif here:
-            hint.append(say("; templates here: {here:some}", here=here))
         if elsewhere:
             hint.append(say("; one of that name is in namespace {elsewhere}", **names))
+        if near:
+            hint.append(say("; did you mean {near:or}?", **names))
+        elif here:
+            hint.append(say("; templates here: {here:some}", here=here))
     return Finding(
         TEMPLATE_MISSING,
         say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
@@ -251,7 +251,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
     known = list(analysis.view.cycle.classes)
     near = nearest(wanted, known)
     hint = (
-        say("; nearest: {near}", near=near)
+        say("; did you mean {near:or}?", near=near)
         if near
         else say("; classes here: {known:some 6 else none}", known=sorted(known))
     )

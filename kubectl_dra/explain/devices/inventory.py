@@ -25,7 +25,7 @@ from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
-from kubectl_dra.text import nearest, some
+from kubectl_dra.text import did_you_mean, nearest, some
 
 # Which devices a list is to hold, and whether the names in it exist.
 
@@ -80,7 +80,7 @@ def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> Non
             if other:
                 hint = f"; {other}"
             elif near:
-                hint = f"; nearest: {', '.join(near)}"
+                hint = f"; {did_you_mean(near)}"
             raise InputError(f"there is no {_TITLES[kind]} {name}{hint}")
 
 
@@ -308,7 +308,7 @@ class _Listing:
                 for gap in self._snapshot.unread(("ResourceSlice",)):
                     raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
                 near = near_names(name, (item.id for item in items))
-                hint = f"; nearest: {', '.join(near)}" if near else ""
+                hint = f"; {did_you_mean(near)}" if near else ""
                 lost = (id for group in unpublished(self._snapshot) for id in group.devices)
                 held = next((id for id in lost if is_called(id, id.pool, name)), None)
                 raise InputError(

@@ -9,7 +9,7 @@ from typing import Final
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
-from kubectl_dra.text import nearest, some, whole_number
+from kubectl_dra.text import did_you_mean, nearest, some, whole_number
 
 _NUMBERS: Final = re.compile(
     r"(?P<stem>[^,]*?)(?P<numbers>[0-9]+(?:\.\.[0-9]+)?(?:,[0-9]+(?:\.\.[0-9]+)?)*)\Z", re.ASCII
@@ -85,5 +85,5 @@ def published_device(snapshot: Snapshot, name: str) -> tuple[DeviceID, Device]:
         raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
     hint = f"; there are: {some(list(map(str, devices)), _MOST_NAMED)}" if devices else "; no device is published"
     if near := near_names(name, devices):
-        hint = f"; nearest: {', '.join(near)}"
+        hint = f"; {did_you_mean(near)}"
     raise InputError(f'device "{name}" does not exist (write [driver/]pool/device){hint}')

@@ -141,7 +141,7 @@ def _owner(holder: ClaimHolder) -> Words:
     """What makes the pod again, or what it belongs to."""
     if holder.owner is None:
         return ""
-    text = "; {owner} makes it again" if holder.owner.kind in MAKES_AGAIN else "; it belongs to {owner}"
+    text = "; {owner} recreates it" if holder.owner.kind in MAKES_AGAIN else "; it belongs to {owner}"
     return say(text, owner=str(holder.owner))
 
 

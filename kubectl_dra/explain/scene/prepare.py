@@ -25,7 +25,7 @@ from kubectl_dra.explain.scene.node_reasons import reason_of
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.question.new_nodes import Addition
@@ -178,6 +178,6 @@ def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
     chosen = [node for node in nodes if node.name == settings.node]
     if not chosen:
         near = nearest(settings.node, [node.name for node in nodes])
-        hint = f"; nearest: {', '.join(near)}" if near else ""
+        hint = f"; {did_you_mean(near)}" if near else ""
         raise InputError(f"node {settings.node} does not exist{hint}")
     return chosen

@@ -270,7 +270,7 @@ def test_may_not_see_the_pod_only(waiting: Referee) -> None:
 def test_object_that_does_not_exist(waiting: Referee) -> None:
     answer = waiting.explain("pod/pot")
     assert answer.code == 2
-    assert f"Pod pot does not exist in namespace {waiting.cluster.namespace}; nearest: pod" in answer.err
+    assert f"Pod pot does not exist in namespace {waiting.cluster.namespace}; did you mean pod?" in answer.err
 
 
 # Kubernetes' defaults: one version, no DeviceTaintRules

@@ -41,6 +41,15 @@ def test_the_role_for_reading_is_enough(team: Team) -> None:
     assert explained.code == 0 and "forbidden" not in explained.text
 
 
+def test_can_says_what_a_role_allows(team: Team) -> None:
+    reader, user = bind(team, "read"), bind(team, "taint", ("create", "devicetaintrules"))
+    assert team.dra("can", "explain", user=reader).out.startswith("yes: nothing that explain needs is missing")
+    answer = team.dra("can", "taint", user=user)
+    assert answer.code == 1 and "lacks 1 permission:" in answer.out, answer.text
+    assert "  create devicetaintrules.resource.k8s.io" in answer.out
+    assert f"kubectl create clusterrolebinding kubectl-dra-taint-{user}" in answer.out
+
+
 @pytest.mark.parametrize("verb", ["create", "patch"])
 def test_a_missing_permission_to_write_is_named(team: Team, verb: str) -> None:
     user = bind(team, "taint", (verb, "devicetaintrules"))

@@ -1,0 +1,22 @@
+"""The flags of ``kubectl dra can``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+
+
+class CanFlags(opt.CommandFlags, frozen=True):
+    """The flags of ``can``."""
+
+    command: Annotated[
+        str, typer.Argument(metavar="[COMMAND]", help="The command to ask about. Default: all that ask a cluster.")
+    ] = ""
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Also say what is allowed in this namespace alone.")
+    ] = ""
+    output: opt.OutputOption = opt.Output.text
+    color: opt.ColorOption = opt.Color.auto

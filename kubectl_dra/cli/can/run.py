@@ -1,0 +1,170 @@
+"""``can``: asks the server which permissions of a command are missing, and says with which role it has them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.cli.can import CanFlags
+from kubectl_dra.cli.can.needs import NEEDS, READ, Needs
+from kubectl_dra.cli.options import ConnectionFlags, connection_flags
+from kubectl_dra.cluster.snapshot import Permission
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
+from kubectl_dra.text import amount, nearest
+
+SCHEMA_VERSION: Final = "1"
+EXIT_NO: Final = 1
+ROLES: Final = "https://raw.githubusercontent.com/kubectl-dra/kubectl-dra/main/examples/rbac"
+
+
+class Access(NamedTuple):
+    """What a user may do of what a command needs; ``within`` are missing ones that the one namespace allows."""
+
+    command: str
+    needs: Needs
+    missing: tuple[Permission, ...]
+    within: frozenset[Permission]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the command answers as it would for an administrator, but for what some pods need."""
+        return not any(each in self.missing for each in self.needs.always)
+
+
+def run(asked: CanFlags, connection: ConnectionFlags) -> int:
+    """Prints which permissions are missing; returns the exit code.
+
+    Raises:
+        UsageError: a command that asks no cluster, or is none.
+        UndeterminedError: the server does not answer such questions.
+        ClusterError: no connection.
+    """
+    if asked.command and asked.command not in NEEDS:
+        near = nearest(asked.command, NEEDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NEEDS)}"
+        raise UsageError(f"can knows nothing of {asked.command}, which is no command that needs permissions; {hint}")
+    found, user, namespace = _asked(asked, connection)
+    if asked.output != "text":
+        from kubectl_dra.report.table import write
+
+        write(_json(found, user, namespace), asked.output, sys.stdout)
+    else:
+        # Whoever grants a permission is somebody else than who lacks it.
+        where = connection_flags(connection, ("kubeconfig", "context", "cluster", "server"))
+        _write_text(found, user, namespace, where, asked.color)
+    return 0 if all(access.allowed for access in found) else EXIT_NO
+
+
+def _asked(asked: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:
+    """Each command with what is missing, the user's name, and the namespace that was asked about besides."""
+    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cluster import access
+    from kubectl_dra.cluster.kinds import is_namespaced_resource
+    from kubectl_dra.cluster.live import ApiServer
+
+    cluster = ApiServer(connection_options(connection, asked.namespace))
+    names = (asked.command,) if asked.command else tuple(NEEDS)
+    wanted = [*dict.fromkeys(each for name in names for each in (*NEEDS[name].always, *NEEDS[name].sometimes))]
+    try:
+        answers = access.allowed(cluster.client, wanted)
+        missing = [each for each, answer in zip(wanted, answers, strict=True) if not answer]
+        local = [each for each in missing if is_namespaced_resource(each.resource)]
+        within = access.allowed(cluster.client, local, cluster.namespace)
+        user = access.user(cluster.client) if missing else ""
+    except ClusterError as error:
+        if error.status in (403, 404):
+            raise UndeterminedError(f"the server does not say what you may do: {error}") from None
+        raise
+    there = frozenset(each for each, answer in zip(local, within, strict=True) if answer)
+    found = []
+    for name in names:
+        needs = NEEDS[name]
+        lacks = tuple(each for each in (*needs.always, *needs.sometimes) if each in missing)
+        found.append(Access(name, needs, lacks, there))
+    return found, user, cluster.namespace
+
+
+def _write_text(found: Sequence[Access], user: str, namespace: str, where: ClusterFlags, color: str) -> None:
+    from kubectl_dra.report.blocks import shell
+    from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.paint import Painter
+
+    out = Painter(color=color)
+    if len(found) > 1:
+        _write_table(out, found)
+    for access in found if len(found) == 1 else ():
+        out.paragraph(_sentence(access), style="bold")
+        for each in access.missing:
+            place = f" (allowed in namespace {namespace})" if each in access.within else ""
+            out.write(f"  {each}{place}")
+    # Who may taint can end every pod with a device: that role only for who asks about it.
+    lacking = [access for access in found if access.missing and (len(found) == 1 or access.needs.role == READ)]
+    roles = dict.fromkeys(access.needs.role for access in lacking)
+    if roles:
+        out.write("")
+        out.paragraph("An administrator allows it with:")
+        write_blocks(out, [shell((command,), where) for role in roles for command in commands(role, user)])
+
+
+def _sentence(access: Access) -> str:
+    if not access.missing:
+        return f"yes: nothing that {access.command} needs is missing"
+    if access.allowed:
+        return f"yes, but some answers are undetermined without {amount(len(access.missing), 'further permission')}:"
+    return f"no: {access.command} lacks {amount(len(access.missing), 'permission')}:"
+
+
+def _write_table(out: Any, found: Sequence[Access]) -> None:
+    from kubectl_dra.report.table import aligned
+
+    rows = [("COMMAND", "ALLOWED", "MISSING")]
+    for access in found:
+        word = "no" if not access.allowed else "partly" if access.missing else "yes"
+        rows.append((access.command, word, ", ".join(map(str, access.missing)) or "-"))
+    for line in aligned(rows):
+        out.write(line)
+
+
+def commands(role: str, user: str) -> Iterator[CommandLine]:
+    """The commands that make the role and give it to the user, where the user's name is known."""
+    yield CommandLine(("kubectl", "apply", "-f", f"{ROLES}/{role}.yaml"), CommandEffect.WRITES)
+    if user:
+        service = user.removeprefix("system:serviceaccount:")
+        subject = f"--serviceaccount={service}" if service != user else f"--user={user}"
+        name = f"kubectl-dra-{role}"
+        words = ("kubectl", "create", "clusterrolebinding", f"{name}-{_word(user)}", f"--clusterrole={name}", subject)
+        yield CommandLine(words, CommandEffect.WRITES)
+
+
+def _word(user: str) -> str:
+    """The name of a user as the end of an object's name."""
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in user.lower())
+    return kept.strip("-")[:40].strip("-") or "user"
+
+
+def _json(found: Sequence[Access], user: str, namespace: str) -> dict[str, Any]:
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "Access",
+        "user": user,
+        "commands": [
+            {
+                "command": access.command,
+                "allowed": access.allowed,
+                "role": f"kubectl-dra-{access.needs.role}",
+                "missing": [
+                    {
+                        "verb": each.verb,
+                        "resource": each.resource,
+                        "group": each.group,
+                        "always": each in access.needs.always,
+                        "allowedIn": [namespace] if each in access.within else [],
+                    }
+                    for each in access.missing
+                ],
+            }
+            for access in found
+        ],
+    }

@@ -1,0 +1,114 @@
+"""Pictures at a terminal: bars of devices and pods by state, a matrix of drivers. In a pipe there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.table import CELLS, GAP, MARKS, bar, legend
+from kubectl_dra.text import amount
+
+if TYPE_CHECKING:
+    from kubectl_dra.drivers.health import DriverState, NodeDriver
+
+PICTURE: Final = "PICTURE"
+"""The heading of a column of bars."""
+STATE_STYLES: Final = {
+    DeviceState.FREE: "green",
+    DeviceState.HELD: "",
+    DeviceState.SHARED: "cyan",
+    DeviceState.TAINTED: "yellow",
+}
+"""How states look; others are red."""
+_MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
+MOST: Final = 8
+"""So many bars or rows of a matrix; the table below has the others."""
+_LEAST_CELLS: Final = 10
+
+
+def with_bars(
+    rows: Sequence[tuple[str, ...]], counts: Sequence[Mapping[DeviceState, int]], out: Painter
+) -> list[tuple[str, ...]]:
+    """The rows of a table, the header first, with a bar of each row's devices behind it."""
+    if not out.draws:
+        return list(rows)
+    bars = (bar([state for state in DeviceState for _ in range(count.get(state, 0))]) for count in counts)
+    return [(*row, cell) for row, cell in zip(rows, (PICTURE, *bars), strict=True)]
+
+
+def write_bars(out: Painter, states: Mapping[str, Sequence[DeviceState]]) -> None:
+    """A bar for each name, at most ``MOST``, what the marks mean, and an empty line."""
+    if not out.draws or not states:
+        return
+    shown = list(states)[:MOST]
+    wide = max(map(len, shown))
+    cells = min(CELLS, out.width - wide - len(GAP))
+    if cells < _LEAST_CELLS:
+        return
+    for name in shown:
+        out.write(name.ljust(wide), GAP, *_painted(bar(states[name], cells)))
+    more = len(states) - len(shown)
+    rest = f"{GAP}and {amount(more, 'more node')} below" if more else ""
+    out.write(" " * wide, GAP, legend(state for found in states.values() for state in found), rest)
+    out.write("")
+
+
+def _painted(marks: str) -> Iterator[tuple[str, str]]:
+    """The marks, those with one style together."""
+    for style, found in groupby(marks, lambda mark: _MARK_STYLES[mark]):
+        yield "".join(found), style
+
+
+class Share(NamedTuple):
+    """A part of a whole: how many, the mark of each, its style, and what it is called."""
+
+    size: int
+    mark: str
+    style: str
+    called: str
+
+
+def write_shares(out: Painter, shares: Sequence[Share]) -> None:
+    """One bar of several parts, and how many each has."""
+    there = [share for share in shares if share.size]
+    total = sum(share.size for share in there)
+    if not out.draws or not total:
+        return
+    room = min(CELLS, total)
+    parts = [(share.mark * max(1, share.size * room // total), share.style) for share in there]
+    told = ", ".join(f"{share.mark} {share.size:,} {share.called}" for share in there)
+    out.write("  ", *parts, f"{GAP}{told}")
+
+
+_OF_DRIVERS: Final = {"red": "x", "yellow": "?", "green": "o", "": "-"}
+_MEANING: Final = {"x": "broken", "?": "open", "o": "healthy", "-": "other"}
+
+
+def write_matrix(out: Painter, rows: Sequence[NodeDriver], style: Mapping[DriverState, str]) -> None:
+    """A line for each node, a column for each driver; nothing where there is only one of either."""
+    drivers = sorted({row.driver for row in rows})
+    nodes = dict.fromkeys(row.node for row in rows if row.node)
+    if not out.draws or len(drivers) < 2 or len(nodes) < 2:
+        return
+    states = {(row.node, row.driver): row.state for row in rows}
+    shown = list(nodes)[:MOST]
+    wide = max(len("NODE"), *map(len, shown))
+    if wide + sum(len(GAP) + len(driver) for driver in drivers) > out.width:
+        return
+    out.write(("NODE".ljust(wide), "bold"), *((f"{GAP}{driver}", "bold") for driver in drivers))
+    for node in shown:
+        cells = []
+        for driver in drivers:
+            state = states.get((node, driver))
+            look = style[state] if state is not None else ""
+            mark = _OF_DRIVERS[look] if state is not None else " "
+            cells.append((f"{GAP}{mark.ljust(len(driver))}", look))
+        out.write(node.ljust(wide), *cells)
+    marks = {_OF_DRIVERS[style[row.state]] for row in rows}
+    more = len(nodes) - len(shown)
+    rest = f"{GAP}and {amount(more, 'more node')} below" if more else ""
+    out.write(GAP.join(f"{mark} {said}" for mark, said in _MEANING.items() if mark in marks), rest)
+    out.write("")

@@ -1,0 +1,143 @@
+"""What can be typed after ``:``, and the commands that a row stands for, to be pasted in a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
+from kubectl_dra.drivers.health import DriverPod
+from kubectl_dra.drivers.join import joined
+from kubectl_dra.errors import InputError
+from kubectl_dra.report.blocks import Block, FixOffer, Items, Section, ShellCommand
+from kubectl_dra.text import nearest
+from kubectl_dra.ui.tables import Asked, ScreenTable, Subject, Within
+from kubectl_dra.usage.choices import UseBy
+
+
+class Going(NamedTuple):
+    """A table to show; ``by`` is what the fleet is counted by. ``namespace``: show only this one, "" for all."""
+
+    view: ScreenTable | None = None
+    by: UseBy | None = None
+    namespace: str | None = None
+
+
+_FLEET: Final = {
+    UseBy.nodes: ("nodes", "node", "no", "fleet"),
+    UseBy.classes: ("classes", "class", "deviceclasses", "deviceclass"),
+    UseBy.namespaces: ("namespaces", "namespace", "ns"),
+    UseBy.owners: ("owners", "owner"),
+}
+_LISTS: Final = {
+    ScreenTable.PENDING: ("pods", "pod", "po", "pending"),
+    ScreenTable.CLAIMS: ("claims", "claim", "resourceclaims", "resourceclaim"),
+    ScreenTable.DEVICES: ("devices", "device", "resourceslices", "resourceslice"),
+}
+_GOALS: Final = {
+    **{word: Going(ScreenTable.FLEET, by) for by, words in _FLEET.items() for word in words},
+    **{word: Going(view) for view, words in _LISTS.items() for word in words},
+}
+ACTIONS: Final = {"notes": "notes", "help": "keys", "keys": "keys", "q": "leave(False)", "quit": "leave(False)"}
+"""Words that do what a key does."""
+WORDS: Final = (
+    "nodes, classes, namespaces, owners, pods, claims, devices; then NAMESPACE or all; ns NAMESPACE, notes, quit"
+)
+ALL: Final = ("all", "-A")
+
+
+def goal(typed: str) -> Going:
+    """Where what was typed leads. Raises InputError, which says what was probably meant."""
+    word, *more = typed.lower().removeprefix(":").split()
+    found = _GOALS.get(word)
+    if found is None:
+        near = nearest(word, (*_GOALS, *ACTIONS), 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {WORDS}"
+        raise InputError(f"there is no :{word}{hint}")
+    if len(more) > 1:
+        raise InputError(f":{word} takes one namespace, or all")
+    if not more:
+        return found
+    namespace = "" if more[0] in (each.lower() for each in ALL) else more[0]
+    # ``ns NAME`` stays in the table that is seen.
+    return Going(namespace=namespace) if word in _FLEET[UseBy.namespaces] else found._replace(namespace=namespace)
+
+
+# Commands to paste.
+
+
+def of_row(subject: Subject, where: ClusterFlags) -> tuple[CommandLine, ...]:
+    """The commands that say more about a row."""
+    if isinstance(subject, Asked):
+        found = kubectl("dra", "explain", kind=subject.kind, name=subject.name, namespace=subject.namespace)
+    elif isinstance(subject, DeviceID):
+        found = kubectl("dra", "explain", more=(f"device/{subject.pool}/{subject.device}",), others=(subject.device,))
+    elif subject.by in (UseBy.nodes, UseBy.classes):
+        flag = "--node" if subject.by is UseBy.nodes else "--class"
+        found = kubectl("dra", "devices", more=(flag, subject.first), others=(subject.first,))
+    else:
+        found = kubectl("dra", "claims", namespace=subject.first)
+    return (where.asks(found),)
+
+
+def of_answer(blocks: list[Block]) -> tuple[CommandLine, ...]:
+    """The commands of an answer: those of its fixes, those that only read first, then what to look at next."""
+    found = dict.fromkeys(command for block in blocks for command in _commands(block))
+    return tuple(sorted(found, key=lambda command: command.effect.changes))
+
+
+def _commands(block: object) -> Iterator[CommandLine]:
+    if isinstance(block, ShellCommand):
+        yield from block.commands
+    elif isinstance(block, (FixOffer, Section)):
+        for below in block.blocks:
+            yield from _commands(below)
+    elif isinstance(block, Items):
+        for item in block.items:
+            for below in item:
+                yield from _commands(below)
+
+
+def logs(subject: Subject, snapshot: Snapshot, where: ClusterFlags) -> tuple[CommandLine, ...]:
+    """The commands that show the logs of the drivers of a row's devices. Raises InputError where there are none."""
+    pools = {*_pools(subject, snapshot)}
+    on_node = subject.first if isinstance(subject, Within) and subject.by is UseBy.nodes else None
+    rows = [
+        row
+        for row in joined(snapshot).rows
+        if row.node == on_node or any((row.driver, pool) in pools for pool in row.pools)
+    ]
+    pods = dict.fromkeys(row.pod for row in rows if row.pod is not None)
+    if pods:
+        return tuple(where.asks(_log(pod)) for pod in pods)
+    if not pools and on_node is None:
+        raise InputError("it has no devices, so no driver works for it; rows of nodes and devices have drivers")
+    names = ", ".join(dict.fromkeys(driver for driver, _ in pools)) or "its driver"
+    raise InputError(f"the pod of {names} is not known: no pod was read that looks like it")
+
+
+def _log(pod: DriverPod) -> CommandLine:
+    more = ("-c", pod.container) if pod.container else ()
+    return kubectl("logs", kind="pod", name=pod.name, namespace=pod.namespace, more=more)
+
+
+def _pools(subject: Subject, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """The drivers and pools of the devices that a row is about."""
+    if isinstance(subject, DeviceID):
+        yield subject.driver, subject.pool
+    elif isinstance(subject, Asked):
+        for claim in snapshot.claims.values():
+            if claim.allocation is not None and _is_of(claim, subject):
+                yield from ((result.device.driver, result.device.pool) for result in claim.allocation.results)
+
+
+def _is_of(claim: ResourceClaim, subject: Asked) -> bool:
+    """Whether it is the claim, or one of the pod's."""
+    if claim.metadata.namespace != subject.namespace:
+        return False
+    if subject.kind == "claim":
+        return claim.metadata.name == subject.name
+    return any(user.resource == "pods" and user.name == subject.name for user in claim.reserved_for)

@@ -1,0 +1,157 @@
+"""What keys do with the row under the cursor, or with what a page is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.command import CommandLine
+from kubectl_dra.errors import DraError
+from kubectl_dra.explain.overview import Overview
+from kubectl_dra.ui import commands
+from kubectl_dra.ui.object_pages import CommandsPage, ObjectPage, described
+from kubectl_dra.ui.pages import DevicePage, ExplainPage, known
+from kubectl_dra.ui.row_list import RowList
+from kubectl_dra.ui.tables import Asked, ClusterView, Subject, Table
+from kubectl_dra.ui.taint_page import TaintPage
+from kubectl_dra.ui.worker import BackgroundWorker, ScreenSource
+
+
+class RowKeys(App[None]):
+    """The part of the application that acts on a row; the rest of it has the tables."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "what_if", show=False),
+        Binding("d", "describe", show=False),
+        Binding("l", "logs", show=False),
+        Binding("y", "copy", show=False),
+        Binding("t", "taint", show=False),
+        Binding("u", "untaint", show=False),
+    ]
+
+    source: ScreenSource
+    worker: BackgroundWorker
+    cluster_view: ClusterView | None
+
+    def __init__(self) -> None:
+        super().__init__(ansi_color=True)
+        self.rows = RowList()
+        self.overview: Overview | None = None
+        self.waiting: Table | None = None
+        self._copied: tuple[tuple[CommandLine, ...], int] = ((), 0)
+
+    def tell(self, do: Callable[[], None]) -> None:
+        """Have something done in the screen's own thread."""
+        raise NotImplementedError
+
+    def say(self, sentence: str) -> None:
+        """Say something below what is shown."""
+        raise NotImplementedError
+
+    def action_taint(self) -> None:
+        """Taint the device under the cursor, or that of the page."""
+        self._taint(remove=False)
+
+    def action_untaint(self) -> None:
+        """Take back our taints of the device under the cursor, or that of the page."""
+        self._taint(remove=True)
+
+    def _taint(self, *, remove: bool) -> None:
+        device = self._device()
+        if device is None:
+            self.say("Only a device is tainted: Devices is 4")
+            return
+        if not self.source.live:
+            self.say("saved objects cannot be tainted")
+            return
+        self.push_screen(TaintPage(device, remove=remove))
+
+    def _subject(self) -> Subject | None:
+        """What the row under the cursor, or the page, is about."""
+        if isinstance(self.screen, (DevicePage, ExplainPage)):
+            return self.screen.subject
+        return self.rows.subject if len(self.screen_stack) == 1 else None
+
+    def action_what_if(self) -> None:
+        """Suppose something of the pod or claim under the cursor, or that the device there were free."""
+        subject, typed = self._subject(), ""
+        if isinstance(subject, DeviceID):
+            typed = self._freeing(subject)
+            pending = self.waiting.rows if self.waiting is not None else ()
+            subject = pending[0].subject if pending else None
+            if subject is None:
+                self.say("Nothing is pending that could use the device.")
+                return
+        if not isinstance(subject, Asked):
+            self.say("w supposes something of a pod, a claim or a device: choose one first")
+            return
+        self.push_screen(ExplainPage(subject, known(self.overview, subject), what_if=typed))
+
+    def _freeing(self, device: DeviceID) -> str:
+        """What would make a device free, as a what-if; empty if it is free, or nothing alone would."""
+        row = self.cluster_view.device(device) if self.cluster_view is not None else None
+        if row is None:
+            return ""
+        if row.taints:
+            return f"untaint={device}"
+        return f"free={row.holders[0].key}" if row.holders else ""
+
+    def action_describe(self) -> None:
+        """Show the object under the cursor as it is written."""
+        subject, view = self._subject(), self.cluster_view
+        if subject is None or view is None:
+            self.say("There is nothing here to describe.")
+            return
+        kind, name, namespace = described(subject, view)
+        if not kind:
+            self.say("A namespace or an owner is described by kubectl; nodes, classes, pods, claims and devices here.")
+            return
+        self.push_screen(ObjectPage(kind, name, namespace))
+
+    def action_logs(self) -> None:
+        """Say which commands show the logs of the drivers of what is under the cursor."""
+        subject, view = self._subject(), self.cluster_view
+        if subject is None or view is None:
+            self.say("There is nothing here that has a driver.")
+            return
+
+        def job() -> None:
+            try:
+                found = commands.logs(subject, view.snapshot, self.source.where)
+            except DraError as error:
+                said = str(error)
+                self.tell(lambda: self.say(said))
+            else:
+                self.tell(lambda: self._show_logs(found))
+
+        self.worker.do(job)
+        self.say("looking for the driver ...")
+
+    def _show_logs(self, found: tuple[CommandLine, ...]) -> None:
+        self.push_screen(CommandsPage("logs of drivers", found))
+
+    def action_copy(self) -> None:
+        """Copy the suggested command to the terminal's clipboard; when asked again, the next one."""
+        if isinstance(self.screen, (ExplainPage, CommandsPage)):
+            found = self.screen.commands
+        else:
+            subject = self._subject()
+            found = commands.of_row(subject, self.source.where) if subject is not None else ()
+        if not found:
+            self.say("There is no command here to copy.")
+            return
+        before, at = self._copied
+        at = (at + 1) % len(found) if before == found else 0
+        self._copied = (found, at)
+        self.copy_to_clipboard(str(found[at]))
+        which = f" {at + 1} of {len(found)}, y: the next" if len(found) > 1 else ""
+        warning = "; it changes the cluster" if found[at].effect.changes else ""
+        self.say(f"copied{which}{warning}: {found[at]}")
+
+    def _device(self) -> DeviceID | None:
+        subject = self._subject()
+        return subject if isinstance(subject, DeviceID) else None

@@ -1,0 +1,149 @@
+"""``kubectl dra can``: which permissions a command lacks, by what the server answers, and the role with all of them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import pytest
+import yaml
+
+from kubectl_dra.cli.can.needs import NEEDS
+from kubectl_dra.cluster.snapshot import Permission
+from tests.cli.conftest import Ran
+from tools.api_server import Answer, APIServer, Asked, forbidden
+
+Dra = Callable[..., Ran]
+ROOT: Final = Path(__file__).parents[2]
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@pytest.fixture
+def server() -> Iterator[APIServer]:
+    started = APIServer()
+    started.routes[WHO] = {"status": {"userInfo": {"username": "jane"}}}
+    yield started
+    started.close()
+
+
+def reviewing(server: APIServer, missing: Collection[str], within: Collection[str] = ()) -> None:
+    """Let the server refuse these, written as ``list nodes``; those ``within`` namespace team are allowed there."""
+
+    def answer(asked: Asked) -> Answer:
+        attributes = json.loads(asked.body)["spec"]["resourceAttributes"]
+        name = f"{attributes['verb']} {attributes['resource']}"
+        local = attributes.get("namespace") == "team" and name in within
+        return Answer(201, {"status": {"allowed": local or name not in missing}})
+
+    server.routes[REVIEWS] = answer
+
+
+def test_yes(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ())
+    ran = dra("can", "explain", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert (ran.code, ran.out) == (0, "yes: nothing that explain needs is missing\n")
+    assert {asked.method for asked in server.asked} == {"POST"} and {*server.paths()} == {REVIEWS}
+
+
+def test_no_says_what_and_how(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ("list nodes", "list pods", "list csinodes"), within=("list pods",))
+    config = server.kubeconfig(tmp_path)
+    ran = dra("can", "explain", "--kubeconfig", config)
+    assert ran.code == 1
+    assert ran.out.startswith(
+        "no: explain lacks 3 permissions:\n  list pods (allowed in namespace team)\n  list nodes\n"
+    )
+    assert "  list csinodes.storage.k8s.io\n" in ran.out
+    assert "examples/rbac/read.yaml" in ran.out and "--user=jane" in ran.out and "writes" in ran.out.lower()
+    # Whoever grants it is somebody else, in the same cluster.
+    given = [shlex.split(line.partition("$ ")[2]) for line in ran.out.splitlines() if "$ " in line]
+    assert all(words[0] == "kubectl" and words[-2:] == ["--kubeconfig", config] for words in given) and len(given) == 2
+
+
+def test_what_only_some_pods_need(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ("list csinodes",))
+    ran = dra("can", "fit", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert ran.code == 0 and ran.out.startswith("yes, but some answers are undetermined without 1 further permission:")
+
+
+def test_all_commands(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ("create devicetaintrules", "list csinodes"))
+    ran = dra("can", "--kubeconfig", server.kubeconfig(tmp_path))
+    rows = {line.split()[0]: line.split()[1] for line in ran.out.splitlines()[1 : 1 + len(NEEDS)]}
+    assert ran.code == 1 and rows.keys() == NEEDS.keys()
+    assert [rows[name] for name in ("taint", "untaint", "explain", "top")] == ["no", "yes", "partly", "yes"]
+
+
+def test_json(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ("list pods",), within=("list pods",))
+    ran = dra("can", "claims", "-o", "json", "--kubeconfig", server.kubeconfig(tmp_path))
+    found = json.loads(ran.out)
+    jsonschema.validate(found, json.loads((ROOT / "schemas" / "can.json").read_text()))
+    (command,) = found["commands"]
+    assert (found["user"], command["allowed"], command["role"]) == ("jane", False, "kubectl-dra-read")
+    assert command["missing"] == [
+        {"verb": "list", "resource": "pods", "group": "", "always": True, "allowedIn": ["team"]}
+    ]
+
+
+def test_a_service_account(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ("list nodes",))
+    server.routes[WHO] = {"status": {"userInfo": {"username": "system:serviceaccount:ml:bot"}}}
+    ran = dra("can", "top", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert "--serviceaccount=ml:bot" in ran.out
+
+
+def test_a_server_that_does_not_say(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    server.routes[REVIEWS] = forbidden("selfsubjectaccessreviews")
+    ran = dra("can", "top", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert ran.code == 3 and "does not say what you may do" in ran.err
+
+
+def test_a_command_that_is_none(dra: Dra) -> None:
+    ran = dra("can", "explian")
+    assert ran.code == 2 and "did you mean explain?" in ran.err
+
+
+@pytest.mark.parametrize("role", sorted({needs.role for needs in NEEDS.values()}))
+def test_the_roles_have_exactly_what_commands_need(role: str) -> None:
+    rules: list[dict[str, Any]] = yaml.safe_load((ROOT / "examples" / "rbac" / f"{role}.yaml").read_text())["rules"]
+    has = {
+        Permission(verb, resource, group)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    needs = [each for each in NEEDS.values() if each.role == role]
+    assert has == {permission for each in needs for permission in (*each.always, *each.sometimes)}
+
+
+@pytest.mark.parametrize("command", ["claims", "devices", "drivers", "top", "explain"])
+def test_what_a_command_reads_is_what_it_needs(command: str, dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    kinds = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices", "devicetaintrules")
+    server.serve_group(v1=kinds)
+    server.routes["/version"] = {"gitVersion": "v1.36.1"}
+    for plural in kinds:
+        server.routes[f"/apis/resource.k8s.io/v1/{plural}"] = []
+    for plural in ("pods", "nodes", "namespaces", "resourcequotas", "events"):
+        server.routes[f"/api/v1/{plural}"] = []
+    server.routes["/apis/apps/v1/daemonsets"] = []
+    dra(command, *(("-A",) if command == "explain" else ()), "--kubeconfig", server.kubeconfig(tmp_path))
+    known = {each.resource for each in (*NEEDS[command].always, *NEEDS[command].sometimes)}
+    read = {asked.path.rpartition("/")[2] for asked in server.asked}
+    assert read - known <= {"version", "api", "apis", "v1", "resource.k8s.io", "v1beta2", "v1beta1"}
+    assert {each.resource for each in NEEDS[command].always} <= read
+
+
+def test_a_refusal_leads_here(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    server.serve_group(v1=("resourceslices",))
+    server.routes["/apis/resource.k8s.io/v1/resourceslices"] = forbidden("resourceslices.resource.k8s.io")
+    ran = dra("devices", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert ran.code == 3 and "kubectl dra can says what is missing" in ran.err
+    ran = dra("taint", "--list", "--kubeconfig", server.kubeconfig(tmp_path))
+    assert "kubectl dra can" in f"{ran.out}{ran.err}"
