@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum, auto
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -83,22 +84,27 @@ class DomainState(Struct, frozen=True):
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     """The domains of a pod's namespace, and their daemons, if one of its claims is for a channel."""
-    if _channels(pod, snapshot):
+    if any(True for _ in _channels(pod, snapshot)):
         yield Pointer(DOMAIN, pod.metadata.namespace)
         yield Pointer(CLIQUE)
 
 
 def domain_of(pod: Pod, snapshot: Snapshot) -> ComputeDomain | None:
-    """The domain whose channel a pod claims."""
-    uids = _channels(pod, snapshot)
+    """The domain whose channel a pod claims: by its UID, else by the name of its template."""
+    uids = {*_channels(pod, snapshot)}
+    if not uids:
+        return None
+    space, named = pod.metadata.namespace, {entry.template_name for entry in pod.claims} - {""}
     known: dict[tuple[str, str], ComputeDomain] = snapshot.others.get(DOMAIN, {})  # type: ignore[assignment]
-    return next((domain for domain in known.values() if domain.metadata.uid in uids), None)
+    own = [domain for (other, _), domain in known.items() if other == space]
+    by_uid = (domain for domain in own if domain.metadata.uid in uids)
+    by_name = (domain for domain in own if domain.spec.channel.resource_claim_template.name in named)
+    return next(chain(by_uid, by_name), None)
 
 
-def _channels(pod: Pod, snapshot: Snapshot) -> set[str]:
-    """The UIDs of the domains whose channels the claims of a pod are for."""
+def _channels(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
+    """The UIDs of the domains whose channels the claims of a pod are for, empty where they do not say."""
     space, made = pod.metadata.namespace, pod.claim_statuses
-    found: set[str] = set()
     for entry in pod.claims:
         claim = snapshot.claims.get((space, entry.claim_name or made.get(entry.name) or ""))
         template = snapshot.templates.get((space, entry.template_name))
@@ -108,8 +114,7 @@ def _channels(pod: Pod, snapshot: Snapshot) -> set[str]:
         for config in configs:
             opaque = config.get("opaque") or {}
             if opaque.get("driver") == DRIVER:
-                found.add(str((opaque.get("parameters") or {}).get("domainID") or ""))
-    return found - {""}
+                yield str((opaque.get("parameters") or {}).get("domainID") or "")
 
 
 def domain_state(domain: ComputeDomain, snapshot: Snapshot) -> DomainState:

@@ -155,9 +155,8 @@ def _with_sharing(
         return answer
     note = say(
         "template {template} makes a claim for each pod; with one claim for all of them all fit, if they may share a "
-        "device: kubectl dra share -f {file:shell}",
-        template=writer.template.name,
-        file=found[0].name,
+        "device (kubectl dra share)",
+        template=template.name,
     )
     return replace(answer, notes=(note, *answer.notes))
 
