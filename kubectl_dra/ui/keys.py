@@ -28,14 +28,12 @@ EVERYWHERE: Final = (
     ScreenKey("n", "show the notes: what was not seen, and what is assumed"),
 )
 TABLES: Final = (
-    ScreenKey("1 2 3 4", "fleet, pending, claims, devices", "table"),
-    ScreenKey("Tab", "the next table; Shift+Tab: the one before"),
+    ScreenKey("1 2 3 4", "fleet, pending, claims, devices; Tab and Shift+Tab turn", "table"),
     ScreenKey("Enter", "open: explain a pod or claim, show a device, list what a node has", "open"),
     ScreenKey("/", "filter: rows with all of the words; =word stands alone", "filter"),
-    ScreenKey(":", "go to nodes, classes, namespaces, owners, pods, claims, devices; :ns NAME, :ns all", "go to"),
+    ScreenKey(":", "go to nodes, classes, owners, pods, claims, ...; :ns NAME or all", "go to"),
     ScreenKey("s", "sort by the next column; S: the other way round", "sort"),
     ScreenKey("b", "count the fleet by node, class, namespace or owner", "count by"),
-    ScreenKey("Up Down", "move; also k and j, PgUp and PgDn, Home and End"),
 )
 ROW: Final = (
     ScreenKey("d", "describe: the object as YAML"),
@@ -44,7 +42,7 @@ ROW: Final = (
 )
 POD: Final = (
     ScreenKey("w", "what if something were different? As --what-if of explain", "what if"),
-    ScreenKey("f", "all that is behind the answer, or the short answer", "full"),
+    ScreenKey("f", "on an answer: all that is behind it, or the short answer", "full"),
 )
 DEVICE: Final = (
     ScreenKey("t", "taint the device: says whom it hits, and asks", "taint", writes=True),
@@ -54,9 +52,14 @@ CONFIRM: Final = (ScreenKey("y", "yes, write it", "write it"),)
 ALL: Final = (
     ("Everywhere", EVERYWHERE),
     ("On the tables", TABLES),
-    ("On a row, and on what it opens", ROW),
-    ("On a pod or claim; w on a device, too", POD),
-    ("On a device, in the table or opened", DEVICE),
+    (
+        "On a row, and on what it opens",
+        (
+            *ROW,
+            *POD,
+            ScreenKey("t u", "taint the device, take it back: says whom it hits, and asks"),
+        ),
+    ),
 )
 
 

@@ -23,9 +23,7 @@ from tools.screen import NAMED, Person, before, example, played
 ENDS: Final = {"q"}
 UNUSED: Final = ("x", "z", "Q", "@", "f5", "ctrl+a", "delete")
 OTHERS: Final = ("tab", "shift+tab", "left", "backspace", "enter", "escape", "S", "2", "3", "4")
-NAMES: Final = {"Esc": "escape", "Enter": "enter", "Tab": "tab"}
-MOVES: Final = {"Up", "Down"}
-"""They move, where there is room to move."""
+NAMES: Final = {"Esc": "escape", "Enter": "enter"}
 PLACES: Final[dict[str, Sequence[str]]] = {
     "fleet": ("1",),
     "pending": ("2",),
@@ -62,7 +60,7 @@ async def begin(person: Person, place: str) -> None:
 def of_help() -> list[str]:
     """The keys that the help names."""
     names = (name for _, group in keys.ALL for key in group for name in key.name.split())
-    return [NAMES.get(name, name) for name in names if name not in MOVES | ENDS]
+    return [NAMES.get(name, name) for name in names if name not in ENDS]
 
 
 @pytest.mark.parametrize("place", PLACES)
