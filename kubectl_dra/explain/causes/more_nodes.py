@@ -19,6 +19,7 @@ from kubectl_dra.explain.scene.holders import Clock
 from kubectl_dra.neighbours.autoscaler_status import GroupStatus
 from kubectl_dra.neighbours.autoscalers import (
     NODE_CLAIM,
+    NODE_POOL,
     PROVISION_MINUTES,
     STATUS_MAP,
     ScaleSign,
@@ -212,7 +213,7 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
     ]
     facts = [_event(analysis, sign), *map(_group, troubled[:_MAX_GROUPS] if who == CLUSTER_AUTOSCALER else ())]
     facts += [
-        Evidence(Subject("NodePool", ObjectName("NodePool", name)), condition.reason, condition.message)
+        Evidence(Subject("NodePool", ObjectName(NODE_POOL, name)), condition.reason, condition.message)
         for name, condition in (unready_pools(snapshot) if who == KARPENTER else {}).items()
     ]
     facts.append(Evidence("ResourceSlices", "nodes", scope))
@@ -249,7 +250,7 @@ def _event(analysis: Analysis, sign: ScaleSign) -> Evidence:
 
 def _condition(claim: NodeClaim, condition: PodCondition) -> Evidence:
     text = say("{reason}: {message}", reason=condition.reason, message=condition.message)
-    return Evidence(Subject("NodeClaim", named("NodeClaim", claim)), condition.type, text)
+    return Evidence(Subject("NodeClaim", named(NODE_CLAIM, claim)), condition.type, text)
 
 
 def _group(group: GroupStatus) -> Evidence:
