@@ -64,7 +64,7 @@ NO_USERS_TEXT: Final = {
     "cel/library/times.py": "a value of CEL; and which message",
     "cel/program.py": "a cost",
     "cel/values.py": "a value of CEL",
-    "cluster/builder.py": "a number of the API; what is none is refused",
+    "cluster/field_by_field.py": "a number of the API; what is none is refused",
     "cluster/harmless.py": "which characters; no number is made",
     "cluster/identities.py": "written by us",
     "cluster/pseudonyms.py": "which characters; no number is made",

@@ -262,15 +262,20 @@ def report(measured: Measured, options: argparse.Namespace) -> None:
     print(f"{options.nodes:,} nodes, {options.pods:,} pods; ready after {time.monotonic() - began:.1f} s", flush=True)
     print(f"at rest: {measured.busy(options.rest):.3f} of a core, {measured.peak()} MB", flush=True)
     measured.tell(f"rate/{options.rate}")
+    before = measured.value("process_cpu_seconds_total"), measured.value("kubectl_dra_counts_total")
     busy = measured.busy(20)
     lags: list[float] = []
     scrapes: list[float] = []
     for number in range(options.probes):
         lag, times = measured.lag(there=number % 2 == 0)
         lags.append(lag)
+        print(f"lag {lag:.1f} s, a count {measured.value('kubectl_dra_count_duration_seconds'):.1f} s", flush=True)
         scrapes += times
     scrapes.sort()
     print(f"{options.rate:g} changes a second: {busy:.2f} of a core, {measured.peak()} MB at most")
+    spent = measured.value("process_cpu_seconds_total") - before[0]
+    counts = measured.value("kubectl_dra_counts_total") - before[1]
+    print(f"{spent / max(counts, 1):.1f} s of CPU for each of {counts:.0f} counts, changes included")
     print(f"lag of a cause: {min(lags):.1f} to {max(lags):.1f} s of {len(lags)}")
     ranks = (len(scrapes) // 2, len(scrapes) * 99 // 100, -1)
     middle, late, longest = (1000 * scrapes[rank] for rank in ranks)
