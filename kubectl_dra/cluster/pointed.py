@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
-from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.client import Answered, segment
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import FORBIDDEN, NOT_SERVED, UNREADABLE, Gap, Progress
-from kubectl_dra.cluster.transport import side_by_side
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.builder import SnapshotBuilder
+    from kubectl_dra.cluster.live import ApiServer
 
 
 class Pointer(NamedTuple):
@@ -56,6 +56,9 @@ def read_pointed(
 
     A kind that is not served, or may not be listed, is a gap. Raises ClusterError.
     """
+    # Questions about files need pointers as well, and no connection.
+    from kubectl_dra.cluster.transport import side_by_side
+
     place = Place(server.server)
     wanted = list(pointers)
     jobs = [partial(_parts, server, pointer, served, progress) for pointer in wanted]
@@ -72,6 +75,8 @@ def read_pointed(
 def _parts(
     server: ApiServer, pointer: Pointer, served: Mapping[str, str] | None, progress: Progress | None
 ) -> Iterator[Page | Gap]:
+    from kubectl_dra.cluster.client import Answered, segment
+
     row = NEIGHBOUR_KINDS[pointer.kind]
     absent = Gap(pointer.kind, NOT_SERVED, detail=f"{server.server} does not serve {row.plural}.{row.group}")
     if served is not None and pointer.kind not in served:
