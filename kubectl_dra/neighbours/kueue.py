@@ -10,7 +10,6 @@ from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload, LocalQueue
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.messages import understood
 from kubectl_dra.neighbours.decider import KUEUE, is_queued_by_kueue
 from kubectl_dra.neighbours.suspended import is_suspended, maker_of
 
@@ -150,6 +149,8 @@ def standing(workload: KueueWorkload) -> WorkloadState:
         return _state(KueueStanding.REJECTED if requeued.reason == _INADMISSIBLE else KueueStanding.EVICTED, requeued)
     if quota is None:
         return WorkloadState(KueueStanding.WAITS)
+    from kubectl_dra.data.messages import understood
+
     known = understood(quota.message, _KUEUE)
     never = quota.reason in _NEVER or (
         quota.reason in (_INADMISSIBLE, "Pending") and known is not None and not known.entry.normal

@@ -200,3 +200,43 @@ def test_a_snapshot_saves_the_layers_that_there_are(server: APIServer, dra: Dra,
     assert bare.missing("Workload.kueue.x-k8s.io") is None
     assert list(kueue.others["Workload.kueue.x-k8s.io"]) == [("ml", "job-train-a1b2c")]
     assert kueue.missing("ClusterQueue.kueue.x-k8s.io") is not None
+
+
+def test_a_suspended_job_is_asked_for_where_it_has_no_pod(server: APIServer, dra: Dra, tmp_path: Path) -> None:
+    (job,) = (one for one in OBJECTS if one["kind"] == "Job")
+    serve(server, job, *KUEUE)
+    ran, paths = explained(server, dra, tmp_path, "explain", "job/train", "-n", "ml")
+    assert ran.code == 1 and "Job train has no pod; this is about one as it would make it" in ran.err
+    # The Workload of the objects has its quota, and waits for a check.
+    assert "waits for Kueue: Workload job-train-a1b2c has its quota" in " ".join(ran.out.split())
+    root = "/apis/kueue.x-k8s.io/v1beta2"
+    own = [path for path in paths if "batch" in path or "kueue" in path]
+    assert own[:2] == ["/apis/batch/v1/namespaces/ml/jobs", f"{root}/namespaces/ml/workloads"]
+    assert sorted(own[2:]) == [f"{root}/clusterqueues", f"{root}/namespaces/ml/localqueues"]
+    selected = next(one.query for one in server.asked if one.path == own[0])
+    assert selected["fieldSelector"] == "metadata.name=train"
+
+
+def test_what_may_not_be_read_is_said(server: APIServer, dra: Dra, tmp_path: Path) -> None:
+    serve(server, pod(GATED), *KUEUE, hidden="workloads")
+    ran, _ = explained(server, dra, tmp_path, "explain", "pod/train-0", "-n", "ml")
+    assert ran.code in (1, 3) and "not read (forbidden)" in " ".join(ran.out.split())
+
+
+def test_a_queue_that_was_removed_is_named(server: APIServer, dra: Dra, tmp_path: Path) -> None:
+    serve(server, pod(GATED))
+    ran, _ = explained(server, dra, tmp_path, "explain", "pod/train-0", "-n", "ml")
+    assert "the cluster does not serve kueue.x-k8s.io" in " ".join(ran.out.split())
+
+
+def test_the_example_role_allows_what_is_read() -> None:
+    role = yaml.safe_load((Path(__file__).parents[2] / "examples" / "rbac" / "read.yaml").read_text())
+    allowed = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
+    named = snapshot_of(pod(GATED), *OBJECTS)
+    volcano = pod({"schedulerName": "volcano"}, annotations={"scheduling.k8s.io/group-name": "podgroup-9"})
+    labels = {"leaderworkerset.sigs.k8s.io/name": "serve", "jobset.sigs.k8s.io/jobset-name": "sweep"}
+    kai = {"labels": {"kai.scheduler/queue": "team-a", **labels}, "annotations": {"pod-group-name": "pg-train"}}
+    waiting = [Pod.from_json(one) for one in (pod(GATED), volcano, pod({"schedulerName": "kai-scheduler"}, **kai))]
+    kinds = {pointer.kind for one in waiting for pointer in pointers([one], named)}
+    assert len(kinds) == 9
+    assert {(NEIGHBOUR_KINDS[kind].group, NEIGHBOUR_KINDS[kind].plural) for kind in (*kinds, "Job.batch")} <= allowed

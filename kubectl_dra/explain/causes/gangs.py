@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
-from kubectl_dra.data.messages import Understood, understood
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -15,6 +15,9 @@ from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_ke
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
 from kubectl_dra.neighbours.gangs import GroupState, group_of, later_pods, members_of
 from kubectl_dra.scheduling.gang_scheduling import Placed
+
+if TYPE_CHECKING:
+    from kubectl_dra.data.messages import Understood
 
 _SAYS = {Layer.VOLCANO: "Volcano", Layer.KAI: "KAI"}
 """Who says what in the catalogue of messages."""
@@ -50,6 +53,8 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
 
 def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
     """What the pod's scheduler said last of it or its group that is in the catalogue."""
+    from kubectl_dra.data.messages import understood
+
     layer = SCHEDULERS[pod.scheduler_name]
     condition = pod.condition("PodScheduled")
     events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
@@ -79,6 +84,8 @@ def _of(pod: Pod) -> Evidence:
 
 def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
     """The queue has not let the group in."""
+    from kubectl_dra.data.messages import understood
+
     said: Words = group.said[0] if group.said else (group.reason or say("nothing is said about why"))
     text = "queue {queue} of {scheduler} has not let its PodGroup {group} in yet: {said}"
     if group.never:

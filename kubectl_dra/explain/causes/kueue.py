@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
-from kubectl_dra.data.messages import Understood, understood
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say
@@ -26,6 +26,9 @@ from kubectl_dra.neighbours.kueue import (
     state_of,
     workload_of,
 )
+
+if TYPE_CHECKING:
+    from kubectl_dra.data.messages import Understood
 
 _RESOURCE = "workloads.kueue.x-k8s.io"
 _SAYS = ("Kueue",)
@@ -59,6 +62,8 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
 
 
 def _of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
+    from kubectl_dra.data.messages import understood
+
     queue = cluster_queue_of(pod, snapshot)
     known = understood(state.said, _SAYS) if state.said else None
     facts = (*_conditions(workload, state.said), *_quotas(queue, state.said), *_checks(workload))
