@@ -109,13 +109,17 @@ def without(document: Document, paths: Collection[Path]) -> Rest:
     """
     operations = document.object[OPERATIONS]
     gone = set(paths)
+    changes: list[Change] = []
     for path in sorted(paths, key=len, reverse=True):
         while len(path := path[:-1]) > len((OPERATIONS, 0, "value")):
             value = _at(document.object, path)
             if path[-1] not in (*_AMOUNTS, "resources") or not all((*path, key) in gone for key in value):
                 break
+            if _begun(operations, int(path[1]), path[3:]):
+                gone -= {(*path, key) for key in value}
+                changes.append(Set(path, {}))
+                break
             gone.add(path)
-    changes: list[Change] = []
     for index, operation in enumerate(operations):
         at: Path = (OPERATIONS, index)
         value = operation.get("value") if isinstance(operation, Mapping) else None
@@ -140,9 +144,9 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def _begun(operations: Sequence[Any], index: int) -> bool:
-    """Whether later operations are about parts of what an operation adds."""
-    path = f"{operations[index]['path']}/"
+def _begun(operations: Sequence[Any], index: int, below: Path = ()) -> bool:
+    """Whether later operations are about parts of what an operation adds, or of a value ``below`` in that."""
+    path = f"{operations[index]['path']}{pointer_of(below)}/"
     return any(str(each.get("path", "")).startswith(path) for each in operations[index + 1 :])
 
 

@@ -39,12 +39,16 @@ def pod_patches(
     is_now = {object_key(raw): raw for raw in built}
     by_object: dict[ObjectKey, list[BuildDifference]] = {}
     for each in differences:
-        if each.claim is None and each.path and any(True for _ in pod_specs(should.get(each.object, {}))):
+        # A claim that is there is patched itself, unless others need it to say something else.
+        other = each.claim is None or (each.found is not None and each.wanted is not None)
+        if other and each.path and any(True for _ in pod_specs(should.get(each.object, {}))):
             by_object.setdefault(each.object, []).append(each)
     claims: dict[str, Mapping[str, Any]] = {}
     entries: list[Mapping[str, Any]] = []
     for key, mine in by_object.items():
         operations = list(_operations(overlay, key, mine, should, is_now, claims))
+        if not operations:
+            continue
         target = {"kind": key[0], "name": _without_affixes(overlay, key[2])}
         entries.append({"target": target, "patch": patch_text(operations)})
     there = items_at(parse(texts.get(overlay.path, overlay.document.source))[0].object, "patches")
@@ -74,6 +78,9 @@ def _operations(
     for path in dict.fromkeys(path for each in differences if (path := _container(each.path))):
         yield {"op": "test", "path": pointer_of((*path, "name")), "value": value_at(now, (*path, "name"))}
     for each in differences:
+        if each.claim is not None:
+            yield from _of_its_own(overlay, key, each.path, should, is_now, claims)
+            continue
         pointer, new, old = pointer_of(each.path), value_at(wanted, each.path), value_at(now, each.path)
         if each.path[-1] == "resourceClaims" and new:
             new = [_local(overlay, key, entry, old or (), should, is_now, claims) for entry in new]
@@ -84,6 +91,25 @@ def _operations(
                 yield {"op": "add", "path": f"{pointer}/-", "value": item}
         else:
             yield {"op": "add" if old is None else "replace", "path": pointer, "value": new}
+
+
+def _of_its_own(
+    overlay: Kustomization,
+    key: ObjectKey,
+    path: Path,
+    should: Mapping[ObjectKey, Mapping[str, Any]],
+    is_now: Mapping[ObjectKey, Mapping[str, Any]],
+    claims: dict[str, Mapping[str, Any]],
+) -> Iterator[Mapping[str, Any]]:
+    """The operation that lets a pod's claim refer to an object of the overlay; none if it has none of that name."""
+    mine = value_at(is_now[key], path)
+    entry: Mapping[str, Any] = next(
+        (each for each in value_at(should[key], path[:-1]) if each.get("name") == mine.get("name")), {}
+    )
+    for field, kind in CLAIM_FIELDS.items():
+        if field in entry and (kind, key[1], entry[field]) not in is_now:
+            local = _local(overlay, key, entry, (), should, is_now, claims)
+            yield {"op": "replace", "path": pointer_of((*path, field)), "value": local[field]}
 
 
 def _container(path: Path) -> Path:
