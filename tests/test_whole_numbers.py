@@ -75,6 +75,7 @@ NO_USERS_TEXT: Final = {
     "lint/rules/comparisons.py": "which characters; no number is made",
     "lint/rules/names.py": "which characters; no number is made",
     "manifests/nodes.py": "a place",
+    "migrate/json_patches.py": "an index, written by us",
     "migrate/kustomize/patches.py": "a place",
     "migrate/reverse/run.py": "a place",
     "process.py": "the kernel's",

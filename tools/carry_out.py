@@ -503,6 +503,28 @@ class _Edit:
             spec["resourceClaims"].append(more)
         del requests[1:]
 
+    def _one_claim(self, found: re.Match[str], cause: JSON) -> None:
+        """The pod names the claim of a pod of the same template, in place of its own."""
+        space, _slash, name = cause["claim"].partition("/")
+        own, others = self._entry(found[1], name), []
+        for pod in self.asked.of("Pod"):
+            if pod["metadata"].get("namespace") == space and pod["spec"].get("nodeName"):
+                entries = {entry["name"] for entry in _of_template(pod["spec"], found[1])}
+                others += [entry["resourceClaimName"] for entry in _statuses(pod) if entry["name"] in entries]
+        del own["resourceClaimTemplateName"]
+        own["resourceClaimName"] = others[0]
+        self.asked.remove(self._named("ResourceClaim", name, space))
+
+    def _entry(self, template: str, claim: str) -> JSON:
+        """What the pod in question says of its claim, which it forgets to have been made."""
+        (entry, *_) = _of_template(self._pod_spec(), template)
+        for pod in self.asked.of("Pod"):
+            if any(each.get("resourceClaimName") == claim for each in _statuses(pod)):
+                pod["status"]["resourceClaimStatuses"] = [
+                    each for each in _statuses(pod) if each.get("resourceClaimName") != claim
+                ]
+        return entry
+
     def _gate(self, found: re.Match[str], _: JSON) -> None:
         self.arguments += ["--feature-gates", f"{found[1]}=true"]
 
@@ -546,6 +568,8 @@ _SENTENCES: list[tuple[str, Told]] = [
     (r"^Write (\S+) in place of (\S+): no device has", _Edit._reword),
     (r"^Drop or loosen the constraint (matchAttribute|distinctAttribute) (\S+),", _Edit._drop_named_constraint),
     (r"^Put the requests into claims of their own", _Edit._claim_for_each),
+    (r"To share, let all name one ResourceClaim: template (\S+) makes one for each", _Edit._one_claim),
+    (r"^Template (\S+) makes a claim for each pod, and each claim takes a device", _Edit._one_claim),
     (r"^Turn the feature gate (\w+) on", _Edit._gate),
     (r"^Upgrade the scheduler to ([\d.]+) or later", _Edit._release),
     (r"^Repair driver (\S+) on node (\S+?)[:.] ", _Edit._repair_driver),
@@ -560,6 +584,10 @@ def _key(text: str) -> JSON:
 
 def _who(pod: JSON) -> JSON:
     return {field: pod["metadata"][field] for field in ("name", "uid") if field in pod["metadata"]}
+
+
+def _of_template(spec: JSON, template: str) -> list[JSON]:
+    return [each for each in spec.get("resourceClaims") or () if each.get("resourceClaimTemplateName") == template]
 
 
 def _statuses(pod: JSON) -> list[JSON]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from kubectl_dra.command import CommandLine
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import did_you_mean, nearest
@@ -21,7 +22,8 @@ def unknown_code(what: str, code: str, known: Iterable[str], listed: str) -> Usa
     A number (``DRA999``) is no misspelling of another number, so nothing is proposed for it.
     """
     if command := _command_of(code):
-        return UsageError(f'"{code}" is explained by {command}: kubectl dra {command} --explain {code}')
+        line = CommandLine(("kubectl", "dra", command, "--explain", code))
+        return UsageError(f'"{code}" is explained by {command}: {line}')
     near = () if _NUMBERED.fullmatch(code) else nearest(code, known)
     hint = f"; {did_you_mean(near)}" if near else f" ({listed})"
     return UsageError(f'there is no {what} "{code}"{hint}')

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct, convert
 
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.releases import Release, Releases
 from kubectl_dra.data.drivers import parsed
 
 FILE: Final = Path(__file__).with_name("autoscalers.yaml")
@@ -20,20 +21,20 @@ ALWAYS: Final = "always"
 class AutoscalerLimit(Struct, frozen=True):
     """Why an autoscaler (``says``) does not see on a new node what the scheduler does: ``why``, a part of a sentence.
 
-    ``when`` is what a pod or node has to have for that. ``until`` is the last minor release that has it. ``certain``:
-    it comes to another result; otherwise it may.
+    ``when`` is what a pod or node has to have for that. ``until`` is the minor number of the last release of Kubernetes
+    1 that has it; None means no last one. ``certain``: it comes to another result; otherwise it may.
     """
 
     says: str
     when: str
     why: str
     source: str
-    until: str = ""
+    until: int | None = None
     certain: bool = False
 
-    def affects(self, minor: int) -> bool:
-        """Whether a release 1.``minor`` has it."""
-        return not self.until or minor <= int(self.until.rpartition(".")[2])
+    def affects(self, release: Release) -> bool:
+        """Whether an autoscaler of that release has it."""
+        return release in Releases(until=self.until)
 
 
 class Cloud(Struct, frozen=True):

@@ -34,8 +34,8 @@ def autoscaler_notes(
         met: dict[str, None] = {}
         for question in asking:
             met.update(dict.fromkeys(_met(question, added, snapshot)))
-        minor = settings.scheduler.release.minor
-        known = [limit for limit in limits() if limit.says == who and limit.when in met and limit.affects(minor)]
+        release = settings.scheduler.release
+        known = [limit for limit in limits() if limit.says == who and limit.when in met and limit.affects(release)]
         certain: list[Words] = [limit.why for limit in known if limit.certain]
         other: list[Words] = [limit.why for limit in known if not limit.certain]
         if certain:

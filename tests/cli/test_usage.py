@@ -72,7 +72,7 @@ def test_a_call_makes_only_the_command_that_it_names() -> None:
     for name in everything:
         assert name
         assert [*main._called([name, "--help"]).commands] == [name]
-    assert len(everything) == 17
+    assert len(everything) == 19
     assert {*main._called(["--version"]).commands} == everything
     for arguments in ([], ["--help"], ["-h"]):
         assert {*main._called(arguments).commands} == everything
