@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.explain import ExplainFlags
-from kubectl_dra.cli.explain.questions import completed, read_cluster
+from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import InputError, UsageError

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.questions import read_cluster, settings_of
+from kubectl_dra.cli.explain.reading import read_cluster, settings_of
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import UndeterminedError, UsageError

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.compute_domains import ComputeDomain
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.questions import read_cluster
+from kubectl_dra.cli.explain.reading import read_cluster
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import UndeterminedError, UsageError

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, read_manifest, settings_of, with_admission
 from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
-from kubectl_dra.cli.live import Progress, read_saved
+from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
@@ -32,18 +30,13 @@ from kubectl_dra.explain.scene.attributes_read import complete
 from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.report.page_text import cause_json, write_page
 from kubectl_dra.report.table import write
-from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
-from kubectl_dra.scheduling.profile import default_profile
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
-    from kubectl_dra.api.releases import Release
-    from kubectl_dra.cluster.apply import Server
     from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.explain.diagnosis import Diagnosis
     from kubectl_dra.explain.question.new_nodes import NewNodes
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
-    from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 
 class Posed(NamedTuple):
@@ -146,125 +139,6 @@ def read(asked: ExplainFlags, connection: ConnectionFlags, targets: Sequence[Typ
     return Given(applied(cluster, manifest, asked), cluster, manifest, namespace)
 
 
-def applied(cluster: Snapshot, manifest: Snapshot, asked: ExplainFlags) -> Snapshot:
-    """The cluster after its API server applied a manifest."""
-    from kubectl_dra.cluster.overlay import overlay
-
-    return overlay(cluster, manifest, _server(asked, cluster))
-
-
-def _server(asked: ExplainFlags, snapshot: Snapshot) -> Server:
-    from kubectl_dra.cluster.apply import Server
-
-    settings = assumed(snapshot, asked.release, asked.gates)
-    return Server(settings.scheduler.release, settings.scheduler.gates)
-
-
-def read_cluster(
-    asked: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()
-) -> tuple[Snapshot, str]:
-    """The snapshot and the namespace meant.
-
-    Raises:
-        NoDRA: the cluster does not serve resource.k8s.io.
-    """
-    if asked.snapshots:
-        namespace = asked.namespace or "default"
-        with Progress() as progress:
-            snapshot = read_saved(asked, namespace, compact=True, progress=progress)
-    else:
-        from kubectl_dra.cli.live import read_live
-
-        pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
-        snapshot, namespace = read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
-    snapshot.require_dra()
-    return snapshot, namespace
-
-
-def read_manifest(asked: ExplainFlags, namespace: str) -> Snapshot:
-    """The objects of the manifest; what names no namespace is put into this one."""
-    from kubectl_dra.cluster.files import read_snapshot
-
-    return read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
-
-
-def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with the further kinds that affect these pods while they wait, and who else decides of them."""
-    if asked.snapshots:
-        return snapshot
-    from kubectl_dra.cli.live import with_neighbours
-    from kubectl_dra.neighbours.pointers import pointers
-
-    pods = tuple(pods)
-    snapshot = _with_kinds_for(pods, snapshot, asked, connection)
-    return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, asked.namespace)
-
-
-def _with_kinds_for(
-    pods: Iterable[Pod], snapshot: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
-) -> Snapshot:
-    """The live cluster with the kinds that the scheduler reads for those of these pods that wait."""
-    kinds = kinds_to_complete(snapshot, pods, asked)
-    if not kinds:
-        return snapshot
-    from kubectl_dra.cli.live import read_kinds
-    from kubectl_dra.cluster.overlay import with_kinds
-
-    for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
-        names = tuple(kind for _, kind in entries)
-        snapshot = with_kinds(
-            snapshot, read_kinds(connection, asked.namespace, names, of=space), names, _server(asked, snapshot)
-        )
-    return snapshot
-
-
-def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags) -> Collection[tuple[str, str]]:
-    """The further kinds that affect those of these pods that wait, each with its namespace, or empty for all."""
-    waiting = [pod for pod in pods if not pod.node_name]
-    lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
-    settings = settings_of(asked, snapshot)
-    kinds: dict[tuple[str, str], None] = {}
-    for pod in waiting:
-        kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
-        profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
-        if not asked.everything or any(entry.required for entry in profile.args.spread.constraints):
-            kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
-    return kinds
-
-
-def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
-    from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cluster.live import About, ApiServer
-    from kubectl_dra.cluster.overlay import with_kinds
-    from kubectl_dra.drivers.daemons import NO_POD_MADE
-
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reason=NO_POD_MADE))
-    return replace(with_kinds(snapshot, more, ("DaemonSet",)), events=(*snapshot.events, *more.events))
-
-
-def with_admission(
-    snapshot: Snapshot, manifest: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
-) -> Snapshot:
-    """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""
-    if asked.snapshots:
-        return snapshot
-    from kubectl_dra.admission.admit import kinds_needed as kinds_to_admit
-    from kubectl_dra.cli.live import read_kinds
-    from kubectl_dra.cluster.overlay import with_kinds
-
-    needed: dict[str, dict[str, None]] = {}
-    for (space, _), pod in manifest.pods.items():
-        needed.setdefault(space, {}).update(dict.fromkeys(kinds_to_admit(pod)))
-    for space, kinds in needed.items():
-        snapshot = with_kinds(
-            snapshot, read_kinds(connection, asked.namespace, tuple(kinds), of=space), kinds, _server(asked, snapshot)
-        )
-    return snapshot
-
-
 def _with_makers(
     given: Given, targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags
 ) -> Given:
@@ -334,28 +208,6 @@ def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
     from kubectl_dra.explain.question.new_pod import about_new_pod
 
     return about_new_pod(pod, given.snapshot, settings, given.manifest.written.get(("Pod", *key)))
-
-
-def settings_of(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
-    """The release, gates and scheduler to assume, and which parts of the answer are requested."""
-    settings = assumed(snapshot, asked.release, asked.gates)
-    scheduler = settings.scheduler
-    return replace(
-        settings,
-        node=asked.node,
-        request=asked.request,
-        with_devices=asked.with_devices,
-        scheduler=scheduler.changed(config=scheduler_config(asked, scheduler.release)),
-    )
-
-
-def scheduler_config(asked: ExplainFlags, release: Release) -> SchedulerConfig | None:
-    """The scheduler's configuration, if given."""
-    if not asked.scheduler_config:
-        return None
-    from kubectl_dra.scheduling.scheduler_config import read_config
-
-    return read_config(asked.scheduler_config, release)
 
 
 # ``explain --explain CODE``: the page of a cause.

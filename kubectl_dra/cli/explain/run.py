@@ -13,18 +13,8 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.questions import (
-    Answers,
-    Posed,
-    asked_targets,
-    completed,
-    new_nodes,
-    questions_of,
-    read_cluster,
-    scheduler_config,
-    settings_of,
-    with_daemon_sets,
-)
+from kubectl_dra.cli.explain.questions import Answers, Posed, asked_targets, new_nodes, questions_of
+from kubectl_dra.cli.explain.reading import completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated

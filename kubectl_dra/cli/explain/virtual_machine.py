@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.questions import read_cluster
+from kubectl_dra.cli.explain.reading import read_cluster
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.neighbours.kubevirt import INSTANCE, unmade

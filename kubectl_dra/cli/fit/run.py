@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.explain import ExplainFlags
-from kubectl_dra.cli.explain.questions import (
+from kubectl_dra.cli.explain.questions import new_nodes
+from kubectl_dra.cli.explain.reading import (
     applied,
     completed,
-    new_nodes,
     read_cluster,
     read_manifest,
     scheduler_config,

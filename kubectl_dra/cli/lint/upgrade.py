@@ -209,7 +209,7 @@ def schedulers_about_manifests(
     from msgspec.structs import replace
 
     from kubectl_dra.cli.explain import ExplainFlags
-    from kubectl_dra.cli.explain.questions import completed, with_admission
+    from kubectl_dra.cli.explain.reading import completed, with_admission
     from kubectl_dra.cli.lint.manifest_pods import read_written
     from kubectl_dra.cli.live import Progress
     from kubectl_dra.cluster.apply import Server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.explain.questions import completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
+from kubectl_dra.cli.explain.reading import completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot

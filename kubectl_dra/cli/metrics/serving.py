@@ -6,7 +6,7 @@ import gc
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kubectl_dra.cli.explain.questions import kinds_to_complete, settings_of
+from kubectl_dra.cli.explain.reading import kinds_to_complete, settings_of
 from kubectl_dra.cli.live import connection_options
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.options import ConnectionFlags

@@ -7,13 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.cli.explain import ExplainFlags
-from kubectl_dra.cli.explain.questions import (
-    applied,
-    completed,
-    read_cluster,
-    settings_of,
-    with_admission,
-)
+from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, settings_of, with_admission
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.share import ShareFlags

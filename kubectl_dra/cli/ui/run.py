@@ -33,7 +33,7 @@ def run(asked: UiFlags, connection: ConnectionFlags) -> int:
     if os.environ.get("TERM") == "dumb":
         raise UsageError("ui needs a terminal that can move its cursor, and TERM is dumb")
     from kubectl_dra.cli.assumed import assumed
-    from kubectl_dra.cli.explain.questions import scheduler_config
+    from kubectl_dra.cli.explain.reading import scheduler_config
     from kubectl_dra.cli.ui.source import source_of
     from kubectl_dra.ui.app import Screens
 
