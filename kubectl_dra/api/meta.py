@@ -23,6 +23,7 @@ DEVICE_EVENTS: Final = (
     "NotTriggerScaleUp",
     "TriggeredScaleUp",
     "Nominated",
+    "Unschedulable",
 )
 """Reasons of events about devices. Their messages name claims, devices and nodes; other events may contain anything."""
 EVICTION_REASON: Final = "DeletionByDeviceTaintManager"

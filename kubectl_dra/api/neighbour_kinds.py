@@ -121,6 +121,7 @@ NAMING: Final[Mapping[str, str]] = {
     "kai.scheduler/queue": "queue",
     "leaderworkerset.sigs.k8s.io/name": "owner",
     "jobset.sigs.k8s.io/jobset-name": "owner",
+    "jobset.sigs.k8s.io/replicatedjob-name": "podset",
     "karpenter.sh/nodepool": "nodepool",
     "kubevirt.io/domain": "owner",
     "kubevirt.io/created-by": "uid",

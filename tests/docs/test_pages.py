@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import typer.main
 
+from kubectl_dra.cli.jsonpath import taken_out
 from kubectl_dra.cli.main import everything
 from tools.docs import anonymized, commands, console, features, messages, schemas
 from tools.docs.links import DOCS, ROOT, broken
@@ -53,7 +54,7 @@ def test_commands_that_need_a_cluster_are_spelt_right(path: Path) -> None:
     root: Any = typer.main.get_command(everything())
     for line in console.lines(path.read_text(encoding="utf-8")):
         for part in re.findall(r"kubectl[ -]dra ([^|>;]*)", re.sub(r"#.*| -- .*", "", _unquoted(line))):
-            words = shlex.split(part.replace(_BAR, "|"))
+            words, _ = taken_out(shlex.split(part.replace(_BAR, "|")))
             if "--help" in words:
                 words.remove("--help")
                 assert words[0] in root.commands, line
