@@ -69,6 +69,7 @@ CASES: Final = (
     ),
     Case("share", "share -f notebooks.yaml --snapshot alignment.yaml", "docs/samples"),
     Case("demo", "demo"),
+    Case("can-no-such-command", "can explian", code=2),
     Case("ui-old-release", "ui --snapshot cluster.yaml --kubernetes-version 1.20", code=2),
     Case("lsp-no-such-file", "lsp --snapshot no-such-file.yaml", code=2),
     Case("devices", "devices --snapshot cluster.yaml"),

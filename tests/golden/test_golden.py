@@ -76,7 +76,11 @@ def test_colour_on_a_terminal(variables: dict[str, str], coloured: bool) -> None
 @pytest.mark.parametrize("command", ["explain", "devices", "explain-all", "lint"])
 def test_a_pipe_is_as_wide_as_columns_says(command: str, columns: int) -> None:
     case = next(case for case in CASES if case.name == command)
-    assert piped(case.words, case.folder, COLUMNS=str(columns)).stdout == path(case, columns).read_text()
+    parts = path(case, columns).read_text().split("\n\n")
+    if command == "devices":
+        # The picture is for terminals.
+        assert "##oo" in parts.pop(1)
+    assert piped(case.words, case.folder, COLUMNS=str(columns)).stdout == "\n\n".join(parts)
 
 
 def test_a_table_in_a_pipe_has_one_line_for_each_row() -> None:
