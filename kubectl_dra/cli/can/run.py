@@ -44,7 +44,7 @@ def run(asked: CanFlags, connection: ConnectionFlags) -> int:
     if asked.command and asked.command not in NEEDS:
         near = nearest(asked.command, NEEDS, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NEEDS)}"
-        raise UsageError(f"can knows nothing of {asked.command}, which is no command that needs permissions; {hint}")
+        raise UsageError(f'"{asked.command}" is no command that needs permissions; {hint}')
     found, user, namespace = _asked(asked, connection)
     if asked.output != "text":
         from kubectl_dra.report.table import write
