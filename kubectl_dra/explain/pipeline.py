@@ -133,7 +133,8 @@ def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:
     held = first[at]
     if (outlook := analysis.outlook) not in text:
         return list(first)
-    told = say(text[outlook], cause=held.summary, when=held.kind.queued, nodes=analysis.takers)
+    when = say("{when} and past its further causes", when=held.kind.queued) if len(first) > 1 else held.kind.queued
+    told = say(text[outlook], cause=held.summary, when=when, nodes=analysis.takers)
     found = [*first[:at], replace(held, summary=told), *first[at + 1 :]]
     return [*found, *_after_attempts(analysis)] if outlook is Outlook.FAILS else found
 

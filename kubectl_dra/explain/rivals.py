@@ -19,6 +19,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
@@ -70,7 +71,7 @@ class Queue:
         self.pods = [pod for pod in pods_waiting(snapshot, settings) if self._tries(pod)]
         if len(self.pods) > 1:
             for event in snapshot.events:
-                if event.kind == "Pod" and event.reason == "FailedScheduling":
+                if event.kind == "Pod" and event.reason == "FailedScheduling" and event.component not in AUTOSCALERS:
                     key = (event.namespace, event.name)
                     self._last[key] = max(event.last, self._last.get(key, ""))
 

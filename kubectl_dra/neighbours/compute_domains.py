@@ -163,16 +163,16 @@ def _reports(domain: ComputeDomain, snapshot: Snapshot) -> dict[str, tuple[str, 
 
 def _missing(node: str, uid: str, daemon: Pod | None, status: str, snapshot: Snapshot) -> MissingLink:
     """The first link that is not there."""
+    known = snapshot.nodes.get(node)
+    if daemon is None and known is not None and known.labels.get(LABEL) not in (None, "", uid):
+        # The plugin of the node labels it anew: what an earlier daemon reported is over.
+        return MissingLink.OTHER_DOMAIN
     if status == READY:
         return MissingLink.NONE
     if daemon is None:
-        known = snapshot.nodes.get(node)
         if known is None or snapshot.is_gap("Pod"):
             return MissingLink.UNSEEN
-        label = known.labels.get(LABEL)
-        if label != uid:
-            return MissingLink.OTHER_DOMAIN if label else MissingLink.LABEL
-        return MissingLink.DAEMON
+        return MissingLink.DAEMON if known.labels.get(LABEL) else MissingLink.LABEL
     running = daemon.phase == "Running" and all(
         one.state.waiting is None and one.state.terminated is None for one in daemon.status.container_statuses
     )

@@ -44,14 +44,16 @@ def decider(pod: Pod) -> Decider:
     return next(_deciders(pod))
 
 
+def layer_of(gate: str) -> Layer:
+    """Who takes a scheduling gate away."""
+    if gate.startswith(KUEUE):
+        return Layer.KUEUE
+    return Layer.VOLCANO if gate == _VOLCANO_GATE else Layer.GATE
+
+
 def _deciders(pod: Pod) -> Iterator[Decider]:
-    for gate in pod.scheduling_gates:
-        if gate.startswith(KUEUE):
-            yield Decider(Layer.KUEUE, "spec.schedulingGates", gate)
-        elif gate == _VOLCANO_GATE:
-            yield Decider(Layer.VOLCANO, "spec.schedulingGates", gate)
-    for gate in pod.scheduling_gates:
-        yield Decider(Layer.GATE, "spec.schedulingGates", gate)
+    for gate in sorted(pod.scheduling_gates, key=lambda gate: layer_of(gate) is Layer.GATE):
+        yield Decider(layer_of(gate), "spec.schedulingGates", gate)
     if pod.scheduler_name != DEFAULT:
         layer = SCHEDULERS.get(pod.scheduler_name, Layer.OTHER_SCHEDULER)
         yield Decider(layer, "spec.schedulerName", pod.scheduler_name)

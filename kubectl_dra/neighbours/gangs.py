@@ -107,24 +107,29 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
         # Pending: not enqueued; Inqueue: let in, and waiting for nodes.
         held, queue = group.status.phase == "Pending", group.spec.queue or "default"
         state = volcano_queue_of(group, snapshot)
-        shut = state is not None and state.status.state not in ("", "Open")
+        shut = ""
+        if state is None and not said and not snapshot.unread((VOLCANO_QUEUE,)):
+            shut = "queue does not exist"
+        elif state is not None and state.status.state not in ("", "Open"):
+            shut = f"queue is {state.status.state}"
         return GroupState(
             *(VOLCANO_GROUP, group.metadata.name, group.spec.min_member, queue, said, group.status.phase),
             held=held,
-            never=held and shut,
-            reason=f"queue is {state.status.state}" if state is not None and shut else "",
+            never=held and bool(shut),
+            reason=shut,
             uses=tuple(_uses(state)) if state is not None else (),
         )
     if layer is Layer.KAI and (kai := kai_group_of(pod, snapshot)) is not None:
         open_ = [one for one in kai.status.scheduling_conditions if one.status != "False"]
         reasons = [reason for one in open_ for reason in one.reasons]
         said = tuple(text for text in (*(one.message for one in reasons), *(one.message for one in open_)) if text)
-        over = next((one for one in reasons if one.reason in _OVER_QUOTA), None)
+        named = [*(reason.reason for reason in reasons), *(each.reason for each in open_)]
+        over = next((reason for reason in named if reason in _OVER_QUOTA), "")
         return GroupState(
             *(KAI_GROUP, kai.metadata.name, kai.spec.min_member or 1, kai.spec.queue, said),
-            held=over is not None,
-            never=over is not None and over.reason == _NO_QUEUE,
-            reason=over.reason if over is not None else "",
+            held=bool(over),
+            never=over == _NO_QUEUE,
+            reason=over,
         )
     return None
 
@@ -132,6 +137,12 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
 def _uses(queue: VolcanoQueue) -> Iterator[QueueUse]:
     for resource, most in queue.spec.capability.items():
         yield QueueUse(resource, str(queue.status.allocated.get(resource, "0")), str(most))
+
+
+def group_unread(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether the pod names a group of Volcano or KAI, and such groups were not read."""
+    kind = KAI_GROUP if SCHEDULERS.get(pod.scheduler_name) is Layer.KAI else VOLCANO_GROUP
+    return bool(group_name(pod)) and bool(snapshot.unread((kind,), pod.metadata.namespace))
 
 
 def members_of(pod: Pod, snapshot: Snapshot) -> tuple[Pod, ...]:

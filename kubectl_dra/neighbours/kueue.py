@@ -68,6 +68,40 @@ def cluster_queue_of(pod: Pod, snapshot: Snapshot) -> ClusterQueue | None:
     return snapshot.others.get(CLUSTER_QUEUE, {}).get(("", cluster_queue_name(pod, snapshot)))
 
 
+class ShutQueue(NamedTuple):
+    """A queue of Kueue through which nothing is admitted until somebody changes it. ``said`` is empty if it is missing.
+
+    ``stopped``: its ``spec.stopPolicy`` is the reason.
+    """
+
+    kind: str
+    name: str
+    said: str = ""
+    stopped: bool = False
+
+
+def shut_queue_of(pod: Pod, snapshot: Snapshot) -> ShutQueue | None:
+    """The pod's LocalQueue or ClusterQueue if it is missing, stopped or not active; None also where it was not read."""
+    local, space = local_queue_of(pod, snapshot), pod.metadata.namespace
+    for kind, name, queue in (
+        (LOCAL_QUEUE, queue_name(pod, snapshot), local),
+        (CLUSTER_QUEUE, cluster_queue_name(pod, snapshot), cluster_queue_of(pod, snapshot)),
+    ):
+        if queue is None:
+            # Of a live cluster only the LocalQueue is read that the pod names, if it names one.
+            other = kind == LOCAL_QUEUE and pod.metadata.labels.get(f"{KUEUE}queue-name", name) != name
+            if name and not other and not snapshot.unread((kind,), space if kind == LOCAL_QUEUE else ""):
+                return ShutQueue(kind, name)
+            continue
+        if queue.spec.stop_policy not in ("", "None"):
+            return ShutQueue(kind, name, queue.spec.stop_policy, stopped=True)
+        active = next((each for each in queue.status.conditions if each.type == "Active"), None)
+        # Of a LocalQueue it only says that the ClusterQueue is not, which tells why.
+        if kind == CLUSTER_QUEUE and active is not None and active.status == "False":
+            return ShutQueue(kind, name, active.message or active.reason)
+    return None
+
+
 def _workload_name(pod: Pod) -> str:
     """The Workload's name where the pod says it: that of a group of pods is called like the group."""
     labels, annotations = pod.metadata.labels, pod.metadata.annotations
@@ -143,7 +177,8 @@ def standing(workload: KueueWorkload) -> WorkloadState:
     if _holds(admitted := workload.condition("Admitted")):
         return _state(KueueStanding.ADMITTED, admitted)
     if _holds(quota):
-        return _state(KueueStanding.CHECKS, quota)
+        said = admitted.message or admitted.reason if admitted is not None else ""
+        return _state(KueueStanding.CHECKS, quota)._replace(said=said)
     if requeued is not None and requeued.status == "False":
         # While it is False, nothing puts the Workload back into its queue (pkg/cache/queue/cluster_queue.go).
         return _state(KueueStanding.REJECTED if requeued.reason == _INADMISSIBLE else KueueStanding.EVICTED, requeued)

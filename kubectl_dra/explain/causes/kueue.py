@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
+from kubectl_dra.api.kueue import ClusterQueue, KueueCheckState, KueueWorkload
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
@@ -17,11 +17,13 @@ from kubectl_dra.neighbours.kueue import (
     LOCAL_QUEUE,
     WORKLOAD,
     KueueStanding,
+    ShutQueue,
     WorkloadState,
     cluster_queue_of,
     local_queue_of,
     queue_name,
     quota_use,
+    shut_queue_of,
     standing,
     state_of,
     workload_of,
@@ -35,8 +37,12 @@ _SAYS = ("Kueue",)
 MAX_QUOTAS = 3
 _ADVICE = {
     KueueStanding.ADMITTED: "Wait some seconds; if the gate stays, see whether Kueue's controller runs.",
-    KueueStanding.CHECKS: "Find out what the admission check waits for; its controller sets it to Ready.",
+    KueueStanding.CHECKS: (
+        "Find out what the admission check waits for; its controller sets it to Ready, and then Kueue admits it."
+    ),
 }
+_STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")
+"""Reasons of evictions that last until somebody starts the queue again."""
 _THEN = "once admitted"
 _FAMILY, _LOOK = Family.POD, Look.POD
 WAITS = CauseKind(code="kueue-waits", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN, state="waits for Kueue")
@@ -53,7 +59,8 @@ def _held_back(context: QuestionContext) -> Iterator[Finding]:
     if workload is not None:
         yield _of_workload(workload, state, pod, snapshot)
     elif state.standing is KueueStanding.NO_WORKLOAD:
-        yield _without_workload(pod, snapshot)
+        gate = Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", decider(pod).value)
+        yield without_workload(gate, pod, snapshot)
 
 
 def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
@@ -66,8 +73,8 @@ def _of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsh
 
     queue = cluster_queue_of(pod, snapshot)
     known = understood(state.said, _SAYS) if state.said else None
-    facts = (*_conditions(workload, state.said), *_quotas(queue, state.said), *_checks(workload))
-    names = {"workload": workload.metadata.name, "said": state.said}
+    facts = (*_checks(workload), *_conditions(workload, state.said), *_quotas(queue, state.said))
+    names = {"workload": workload.metadata.name, "said": state.said or state.reason}
     if state.standing is KueueStanding.DEACTIVATED:
         text = "Kueue has deactivated Workload {workload}, so that it is never queued again{why}"
         why = say(": {said}", said=state.said) if state.said else ""
@@ -78,7 +85,14 @@ def _of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsh
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
+    shut = shut_queue_of(pod, snapshot) if state.standing in (KueueStanding.WAITS, KueueStanding.EVICTED) else None
+    # Who still counts quota for it has its queue.
+    if shut is not None and (shut.said or not state.said):
+        text = "Kueue cannot admit Workload {workload} however long it waits: {shut}"
+        return Finding(REJECTED, say(text, **names, shut=_shut(shut)), facts, _opening(shut, pod))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
+    if state.standing is KueueStanding.CHECKS and not _open_checks(workload):
+        advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."
     return Finding(WAITS, _waiting(workload, state, pod, snapshot), facts, Remedy(advice))
 
 
@@ -90,18 +104,51 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
         when = say(" since {since}", since=state.since) if state.since else ""
         return say(text, name=name, when=when, gate=decider(pod).value)
     if state.standing is KueueStanding.CHECKS:
-        open_ = [check.name for check in workload.status.admission_checks if check.state != "Ready"]
-        text = "Workload {name} has its quota, and waits for {count:admission check|admission checks} {checks:some}"
-        return say(text, name=name, count=len(open_), checks=open_ or ("?",))
+        open_ = _open_checks(workload)
+        since = say(" since {since}", since=state.since) if state.since else ""
+        if not open_:
+            text = "Workload {name} has its quota{since}, and is not admitted yet{said}"
+            return say(text, name=name, since=since, said=say(": {said}", said=state.said) if state.said else "")
+        text = "Workload {name} has its quota, and waits for admission {count:check|checks} {checks:some}{since}"
+        return say(text, name=name, count=len(open_), checks=[check.name for check in open_], since=since)
     if state.standing is KueueStanding.EVICTED:
         again = say(", for the {count}. time", count=requeue.count) if requeue and requeue.count > 1 else ""
         then = say(" after {at}", at=requeue.requeue_at) if requeue and requeue.requeue_at else ""
+        if state.reason in _STOPPED:
+            then = say(" only when that queue goes on")
         text = "Kueue took the quota of Workload {name} back{again} ({reason}: {said}), and queues it again{then}"
         return say(text, name=name, again=again, reason=state.reason, said=state.said, then=then)
     text = "Workload {name} is in LocalQueue {queue}{since}, and has no quota yet{said}"
     since = say(" since {since}", since=state.since) if state.since else ""
     said = say(": {said}", said=state.said) if state.said else ""
     return say(text, name=name, queue=queue_name(pod, snapshot), since=since, said=said)
+
+
+def _shut(queue: ShutQueue) -> Phrase:
+    """What is the matter with a queue that nothing passes."""
+    text = "{kind} {name} does not exist"
+    if queue.stopped:
+        text = "{kind} {name} is stopped (stopPolicy {said})"
+    elif queue.said:
+        text = "{kind} {name} is not active: {said}"
+    return say(text, kind=queue.kind.partition(".")[0], name=queue.name, said=queue.said)
+
+
+def _opening(queue: ShutQueue, pod: Pod) -> Remedy:
+    """What lets Workloads pass again, and where to look."""
+    local = queue.kind == LOCAL_QUEUE
+    space = pod.metadata.namespace if local else ""
+    text = "Have what it names created or repaired."
+    if queue.stopped:
+        text = "Ask who stopped it and why; it goes on when its spec.stopPolicy is None."
+    elif not queue.said:
+        text = "Have it created, or name another LocalQueue in label kueue.x-k8s.io/queue-name."
+        show = kubectl("get", "localqueues.kueue.x-k8s.io", namespace=pod.metadata.namespace)
+        return Remedy(text, commands=(show,))
+    resource = "localqueues.kueue.x-k8s.io" if local else "clusterqueues.kueue.x-k8s.io"
+    return Remedy(
+        text, commands=(kubectl("get", kind=resource, name=queue.name, namespace=space, more=("-o", "yaml")),)
+    )
 
 
 def _advice(known: Understood | None, kind: CauseKind) -> Words:
@@ -157,29 +204,31 @@ def _quotas(queue: ClusterQueue | None, said: str) -> Iterator[Evidence]:
         yield Evidence(about, "spec.resourceGroups", "none")
 
 
+def _open_checks(workload: KueueWorkload) -> list[KueueCheckState]:
+    return [check for check in workload.status.admission_checks if check.state != "Ready"]
+
+
 def _checks(workload: KueueWorkload) -> Iterator[Evidence]:
     about = Subject("Workload", named(WORKLOAD, workload))
-    for check in workload.status.admission_checks:
-        if check.state != "Ready":
-            field = say("admission check {name}", name=check.name)
-            yield Evidence(about, field, say("{state}: {said}", state=check.state, said=check.message))
+    for check in _open_checks(workload):
+        field = say("admission check {name}", name=check.name)
+        yield Evidence(about, field, say("{state}: {said}", state=check.state, said=check.message))
 
 
-def _without_workload(pod: Pod, snapshot: Snapshot) -> Finding:
-    """Kueue's gate is there and no Workload: no queue of that name, or no Kueue any more."""
-    gate = Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", decider(pod).value)
+def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:
+    """The pod is Kueue's, by a ``sign``, and has no Workload: no queue of that name, or no Kueue any more."""
     gap = snapshot.missing(WORKLOAD)
     if gap is not None and gap.reason == NOT_SERVED:
         text = "it has a gate of Kueue, and the cluster does not serve kueue.x-k8s.io: nobody takes the gate away"
         fix = "Install Kueue again, or create the pod anew without label kueue.x-k8s.io/queue-name."
-        return Finding(NOT_QUEUED, say(text), (gate,), Remedy(fix))
+        return Finding(NOT_QUEUED, say(text), (sign,), Remedy(fix))
     queue = queue_name(pod, snapshot)
     unread = snapshot.unread((LOCAL_QUEUE,), pod.metadata.namespace)
     if queue and not unread and local_queue_of(pod, snapshot) is None:
         text = "LocalQueue {queue} does not exist in namespace {space}, so Kueue queues the pod nowhere"
-        return Finding(NOT_QUEUED, say(text, queue=queue, space=pod.metadata.namespace), (gate,))
+        return Finding(NOT_QUEUED, say(text, queue=queue, space=pod.metadata.namespace), (sign,))
     text = "Kueue has made no Workload for it"
-    return Finding(NOT_QUEUED, say(text), (gate, Evidence("Workloads", "for this pod", "none")))
+    return Finding(NOT_QUEUED, say(text), (sign, Evidence("Workloads", "for this pod", "none")))
 
 
 def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:

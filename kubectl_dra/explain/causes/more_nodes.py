@@ -8,6 +8,7 @@ from typing import Final
 
 from kubectl_dra.api.autoscalers import NodeClaim
 from kubectl_dra.api.pods import PodCondition
+from kubectl_dra.cluster.moment import parse
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.data.autoscalers import cloud_of
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, COMING, DRIVER, KARPENTER, LATER, UNKNOWN, all_understood
@@ -46,13 +47,33 @@ def _more_nodes(analysis: Analysis) -> Iterator[Finding]:
     pod = analysis.question.pod
     if pod is None or pod.node_name or not analysis.question.exists:
         return
-    # Where one of two autoscalers makes a node, the other need not.
-    signs = sorted(scale_signs(pod, analysis.scene.snapshot), key=lambda sign: sign.outcome != COMING)
+    clock = Clock(analysis.scene.snapshot)
+    newest_first = sorted(scale_signs(pod, analysis.scene.snapshot), key=lambda sign: sign.event.last, reverse=True)
+    # Where one of two autoscalers makes a node, the other need not; unless that was to be there long ago.
+    signs = sorted(newest_first, key=lambda sign: sign.outcome != COMING or _is_stale(sign, clock))
     for sign in signs[:1]:
-        if sign.outcome == COMING:
-            yield from _claimed(analysis, sign) if sign.node_claim else _asked(analysis, sign)
+        if sign.outcome == COMING and sign.node_claim:
+            yield from _claimed(analysis, sign)
+        elif sign.outcome == COMING and sign.who == KARPENTER:
+            yield _expected_elsewhere(analysis, sign)
+        elif sign.outcome == COMING:
+            yield from _asked(analysis, sign)
         else:
             yield _none(analysis, sign)
+
+
+def _is_stale(sign: ScaleSign, clock: Clock) -> bool:
+    """Whether the node should have come; of a NodeClaim its own conditions say so."""
+    return not sign.node_claim and clock.age(sign.event.last) > _PATIENCE
+
+
+def _expected_elsewhere(analysis: Analysis, sign: ScaleSign) -> Finding:
+    """Karpenter has chosen a node that is there, and so makes none."""
+    text = "Karpenter made no new node for the pod{at}: it expected the pod on one that is there ({said})"
+    at = say(" at {time}", time=sign.event.last) if sign.event.last else ""
+    fix = "See what keeps the pod off that node: Karpenter makes another one only when it counts that one as full."
+    told = say(text, at=at, said=sign.event.message)
+    return Finding(NO_SCALE_UP, told, (_event(analysis, sign),), Remedy(fix))
 
 
 # A node was asked for.
@@ -72,6 +93,10 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         )
         remedy = Remedy(fix, commands=(kubectl("get", "events", "-A", "--field-selector", _about(sign.node_claim)),))
         yield Finding(NO_SCALE_UP, say(text, name=sign.node_claim), (_event(analysis, sign),), remedy)
+        return
+    if not claim.status.conditions:
+        late = Clock(snapshot).age(sign.event.last) > _PATIENCE
+        yield _coming(analysis, sign, (_event(analysis, sign),), late=late, at=_named(claim))
         return
     step = claim.unmet()
     facts = (_event(analysis, sign), *([_condition(claim, step)] if step is not None else []))
@@ -96,7 +121,13 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     elif step.type == "Initialized":
         yield _uninitialized(analysis, claim, step, facts, late=late)
     else:
-        yield _coming(analysis, sign, facts, late=late)
+        text = "{claim}: {step} is {status}: {message}"
+        at = say(text, claim=_named(claim), step=step.type, status=step.status, message=step.message or step.reason)
+        yield _coming(analysis, sign, facts, late=late, at=at)
+
+
+def _named(claim: NodeClaim) -> Phrase:
+    return say("NodeClaim {name}", name=claim.metadata.name)
 
 
 def _uninitialized(
@@ -121,7 +152,7 @@ def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     late = Clock(snapshot).age(sign.event.last) > _PATIENCE
     group = next((each for each in groups(snapshot) if each.name == sign.group), None)
     facts = (_event(analysis, sign), *([_group(group)] if group is not None else []))
-    new = [name for name, node in snapshot.nodes.items() if since and node.metadata.creation_timestamp >= since]
+    new = [name for name, node in snapshot.nodes.items() if _came(node.metadata.creation_timestamp, sign, since)]
     silent = _without_devices(analysis, new)
     if silent:
         yield _silent(analysis, sign, silent, facts, late=late)
@@ -130,17 +161,26 @@ def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         yield _coming(analysis, sign, facts, late=late or failed)
 
 
+def _came(made: str, sign: ScaleSign, since: str) -> bool:
+    """Whether a node was made after it was asked for, and before the autoscaler gives up: later ones are for others."""
+    last, at = parse(sign.event.last), parse(made)
+    return bool(since) and made >= since and not (last and at and at - last > _PATIENCE)
+
+
 _STOCK: Final = "Wait, or let the group have other kinds of nodes or zones, or raise the quota of the cloud."
 
 
-def _coming(analysis: Analysis, sign: ScaleSign, facts: Sequence[Evidence], *, late: bool) -> Finding:
+def _coming(
+    analysis: Analysis, sign: ScaleSign, facts: Sequence[Evidence], *, late: bool, at: Words | None = None
+) -> Finding:
     """The node is on its way, or has not come in time."""
     clock, who, why = Clock(analysis.scene.snapshot), sign.who, sign.deciding[0].why
     at_it = clock.lasting(sign.event.first or sign.event.last)
     if late:
-        text = "{who} has asked for a node{at_it}, and none has come: {why}"
+        text = "{who} has asked for a node{at_it}, and none has come ({at})"
         remedy = Remedy(_STOCK, commands=_look(who))
-        return Finding(NO_SCALE_UP, say(text, who=who, at_it=at_it, why=why), tuple(facts), remedy)
+        told = say(text, who=who, at_it=at_it, at=at or sign.event.message)
+        return Finding(NO_SCALE_UP, told, tuple(facts), remedy)
     text = "{why}; it has been at it{at_it}, and gives up after {minutes} minutes"
     if not at_it:
         text = "{why}; it gives up after {minutes} minutes"

@@ -11,6 +11,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.on_node import started
@@ -18,8 +19,8 @@ from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, o
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
 from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
-from kubectl_dra.neighbours.decider import KUEUE
-from kubectl_dra.neighbours.gangs import group_of
+from kubectl_dra.neighbours.decider import Layer, decider, layer_of
+from kubectl_dra.neighbours.gangs import group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
@@ -29,11 +30,18 @@ SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Lo
 
 def _gated(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
-    if pod is None or not pod.scheduling_gates or any(finding.kind.queued for finding in context.found):
+    if pod is None:
+        return
+    # Queues that have let nobody in speak for their own gates.
+    told = decider(pod).layer if any(finding.kind.queued for finding in context.found) else Layer.NONE
+    if (group := group_of(pod, context.snapshot)) is not None and group.held:
+        told = decider(pod).layer
+    held = [gate for gate in pod.scheduling_gates if told is Layer.NONE or layer_of(gate) is not told]
+    if not held:
         return
     remedy: Remedy | None = None
     seen: tuple[Evidence, ...] = ()
-    if any(gate.startswith(KUEUE) for gate in pod.scheduling_gates):
+    if any(layer_of(gate) is Layer.KUEUE for gate in held):
         text = (
             "Kueue removes the gate when it admits the workload. Check that deviceClassMappings in its configuration "
             "name the claim's class."
@@ -45,12 +53,12 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
             Evidence("Workload", "of Kueue for this pod", say("not read ({why})", why=gap.reason))
             for gap in context.snapshot.unread((WORKLOAD,), space)
         )
-    gates = say("{gates}", gates=tuple(pod.scheduling_gates))
+    gates = say("{gates}", gates=tuple(held))
     yield Finding(
         SCHEDULING_GATED,
         say(
             "the pod is held back by scheduling {count:gate|gates} {gates}",
-            count=len(pod.scheduling_gates),
+            count=len(held),
             gates=gates,
         ),
         (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates), *seen),
@@ -75,7 +83,8 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
         return
     events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
     # A group that its scheduler looks after shows that it runs.
-    if any(event.reason in _TRIED for event in events) or group_of(pod, snapshot) is not None:
+    tried = any(event.reason in _TRIED and event.component not in AUTOSCALERS for event in events)
+    if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
         return
     text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."
     yield Finding(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.command import CommandEffect, kubectl
-from kubectl_dra.explain.causes.kueue import of_workload
+from kubectl_dra.explain.causes.kueue import of_workload, without_workload
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
-from kubectl_dra.neighbours.kueue import WORKLOAD, standing, workload_of
+from kubectl_dra.neighbours.kueue import WORKLOAD, queue_name, standing, workload_of
 from kubectl_dra.neighbours.suspended import MAKERS, is_suspended, maker_of
 
 SUSPENDED = CauseKind(
@@ -40,6 +40,12 @@ def _suspended(context: QuestionContext) -> Iterator[Finding]:
         summary = say(text, kind=owner.kind, name=owner.name, above=above.kind, of=above.name)
         show = kubectl("describe", kind=above.kind.lower(), name=above.name, namespace=pod.metadata.namespace)
         yield Finding(SUSPENDED, summary, (seen,), Remedy("See why in its conditions.", commands=(show,)))
+        return
+    queue = queue_name(pod, snapshot)
+    if queue and snapshot.missing(WORKLOAD, pod.metadata.namespace) is None:
+        # Kueue suspends such a job again at once: whoever resumes it only hides what is wrong.
+        label = Evidence(Subject(owner.kind, named(kind, maker)), "label kueue.x-k8s.io/queue-name", queue)
+        yield without_workload(label, pod, snapshot)
         return
     gap = next(iter(snapshot.unread((WORKLOAD,), pod.metadata.namespace)), None)
     more = Evidence("Workload", "of Kueue for it", say("not read ({why})", why=gap.reason) if gap else "none")
