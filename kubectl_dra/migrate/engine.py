@@ -259,7 +259,7 @@ class _Run:
         source, documents = file.source, file.documents
         for document in file.non_objects:
             # A schema says what values may be, and asks for nothing.
-            if is_baseline(document.object) or "$schema" in document.object:
+            if is_baseline(document.object) or _is_schema(document.object):
                 continue
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
@@ -401,6 +401,11 @@ def defects_recorded(defects: list[str], file: File, manifest: ManifestObject, w
 def _line(source: Source, number: int | None) -> str:
     """A line of a text, and the one above it, where a mistake may have begun."""
     return "\n".join(source.text.splitlines()[max(0, (number or 1) - 2) : number or 1])
+
+
+def _is_schema(raw: Mapping[str, Any]) -> bool:
+    """Whether it is a JSON Schema, such as the values.schema.json of a chart."""
+    return "$schema" in raw or (raw.get("type") == "object" and isinstance(raw.get("properties"), Mapping))
 
 
 def _non_object(raw: Any) -> tuple[str, str]:

@@ -137,7 +137,7 @@ _KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
 # A label of a query of metrics: {resource="nvidia.com/gpu"}.
 _MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
-_LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
+_LABEL: Final = re.compile(r"[\"']?\s*(?::\s+|=)[\"']?[A-Za-z]")
 # NVIDIA Dynamo counts devices by a key of its own (device_plugins/pods.py).
 _DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
 _GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)

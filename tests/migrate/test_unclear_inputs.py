@@ -178,3 +178,51 @@ def test_a_file_with_control_flow_or_broken_lines_stays_as_a_whole(line: str) ->
     report = run(text, migrations=MIGRATIONS)
     assert not report.changed
     assert [item.code for item in report.items("refusal")] == ["MIG902" if line == "  a: [" else "MIG901"]
+
+
+JSON_POD = (
+    '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}, "spec": {"containers": [{"name": "c", '
+    '"image": "x", "resources": {"limits": {"nvidia.com/gpu": 3}}}]}}\n'
+)
+
+
+@pytest.mark.parametrize("text", [f"{POD}---\n{JSON_POD}", f"{JSON_POD}---\n{POD}", f"---\n{JSON_POD}"])
+def test_json_between_the_markers_of_yaml_gets_its_claim_behind_it(text: str) -> None:
+    result = after(text, migrations=MIGRATIONS)
+    name = '"metadata": {"name": "b-gpu"}'
+    assert name in result and '"resourceClaimTemplateName": "b-gpu"' in result
+    restored = reverse([Input("0.yaml", True, result.encode())], MigrationJob(settings(), unsafe=True))
+    (file,) = restored.files
+    assert file.text is not None and file.text.after == text
+    assert [item.code for item in run(JSON_POD, migrations=MIGRATIONS).items("refusal")] == ["MIG905"]
+
+
+SCRIPT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  run.sh: |
+    oc annotate namespace a %s
+    kubectl apply -f - <<END
+    limits: ${LIMITS}
+    END
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("openshift.io/display-name=MinIO openshift.io/requester=me", False),
+        ("openshift.io/mynics=a", False),
+        ("openshift.io/mynics: 1", True),
+    ],
+)
+def test_annotations_of_openshift_in_scripts_are_no_devices(words: str, told: bool) -> None:
+    assert [code for _, code, _ in said(SCRIPT % words)] == ["MIG123"] * told
+
+
+def test_schemas_of_values_ask_for_nothing() -> None:
+    limits = '{"type": "object", "default": {"limits": {"nvidia.com/gpu": 1}}}'
+    assert not said(f'{{"type": "object", "properties": {{"resources": {limits}}}}}')
+    assert [code for _, code, _ in said(limits)] == ["MIG903"]
