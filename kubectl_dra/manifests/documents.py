@@ -251,7 +251,7 @@ def _yaml_documents(
             index += 1
         return
     except yaml.YAMLError as problem:
-        following = _SEPARATOR.search(text, behind + 1)
+        following = SEPARATOR.search(text, behind + 1)
         span = (behind, len(text) if following is None else following.start())
         error = syntax_error(source, problem, 0, span)
     except nodes.TooDeep:
@@ -264,7 +264,7 @@ def _yaml_documents(
         yield Skipped(index, source.place(_content(text, behind))[0], error)
 
 
-_SEPARATOR: Final = re.compile(r"(?<![^\r\n])---(?=[ \t\r\n]|\Z)")
+SEPARATOR: Final = re.compile(r"(?<![^\r\n])---(?=[ \t\r\n]|\Z)")
 
 
 def _separately(
@@ -275,7 +275,7 @@ def _separately(
     Broken ones are skipped. The others are read with blanks in place of everything else, to keep their
     positions. The time is linear in the length of the text.
     """
-    cuts = [behind, *(found.start() for found in _SEPARATOR.finditer(text, behind + 1)), len(text)]
+    cuts = [behind, *(found.start() for found in SEPARATOR.finditer(text, behind + 1)), len(text)]
     spans = list(pairwise(cuts))
     counts = [_documents_in(source, text[start:end], start) for start, end in spans]
     bad = [at for at, count in enumerate(counts) if not isinstance(count, int)]

@@ -25,6 +25,7 @@ from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.unfilled import covered
 from kubectl_dra.manifests.writer import pieces
 
 # Splits changes of whole mappings and lists into the smallest equivalent ones, so that the rest of the text stays.
@@ -235,6 +236,13 @@ _BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
 
 def confirmed(file: Rewritten) -> bool:
     """Whether the second parser agrees with the first about the edited text, or could not read the original."""
+    partly = covered(Source(file.file, file.before))
+    if partly is not None:
+        # Templates are no YAML, and are read neither before nor after.
+        after = covered(Source(file.file, file.after))
+        if after is None or after.templates != partly.templates:
+            return False
+        file = file._replace(before=partly.source.text, after=after.source.text)
     try:
         documents = parse(Source(file.file, file.after))
     except NotAnObject:

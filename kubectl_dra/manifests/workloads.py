@@ -37,6 +37,7 @@ TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("kubeflow.org", "TFJob"): (("spec", "tfReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "MPIJob"): (("spec", "mpiReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "XGBoostJob"): (("spec", "xgbReplicaSpecs", "*", "template"),),
+    ("kubeflow.org", "Notebook"): (("spec", "template"),),
     ("kubeflow.org", "JAXJob"): (("spec", "jaxReplicaSpecs", "*", "template"),),
     ("kubeflow.org", "PaddleJob"): (("spec", "paddleReplicaSpecs", "*", "template"),),
     ("sagemaker.amazonaws.com", "HyperPodPyTorchJob"): (("spec", "replicaSpecs", "*", "template"),),
@@ -127,6 +128,7 @@ CLAIMS_SINCE: Final[Mapping[Key, str]] = {
 }
 """The first release whose custom resource keeps ``resourceClaimTemplateName`` and a container's ``request``.
 Older ones drop the fields, so that a pod starts without its devices. Kubernetes' own kinds are not listed.
+Source: the CustomResourceDefinitions of each project at the tags of its releases.
 """
 
 
@@ -145,6 +147,9 @@ def kserve_mode(workload: Mapping[str, Any]) -> str:
 def is_in_knative(workload: Mapping[str, Any]) -> bool:
     """Whether Knative runs the pods of an InferenceService, by what its annotation says."""
     return kserve_mode(workload) in _KNATIVE_MODES
+
+
+KNATIVE_SERVICE: Final[Key] = ("serving.knative.dev", "Service")
 
 
 def claims_since(workload: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, overload
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
-from kubectl_dra.manifests.documents import NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.documents import NotAnObject, TemplateError
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input, embedding_template
 from kubectl_dra.manifests.kustomization import is_patch
@@ -32,7 +32,16 @@ from kubectl_dra.migrate.model import (
 from kubectl_dra.migrate.new_objects import claims_file, template_key
 from kubectl_dra.migrate.other_texts import fill_in, is_chart_test, not_mentioned
 from kubectl_dra.migrate.planned_edit import PlannedEdit
-from kubectl_dra.migrate.reading import File, check_readable, evidence, is_json_patch, pointed, relevant, source_of
+from kubectl_dra.migrate.reading import (
+    File,
+    check_readable,
+    evidence,
+    is_json_patch,
+    opened,
+    pointed,
+    relevant,
+    source_of,
+)
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
@@ -103,7 +112,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
 def result_of(file: File) -> MigratedFile:
     """What became of a file."""
     source = file.original
-    text = Rewritten(file.name, source.text, file.source.text, source) if file.before else None
+    text = Rewritten(file.name, source.text, file.text, source) if file.before else None
     return MigratedFile(file.name, text, tuple(sorted(file.items, key=_order)), file.rounds)
 
 
@@ -241,14 +250,16 @@ class _Run:
         source = source_of(found, self.notes, self.closed)
         if source is None or not relevant(source.text):
             return None
+        patch = found.data is None and is_patch(found.name)
         try:
-            documents = parse(source)
+            file = opened(source, patch)
         except FileError as error:
             return self._unreadable(source, error)
-        file = File(source, documents, found.data is None and is_patch(found.name))
+        self._tell_unfilled(file)
+        source, documents = file.source, file.documents
         for document in file.non_objects:
             # A schema says what values may be, and asks for nothing.
-            if is_baseline(document.object) or "$schema" in document.object:
+            if is_baseline(document.object) or _is_schema(document.object):
                 continue
             start = document.position().offset
             following = [one.position().offset for one in documents if one.index > document.index]
@@ -267,6 +278,19 @@ class _Run:
     @property
     def _for_evidence(self) -> tuple[Any, str]:
         return self.job.settings.catalogue, self.job.settings.version
+
+    def _tell_unfilled(self, file: File) -> None:
+        """Say which documents of a file are left because they are templates."""
+        source = file.original
+        for document in file.unfilled:
+            seen = evidence(source.text[document.start : document.end], *self._for_evidence)
+            seen = _wanted(file, [(document.start + at, name) for at, name in seen], codes.TEMPLATE)
+            if seen:
+                message = f"a template has no objects until it is filled in; {_names(source, seen)}"
+                file.items.append(_of_file(source, seen[0][0], codes.TEMPLATE, message, fill_in(document.placeholder)))
+            else:
+                what = f"{document.placeholder} is filled in later; the document that begins here is left as it is"
+                self.notes.append(f"{source.name}:{document.line}: {what}")
 
     def _unreadable(self, source: Source, error: FileError) -> File | None:
         seen = evidence(source.text, *self._for_evidence)
@@ -377,6 +401,11 @@ def defects_recorded(defects: list[str], file: File, manifest: ManifestObject, w
 def _line(source: Source, number: int | None) -> str:
     """A line of a text, and the one above it, where a mistake may have begun."""
     return "\n".join(source.text.splitlines()[max(0, (number or 1) - 2) : number or 1])
+
+
+def _is_schema(raw: Mapping[str, Any]) -> bool:
+    """Whether it is a JSON Schema, such as the values.schema.json of a chart."""
+    return "$schema" in raw or (raw.get("type") == "object" and isinstance(raw.get("properties"), Mapping))
 
 
 def _non_object(raw: Any) -> tuple[str, str]:

@@ -13,9 +13,8 @@ from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
 from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.places import Places
 from kubectl_dra.manifests.source import Source, comment_spans, comments_of
-from kubectl_dra.manifests.style import is_json
 from kubectl_dra.migrate import codes
-from kubectl_dra.migrate.new_objects import added_behind
+from kubectl_dra.migrate.new_objects import added_behind, stands_alone
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import TEMPLATE_OBJECTS, File, MadeFile
 
@@ -47,7 +46,7 @@ def _span(source: Source, document: Document, documents: Sequence[Document]) -> 
     """
     text = source.text
     places = Places(document)
-    if places.style.json:
+    if stands_alone(document):
         raise EditRefused("JSON that is one object cannot be without it")
     start = places.line_start(document.root.start_mark.index)
     marker = text.rfind("\n---", 0, start)
@@ -326,7 +325,7 @@ def _in_document(
             added.add(object_key(raw))
             if _in_plain_list(document, want.found.path):
                 changes.append(Append(want.found.path[:-1], raw))
-            elif is_json(document.source.text, document.root):
+            elif stands_alone(document):
                 raise NoPlace("JSON that is one object cannot hold a second one")
             else:
                 behind.append(raw)

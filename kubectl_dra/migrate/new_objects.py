@@ -21,7 +21,7 @@ from kubectl_dra.manifests.edits import Edit, edited
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import Places
 from kubectl_dra.manifests.source import Source, decode
-from kubectl_dra.manifests.style import Style, block, flow, json_text, key_flow
+from kubectl_dra.manifests.style import Style, block, flow, is_json, json_text, key_flow
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.migrate.vendors.model import Resource
@@ -62,6 +62,12 @@ def json_list(objects: Sequence[Mapping[str, Any]]) -> str:
     return json_text({"apiVersion": "v1", "kind": "List", "items": list(objects)}, 2) + "\n"
 
 
+def stands_alone(document: Document) -> bool:
+    """Whether no document can be put beside it: it is JSON, in a text without the markers of YAML."""
+    text = document.source.text
+    return _MARKER.search(text) is None and is_json(text, document.root)
+
+
 def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Edit:
     """The edit that adds objects as documents of their own after a document.
 
@@ -70,7 +76,7 @@ def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Ed
     """
     places = Places(document)
     style = places.style
-    if style.json:
+    if stands_alone(document):
         raise EditRefused("JSON has no further documents")
     text, newline = document.source.text, style.newline
     end = document.root.end_mark.index if document.root.flow_style else places.end(document.root)
@@ -79,9 +85,7 @@ def added_behind(document: Document, objects: Sequence[Mapping[str, Any]]) -> Ed
     if not _ends_in_block(document.root):
         # Comments behind a blank line are about what follows, or about the file.
         at = min(at, places.next_line(places.behind_comments(end, 0)))
-    parts = [
-        [flow(raw, style)] if document.root.flow_style else lines_of(raw, style._replace(json=False)) for raw in objects
-    ]
+    parts = [[flow(raw, style)] if document.root.flow_style else lines_of(raw, style) for raw in objects]
     added = "".join(f"---{newline}" + "".join(f"{line}{newline}" for line in lines) for lines in parts)
     if at and text[at - 1] not in "\r\n":
         # The end of a text without a final line break, which it keeps.

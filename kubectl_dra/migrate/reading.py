@@ -20,6 +20,7 @@ from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
+from kubectl_dra.manifests.unfilled import Covered, Unfilled, covered
 from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.codes import MIGRATE
@@ -136,7 +137,7 @@ _KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
 # A label of a query of metrics: {resource="nvidia.com/gpu"}.
 _MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
-_LABEL: Final = re.compile(r"[\"']?\s*:\s+[\"']?[A-Za-z]")
+_LABEL: Final = re.compile(r"[\"']?\s*(?::\s+|=)[\"']?[A-Za-z]")
 # NVIDIA Dynamo counts devices by a key of its own (device_plugins/pods.py).
 _DYNAMO: Final = re.compile(r"^\s*kind:\s*[\"']?Dynamo", re.MULTILINE)
 _GPU_COUNT: Final = re.compile(r"^\s+(gpu):\s*[\"']?(?:[1-9]|\{\{)", re.MULTILINE)
@@ -234,17 +235,21 @@ class File:
 
     ``origins`` maps each document to its index in the original, None for added ones. ``non_objects`` are
     documents that are not Kubernetes objects. With ``patch``, kustomize lays its objects over others.
-    ``rounds`` are the edits so far, each applied to the result of the one before it.
+    ``rounds`` are the edits so far, each applied to the result of the one before it. ``partly`` has the whole text
+    if some documents are templates, which ``source`` has as comments.
     """
 
-    def __init__(self, source: Source, documents: tuple[Document, ...], patch: bool = False) -> None:
+    def __init__(
+        self, source: Source, documents: tuple[Document, ...], patch: bool = False, partly: Covered | None = None
+    ) -> None:
         self.name = source.name
-        self.original = source
+        self.original = source if partly is None else partly.whole
+        self._partly = partly
         self.before = documents
         self.patch = patch
         self.items: list[Remark] = []
         self.rounds: tuple[tuple[Edit, ...], ...] = ()
-        self.ignored = Ignored(source, documents)
+        self.ignored = Ignored(self.original, documents)
         self.left: set[ObjectKey] = set()
         self._set(source, documents, tuple(range(len(documents))))
 
@@ -265,6 +270,16 @@ class File:
             except InputError:
                 self.non_objects.append(document)
 
+    @property
+    def unfilled(self) -> tuple[Unfilled, ...]:
+        """The documents that are templates, and stay."""
+        return () if self._partly is None else self._partly.unfilled
+
+    @property
+    def text(self) -> str:
+        """The text as it is now."""
+        return self.source.text if self._partly is None else self._partly.uncovered(self.source.text)
+
     def take(self, changed_file: MadeFile) -> None:
         """Adopt a changed version."""
         self._set(changed_file.source, changed_file.documents, changed_file.origins)
@@ -283,6 +298,25 @@ class File:
         """Whether a comment says that nothing is to be said or changed at a path of an object."""
         origin = self._origins.get(manifest.document)
         return origin is not None and self.ignored.covers(code, self.before[origin], (*manifest.path, *path))
+
+
+def opened(source: Source, patch: bool = False) -> File:
+    """A file with its documents; those that are templates with bare placeholders are left out.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    try:
+        return File(source, parse(source), patch)
+    except FileError as error:
+        partly = covered(source)
+        if partly is None:
+            raise
+        try:
+            return File(partly.source, parse(partly.source), patch, partly)
+        except FileError:
+            # Nothing but templates is in it.
+            raise error from None
 
 
 class MadeFile(NamedTuple):

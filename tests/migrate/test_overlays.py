@@ -2,7 +2,7 @@
 
 A shape is a base (``base/d.yaml``) and an overlay of it (``over/kustomization.yaml``, which takes ``../base`` unless
 it names its resources) with the files beside it, or at their path. ``outcome`` is ``migrated``, or a part of the reason
-for the refusal, after which no file has changed.
+for the refusal, after which no file has changed; ``advice`` is then a part of what to do.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ def test_shape(shape: dict[str, str], tmp_path: Path) -> None:
     outcome = shape.get("outcome", "migrated")
     if outcome != "migrated":
         assert after == before and any(outcome in item.message for item in report.items("refusal")), report.items()
+        assert any(shape.get("advice", "") in item.way_out for item in report.items("refusal")), report.items()
         return
     assert not report.items("refusal")
     for directory, text in before.items():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.migrate.engine import MIGRATIONS
-from tests.migrate.runs import after, run
+from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob
+from kubectl_dra.migrate.reverse.run import reverse
+from tests.migrate.runs import after, run, settings
 
 DEVICE_PLUGINS = MIGRATIONS[1]
 
@@ -115,3 +117,112 @@ def test_equal_values_of_a_duplicate_key_are_not_in_the_way() -> None:
     assert after(other, migrations=(DEVICE_PLUGINS,)) == other
     limits = POD.replace("        nvidia.com/gpu: 1\n", "        nvidia.com/gpu: 1\n" * 2)
     assert "nvidia.com/gpu: 1" not in after(limits, migrations=(DEVICE_PLUGINS,))
+
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: \n  name: s   \nstringData: # later\n  hf_api_token: {{HF_TOKEN}}\n\n"
+
+
+@pytest.mark.parametrize("texts", [(SECRET, POD), (POD, SECRET), (SECRET, POD, SECRET), (POD, SECRET, SECRET, POD)])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_document_with_bare_placeholders_stays_and_the_others_are_migrated(
+    texts: tuple[str, ...], newline: str
+) -> None:
+    named = [text.replace("name: a}", f"name: a{number}}}") for number, text in enumerate(texts)]
+    written = "---\n".join(named).replace("\n", newline)
+    report = run(written, migrations=MIGRATIONS)
+    result = after(written, migrations=MIGRATIONS)
+    secrets = SECRET.replace("\n", newline)
+    assert result.count(secrets) == texts.count(SECRET) == len(report.notes)
+    assert all("{{HF_TOKEN}} is filled in later; the document that begins here" in note for note in report.notes)
+    # Without these documents the others become the same.
+    rest = "---\n".join(text for text in named if text != SECRET).replace("\n", newline)
+    assert result.replace(f"---{newline}{secrets}", "").replace(f"{secrets}---{newline}", "") == after(
+        rest, migrations=MIGRATIONS
+    )
+    assert not run(result, migrations=MIGRATIONS).changed
+    assert "nvidia.com/gpu: 1" in back(result)
+
+
+def back(text: str) -> str:
+    report = reverse([Input("0.yaml", True, text.encode())], MigrationJob(settings()))
+    assert not report.defects
+    (file,) = report.files
+    assert file.text is not None and file.text.after.count(SECRET.splitlines()[-2]) == text.count("{{HF_TOKEN}}")
+    return file.text.after
+
+
+def test_a_document_with_placeholders_that_asks_for_devices_is_refused_alone() -> None:
+    blank = POD.replace("name: a", "name: b").replace("/a:1", "/a:{{TAG}}").replace("image: ", "image: {{HOST}}")
+    report = run(f"{blank}---\n{POD}", migrations=MIGRATIONS)
+    assert [(item.code, item.line) for item in report.items("refusal")] == [("MIG901", 10)]
+    assert report.changed and not report.notes
+    silenced = blank.replace("gpu: 1", "gpu: 1 # kubectl-dra: ignore[MIG901] by hand")
+    assert not list(run(f"{silenced}---\n{POD}", migrations=MIGRATIONS).items("refusal"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  a: {{ .Values.token }}",
+        "  {{- if .Values.x }}\n  a: {{TOKEN}}\n  {{- end }}",
+        "  a: {{TOKEN}}\n{{ end }}",
+        "  a: {{TOKEN}}\n  {% if x %}",
+        "  a: {{TOKEN}}\n  {# x #}",
+        "  a: {{TOKEN}}\n...\nkind: Other",
+        "  a: {{TOKEN}}\n  apiVersion: resource.k8s.io/v1",
+        "  a: [",
+    ],
+)
+def test_a_file_with_control_flow_or_broken_lines_stays_as_a_whole(line: str) -> None:
+    text = f"{POD}---\napiVersion: v1\nkind: Secret\nstringData:\n{line}\n"
+    report = run(text, migrations=MIGRATIONS)
+    assert not report.changed
+    assert [item.code for item in report.items("refusal")] == ["MIG902" if line == "  a: [" else "MIG901"]
+
+
+JSON_POD = (
+    '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}, "spec": {"containers": [{"name": "c", '
+    '"image": "x", "resources": {"limits": {"nvidia.com/gpu": 3}}}]}}\n'
+)
+
+
+@pytest.mark.parametrize("text", [f"{POD}---\n{JSON_POD}", f"{JSON_POD}---\n{POD}", f"---\n{JSON_POD}"])
+def test_json_between_the_markers_of_yaml_gets_its_claim_behind_it(text: str) -> None:
+    result = after(text, migrations=MIGRATIONS)
+    name = '"metadata": {"name": "b-gpu"}'
+    assert name in result and '"resourceClaimTemplateName": "b-gpu"' in result
+    restored = reverse([Input("0.yaml", True, result.encode())], MigrationJob(settings(), unsafe=True))
+    (file,) = restored.files
+    assert file.text is not None and file.text.after == text
+    assert [item.code for item in run(JSON_POD, migrations=MIGRATIONS).items("refusal")] == ["MIG905"]
+
+
+SCRIPT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  run.sh: |
+    oc annotate namespace a %s
+    kubectl apply -f - <<END
+    limits: ${LIMITS}
+    END
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("openshift.io/display-name=MinIO openshift.io/requester=me", False),
+        ("openshift.io/mynics=a", False),
+        ("openshift.io/mynics: 1", True),
+    ],
+)
+def test_annotations_of_openshift_in_scripts_are_no_devices(words: str, told: bool) -> None:
+    assert [code for _, code, _ in said(SCRIPT % words)] == ["MIG123"] * told
+
+
+def test_schemas_of_values_ask_for_nothing() -> None:
+    limits = '{"type": "object", "default": {"limits": {"nvidia.com/gpu": 1}}}'
+    assert not said(f'{{"type": "object", "properties": {{"resources": {limits}}}}}')
+    assert [code for _, code, _ in said(limits)] == ["MIG903"]

@@ -100,6 +100,7 @@ BECOMES = {
     "intel.com/eth0_vf": "sriov network ask sriovnetwork.k8snetworkplumbingwg.io",
     "mellanox.com/cx6.vfs1.a": "sriov network ask sriovnetwork.k8snetworkplumbingwg.io",
     "openshift.io/mynics": "sriov network ask sriovnetwork.k8snetworkplumbingwg.io",
+    "openshift.io/scc_nics": "sriov network ask sriovnetwork.k8snetworkplumbingwg.io",
     "rdma/roce_gdr": "net network refuse ",
     "networking.gke.io.networks/blue": "net network refuse ",
     "rebellions.ai/npu": "rebellions whole auto npu.rebellions.ai",

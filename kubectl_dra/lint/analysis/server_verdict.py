@@ -14,7 +14,7 @@ from kubectl_dra.api.releases import lifecycle
 from kubectl_dra.api.schema import Field
 from kubectl_dra.lint.analysis.claim_requests import gated_fields
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, once, stored_key
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import Path, fields_at, value_at
 from kubectl_dra.manifests.workloads import pod_templates
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _named(item: Item) -> Mapping[str, Any]:
 
 
 def is_about_claims(raw: Mapping[str, Any]) -> bool:
-    """Whether a pod, workload or quota concerns resource claims or device classes.
+    """Whether a pod, workload or quota concerns resource claims or device classes, or asks for a device as a whole.
 
     Also true for a pod or workload with a wrong type on the way, which hides the answer.
     """
@@ -119,9 +119,19 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
         words = ("resource.k8s.io", "resource.kubernetes.io", "resourceclaim")
         return isinstance(hard, dict) and any(word in str(key) for key in hard for word in words)
     if raw.get("kind") == "Pod":
-        return uses_claims(spec) or not _is_plain(spec)
-    specs = [template.content.get("spec") for template in pod_templates(raw)]
-    return any(uses_claims(below) or not _is_plain(below) for below in specs)
+        return _concerns(spec)
+    return any(_concerns(template.content.get("spec")) for template in pod_templates(raw))
+
+
+def _concerns(spec: Any) -> bool:
+    """Whether a pod spec has claims, a wrong type on the way to them, or devices in the resources of the whole pod."""
+    return uses_claims(spec) or not _is_plain(spec) or _has_pod_level_devices(spec)
+
+
+def _has_pod_level_devices(spec: Any) -> bool:
+    """Whether the resources of the whole pod have an extended resource, which only containers can (KEP-2837)."""
+    resources = spec.get("resources") if isinstance(spec, dict) else None
+    return any("/" in str(name) for kind in ("limits", "requests") for name in fields_at(resources, kind))
 
 
 def _is_plain(spec: Any) -> bool:

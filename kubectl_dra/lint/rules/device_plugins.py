@@ -11,7 +11,14 @@ from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename, fields_at
-from kubectl_dra.manifests.workloads import KSERVE_MODE, MODEL_SERVERS, is_in_knative, kserve_mode
+from kubectl_dra.manifests.workloads import (
+    KNATIVE_SERVICE,
+    KSERVE_MODE,
+    MODEL_SERVERS,
+    is_in_knative,
+    key_of,
+    kserve_mode,
+)
 from kubectl_dra.text import whole_number
 
 
@@ -142,7 +149,16 @@ class ClaimInKnative(Rule, code="DRA704", name="claim-in-knative", severity="err
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         owner = context.item.owner
-        if owner is not None and items(context.raw, "spec", "resourceClaims") and is_in_knative(owner.raw):
+        if owner is None or not items(context.raw, "spec", "resourceClaims"):
+            return
+        if key_of(owner.raw) == KNATIVE_SERVICE:
+            yield self.finding(
+                ("spec", "resourceClaims"),
+                "Knative's webhook refuses claims in its Services",
+                fix="Run it as a Deployment, or leave it with the device plugin.",
+                on_key=True,
+            )
+        elif is_in_knative(owner.raw):
             yield self.finding(
                 ("spec", "resourceClaims"),
                 f"Knative refuses claims, and {KSERVE_MODE}: {kserve_mode(owner.raw)} gives it the pod",

@@ -195,6 +195,11 @@ CLAIMLESS: Final[Mapping[Key, Claimless]] = {
     ("serving.knative.dev", "Service"): Claimless(
         "Knative's webhook refuses claims of containers", "Run it as a Deployment, or leave it with the device plugin."
     ),
+    # kubeflow/notebooks up to v1.11.0, config/crd/bases/kubeflow.org_notebooks.yaml: the pod spec of Kubernetes 1.23.
+    ("kubeflow.org", "Notebook"): Claimless(
+        "no release of Kubeflow Notebooks up to 1.11.0 keeps claims in this kind: its definition drops them",
+        "Leave it with the device plugin.",
+    ),
     ("serving.kserve.io", "ServingRuntime"): _RUNTIME,
     ("serving.kserve.io", "ClusterServingRuntime"): _RUNTIME,
     ("trainer.kubeflow.org", "TrainJob"): Claimless(

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from kubectl_dra.api.schema import path_text
 from kubectl_dra.errors import FileError, InputError
+from kubectl_dra.manifests.changes import Path as YamlPath
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.files import Rewritten
@@ -113,6 +114,16 @@ def unbuilt(error: str) -> BuildObstacle:
 def broken(error: str) -> BuildObstacle:
     """It fails with the changed files."""
     return BuildObstacle(f"it could no longer be built: {error}")
+
+
+def replacing(error: str, part: Kustomization, path: YamlPath, name: str) -> BuildObstacle:
+    """A replacement writes the amount of a resource; ``path`` is that of its fieldPath."""
+    where = f"{shown(part.path)}:{part.document.position(path).line}"
+    return BuildObstacle(
+        broken(error).problem,
+        f"take the fieldPath in {where} out, which writes the amount of {name}, and migrate again; then let the "
+        "replacement write spec.spec.devices.requests.0.exactly.count of the ResourceClaimTemplate",
+    )
 
 
 def unsafe(offer: Remark) -> BuildObstacle:

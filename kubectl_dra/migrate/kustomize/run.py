@@ -36,7 +36,7 @@ from kubectl_dra.migrate.kustomize.repair import (
 )
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.new_objects import claims_file
-from kubectl_dra.migrate.reading import pointed
+from kubectl_dra.migrate.reading import named_in, pointed
 
 _ROUNDS: Final = 8
 _PASSES: Final = 4
@@ -265,6 +265,7 @@ def _settled(
             obstacle = _by_patch(overlay, None, group, names, job)
             fits = [each for each in fitted(overlay, wanted, group.texts) if each.path in names] if not obstacle else []
             if not fits or number + 1 == _ROUNDS:
+                obstacle = obstacle or _by_replacement(overlay, built, job)
                 return obstacle or _kindless(overlay, wanted, before) or outcome.broken(built)
             recorded(group, overlay, fits, names)
             shop.put({each.path: group.texts[each.path].encode(each.text) for each in fits})
@@ -294,15 +295,15 @@ def _settled(
         except OutOfRun as missing:
             why = outcome.out_of_run(missing.args[0], overlay.path)
         if not made:
+            there = next(
+                (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
+            )
             lacking = next((each for each in found if lacks_claims(each)), None)
-            if lacking is not None:
+            if lacking is not None and there is None:
                 return outcome.lacking(lacking, overlay.path in names)
             if why is not None:
                 return why
             obstacle = _by_patch(overlay, found[0], group, names, job)
-            there = next(
-                (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
-            )
             if obstacle is None and there is not None:
                 obstacle = outcome.refused_there(there)
             if obstacle is None and first.claim is not None and first.found is not None:
@@ -310,6 +311,18 @@ def _settled(
             obstacle = obstacle or outcome.of_difference(first, after)
             return outcome.of_deployer(obstacle.problem) if overlay.deployer else obstacle
         shop.put({each.path: group.texts[each.path].encode(each.text) for each in made})
+    return None
+
+
+def _by_replacement(overlay: Kustomization, error: str, job: MigrationJob) -> BuildObstacle | None:
+    """The obstacle that a replacement is which writes an amount of devices that is no longer there."""
+    for part in closure(overlay):
+        for number, entry in enumerate(items_at(part.document.object, "replacements")):
+            for index, target in enumerate(items_at(entry, "targets")):
+                for place, field in enumerate(items_at(target, "fieldPaths")):
+                    path = ("replacements", number, "targets", index, "fieldPaths", place)
+                    if names := named_in(str(field), job.settings.catalogue):
+                        return outcome.replacing(error, part, path, names[0])
     return None
 
 

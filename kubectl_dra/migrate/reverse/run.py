@@ -14,7 +14,6 @@ from kubectl_dra.api.codec import ConversionError, reshaped, to_v1
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Delete, Path, changed, items_at, value_at
-from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
@@ -48,7 +47,7 @@ from kubectl_dra.migrate.model import (
 )
 from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.planned_edit import PlannedEdit
-from kubectl_dra.migrate.reading import File, check_readable, source_of
+from kubectl_dra.migrate.reading import File, check_readable, opened, source_of
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates
 from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, plan_quota, restored
 from kubectl_dra.migrate.vendors.model import Resource
@@ -95,7 +94,7 @@ def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File 
     if "resource.k8s.io" not in source.text and "resourceClaims" not in source.text:
         return None
     try:
-        return File(source, parse(source))
+        return opened(source)
     except InputError as error:
         notes.append(str(error))
         return None
