@@ -34,7 +34,7 @@ from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean_or_known
 
 _VERDICTS = {
     Outlook.PLACED: Verdict.ALLOCATED,
@@ -312,8 +312,8 @@ def _asked_for(analysis: Analysis) -> list[Located]:
     entries = [(entry, spec) for claim in analysis.claims for entry in claim.requests for spec in entry.alternatives()]
     names = [entry.result_name(spec) for entry, spec in entries]
     if not any(wanted in (name, name.split("/")[0]) for name in names):
-        near = nearest(wanted, names) or names[:5]
-        raise InputError(f'no request "{wanted}" in these claims; there are: {", ".join(near) or "none unallocated"}')
+        hint = did_you_mean_or_known(wanted, names) if names else "all are allocated"
+        raise InputError(f'no request "{wanted}" in these claims; {hint}')
     return [located for located in analysis.funnels if wanted in (located.funnel.name, located.names[0])]
 
 

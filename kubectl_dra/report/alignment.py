@@ -14,7 +14,7 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, either, some
 from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way
 from kubectl_dra.usage.alignment import Alignment, Alignments, DevicePlace, PodAlignment, Topology
 
@@ -47,9 +47,13 @@ def write_alignments(
     *,
     where: ClusterFlags = CURRENT,
     limit: int | None = None,
+    named: Sequence[str] = (),
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table of pods, at most ``limit`` rows; of a single pod its devices, and what would align them."""
+    """Write the table of pods, at most ``limit`` rows; of a single pod its devices, and what would align them.
+
+    ``named``: only these pods were asked about.
+    """
     out = Painter(stream, color)
     if len(found.pods) == 1:
         write_blocks(out, pod_blocks(found.pods[0], ways))
@@ -57,7 +61,8 @@ def write_alignments(
     single = f" ({amount(found.single, 'pod')} with a single device)" if found.single else ""
     if not found.pods:
         read = " in what was read" if found.unread else ""
-        out.sentence(f"No pod has two devices or more{read}{single}.")
+        who = f"No pod named {either(named)}" if named else "No pod"
+        out.sentence(f"{who} has two devices or more{read}{single}.")
         return
     counts = ", ".join(f"{count:,} {state}" for state, count in found.counts.items())
     out.sentence(f"{amount(len(found.pods), 'pod')} with two devices or more: {counts}{single}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.explain.causes.compute_domain import lack, step
+from kubectl_dra.explain.diagnosis import SCHEMA_VERSION
 from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, MissingLink
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, some
 
@@ -132,3 +134,46 @@ def _next(state: DomainState) -> CommandLine | None:
     if state.template is False:
         return kubectl("dra", "drivers", others=())
     return None
+
+
+# As JSON or YAML, in the shape of ``schemas/explain.json``.
+
+
+def compute_domain_json(state: DomainState, asked: Invocation) -> dict[str, Any]:
+    """The same as data, with all nodes."""
+    meta = state.domain.metadata
+    lacking = state.lacking
+    out: dict[str, Any] = {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "ComputeDomainAnswer",
+        "computeDomain": {"namespace": meta.namespace, "name": meta.name, "status": state.domain.status.status},
+        "exitCode": exit_code(state),
+        "answer": _answer(state).text,
+        "fix": step(lacking[0]) if lacking else "",
+        "template": state.domain.spec.channel.resource_claim_template.name,
+        "templateExists": state.template,
+        "numNodes": state.domain.spec.num_nodes,
+        "nodes": [_node_json(node, meta.uid) for node in state.nodes],
+        "podsWithoutNode": list(state.waiting),
+        "notes": [*_notes(state)],
+        "unreadKinds": list(state.unread),
+    }
+    if shown := commands_json(_next(state), where=asked.where):
+        (out["next"],) = shown
+    return out
+
+
+def _node_json(node: DomainNode, uid: str) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "name": node.name,
+        "missing": node.missing.name.lower(),
+        "why": "" if node.missing is MissingLink.NONE else written(lack(node, uid)),
+        "pods": list(node.pods),
+    }
+    if node.daemon is not None:
+        out["daemon"] = {"namespace": node.daemon.metadata.namespace, "name": node.daemon.metadata.name}
+    if node.status:
+        out["reported"] = node.status
+    if node.clique is not None:
+        out["clique"] = node.clique
+    return out

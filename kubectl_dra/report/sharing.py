@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CommandLine
 from kubectl_dra.fit.result import FitVerdict
@@ -12,6 +12,7 @@ from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose
 from kubectl_dra.report.blocks_text import write_blocks, write_command
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount
 
@@ -104,3 +105,39 @@ def write_needs(one: TriedWay) -> None:
         tell(f"note: needs {written(need.how)}")
     for finding in one.findings:
         tell(f"warning: lint says {finding}")
+
+
+# As JSON or YAML, in the shape of ``schemas/share.json``.
+
+SCHEMA_VERSION: Final = "1"
+
+
+def to_json(found: list[TriedWay], device_class: str, containers: int, exit_code: int) -> dict[str, Any]:
+    """A ShareReport: every way with its manifest."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "ShareReport",
+        "exitCode": exit_code,
+        "deviceClass": device_class,
+        **({"containers": containers} if containers else {}),
+        "items": [_way_json(one) for one in found],
+    }
+
+
+def _way_json(one: TriedWay) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "way": one.written.way.value,
+        "needs": [{"name": need.name, "how": written(need.how)} for need in one.written.needs],
+    }
+    if one.fit is None:
+        return {**out, "verdict": "impossible", "reason": written(one.written.impossible)}
+    return {
+        **out,
+        "verdict": one.fit.verdict.value,
+        "pods": one.fit.pods,
+        "placed": one.placed,
+        "undetermined": [written(why) for why in one.fit.unclear],
+        "unread": unread_json(one.fit.unclear),
+        "findings": list(one.findings),
+        "manifest": one.written.text,
+    }

@@ -107,6 +107,8 @@ def test_a_server_that_does_not_say(dra: Dra, server: APIServer, tmp_path: Path)
 def test_a_command_that_is_none(dra: Dra) -> None:
     ran = dra("can", "explian")
     assert ran.code == 2 and "did you mean explain?" in ran.err
+    other = " ".join(dra("can", "lint").err.split())
+    assert 'can does not cover "lint"; it covers explain, fit, share, ' in other
 
 
 @pytest.mark.parametrize("role", sorted({needs.role for needs in NEEDS.values()}))

@@ -67,6 +67,15 @@ def test_alignment(dra: Dra) -> None:
     assert dra("claims", "--alignment", "train-1", "--snapshot", sample).code == 0
     assert dra("claims", "--alignment", "--snapshot", sample).code == 1
     no_such = dra("claims", "--alignment", "train-9", "--snapshot", sample)
-    assert (no_such.code, no_such.err) == (2, "error: there is no pod train-9\n")
+    assert (no_such.code, no_such.err) == (2, "error: there is no pod train-9; did you mean train-0 or train-1?\n")
     assert dra("claims", "--alignment", "--state", "in-use", "--snapshot", sample).code == 2
     assert dra("claims", "--alignment", "deployment/web", "--snapshot", sample).code == 2
+
+
+def test_a_pod_without_two_devices_and_one_that_is_elsewhere(dra: Dra) -> None:
+    fleet = str(ROOT / "examples" / "explain" / "no-device-matches" / "cluster.yaml")
+    ran = dra("claims", "--alignment", "train-0", "-n", "ml", "--snapshot", fleet)
+    assert (ran.code, ran.out) == (1, "No pod named train-0 has two devices or more.\n")
+    for words, hint in ((("sweep-17", "-n", "ml"), "there are: "), (("train-O",), "did you mean train-0?")):
+        wrong = dra("claims", "--alignment", *words, "--snapshot", fleet)
+        assert wrong.code == 2 and f"there is no pod {words[0]}" in wrong.err and hint in wrong.err

@@ -65,7 +65,7 @@ def test_a_selection_and_names(dra: Dra, tmp_path: Path) -> None:
     names = dra("drivers", DRIVER, "--snapshot", cluster, "-o", "name")
     assert names.out.splitlines() == [f"{DRIVER}/n1", f"{DRIVER}/n2", f"{DRIVER}/n3"]
     unknown = dra("drivers", "npu.vendor.tset", "--snapshot", cluster)
-    assert unknown.code == 2 and f"there is no driver npu.vendor.tset; there are: {DRIVER}" in unknown.err
+    assert unknown.code == 2 and f"there is no driver npu.vendor.tset; did you mean {DRIVER}?" in unknown.err
     gone = dra("drivers", "--node", "n9", "--snapshot", cluster)
     assert gone.code == 2 and "there is no node n9" in gone.err
 

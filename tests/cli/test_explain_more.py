@@ -310,7 +310,7 @@ def test_an_allocated_claim_fits_only_where_it_can_be_used(dra: Dra, monkeypatch
     [
         (["deployment/train"], "kubectl describe deployment/train -n default"),
         (["some/good.yaml"], "kubectl dra explain -f some/good.yaml"),
-        (["claim/a100-80gb", "-n", "ml"], "there is template/a100-80gb"),
+        (["claim/a100-80gb", "-n", "ml"], "write template/a100-80gb"),
         (["pod/train-0-gpu-d5rtn", "-n", "ml"], "write claim/train-0-gpu-d5rtn"),
         (["claim/train-0", "-n", "ml"], "write pod/train-0"),
         (["-A", "--request", "gpu"], "--request needs one pod or claim"),

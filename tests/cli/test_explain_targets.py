@@ -55,6 +55,23 @@ def test_a_pod_that_runs_and_has_lost_its_claim_hangs(dra: Dra, tmp_path: Path) 
     assert "StatefulSet a has 2 pods, 1 hangs; this is about that one, pod/a-0" in " ".join(ran.err.split())
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "target", "namespace", "hint"),
+    [
+        (TRAIN, "deployment/train", "ml", "there is a Job of that name: write job/train"),
+        (TRAIN, "pod/train", "ml", "there is a Job of that name: write job/train"),
+        (TRAIN, "claim/a100-80gb", "ml", "there is a ResourceClaimTemplate of that name: write template/a100-80gb"),
+        (TRAIN, "template/a100-80gb", "default", "there is one in namespace ml (use -n ml)"),
+        (ALL_HELD, "deployment/sdxl", "ml", "there is one in namespace inference (use -n inference)"),
+        (ALL_HELD, "sdxl", "ml", "there is one in namespace inference (use -n inference)"),
+        (TRAIN, "jb/train", "ml", "did you mean job/train?"),
+    ],
+)
+def test_what_is_of_another_kind_or_elsewhere(dra: Dra, snapshot: str, target: str, namespace: str, hint: str) -> None:
+    ran = dra("explain", target, "-n", namespace, "--snapshot", snapshot)
+    assert ran.code == 2 and " ".join(ran.err.split()).endswith(f"; {hint}")
+
+
 def test_the_only_namespace_that_has_it_is_found_in_a_file(dra: Dra) -> None:
     ran = dra("explain", "pod/sdxl-66d9f7b8c-h7m6r", "--snapshot", ALL_HELD)
     assert ran.code == 1 and ran.out.startswith("Pod inference/")

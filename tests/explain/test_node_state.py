@@ -54,6 +54,6 @@ def test_a_name_that_no_node_has(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(RECORDED[0]["served"]))
     code, _, err = ran("explain", "node/gpu-2", "--snapshot", str(path))
-    assert (code, err) == (2, "error: there is no node gpu-2; there are: gpu-1\n")
+    assert (code, err) == (2, "error: there is no node gpu-2; did you mean gpu-1?\n")
     code, _, err = ran("explain", "node/gpu-1", "--what-if", "count=2", "--snapshot", str(path))
     assert code == 2 and err.startswith("error: --what-if needs a pod or claim")

@@ -141,7 +141,7 @@ WRONG = (
     ("like=gpu,count=1,count=2", '"count" is there twice'),
     ("like=gpu,devices=3", "only count=N goes with like="),
     ("like=", '"like=" is not NAME=VALUE'),
-    ("like=gpv", "there is no Node gpv; there are: gpu"),
+    ("like=gpv", "there is no Node gpv; did you mean gpu?"),
     ("{folder}/none.yaml", "there is no such file"),
     ("{folder}/cluster.json", "it holds a DeviceClass; it has to hold Nodes and their ResourceSlices alone"),
     ("{folder}/slices.json", "it holds no Node"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
+from referencing import Registry, Resource
 
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
@@ -16,6 +19,7 @@ Dra = Callable[..., Ran]
 Json = dict[str, Any]
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 NOTEBOOKS = str(SAMPLES / "notebooks.yaml")
+SCHEMAS = SAMPLES.parents[1] / "schemas"
 FLEET = str(SAMPLES / "alignment.yaml")
 """Two of four H100 are free."""
 
@@ -151,9 +155,11 @@ def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
     ("words", "error"),
     [
         ((), "say what shares"),
-        (("--class", "gpu", "-f", NOTEBOOKS), "say what shares"),
+        (("--class", "gpu", "-f", NOTEBOOKS), "--class goes without -f"),
         (("-f", NOTEBOOKS, "--pods", "3"), "go with --class"),
-        (("--class", "no-such"), "there is no DeviceClass no-such"),
+        (("--class", "no-such"), "there is no DeviceClass no-such; there are: "),
+        (("--class", "gpu.nvidia.co"), "there is no DeviceClass gpu.nvidia.co; did you mean gpu.nvidia.com?"),
+        (("--class", "gpu.nvidia.com", "--by", "claim", "--part", "10Gi"), "--part is for --by capacity"),
         (
             ("--class", "gpu.nvidia.com", "--containers", "2", "--by", "partitions"),
             "the containers of one pod share by",
@@ -165,6 +171,31 @@ def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
 def test_one_sentence_says_what_is_wrong(dra: Dra, words: tuple[str, ...], error: str) -> None:
     ran = dra("share", *words, "--snapshot", FLEET)
     assert ran.code == 2 and error in ran.err.replace("\n  ", " ") and "Traceback" not in ran.err
+
+
+def test_json_has_every_way_with_its_manifest(dra: Dra) -> None:
+    contents = [json.loads((SCHEMAS / name).read_text()) for name in ("share.json", "claims.json")]
+    registry: Any = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in contents)
+    validator = jsonschema.Draft202012Validator(contents[0], registry=registry)
+    words = ("share", "-f", NOTEBOOKS, "--snapshot", FLEET)
+    ran = dra(*words, "-o", "json")
+    report = json.loads(ran.out)
+    validator.validate(report)
+    items = {item["way"]: item for item in report["items"]}
+    verdicts = {way: (item["verdict"], item.get("placed")) for way, item in items.items()}
+    assert (ran.code, report["exitCode"], report["deviceClass"]) == (0, 0, "gpu.nvidia.com")
+    assert verdicts["each"] == ("fits-in-part", 2) and verdicts["claim"] == ("fits", 4)
+    assert verdicts["partitions"][0] == "impossible" and "DynamicMIG" in items["partitions"]["reason"]
+    assert [need["name"] for need in items["mps"]["needs"]] == ["MPSSupport"]
+    assert items["claim"]["manifest"] == dra(*words, "--by", "claim").out
+    alone = dra(*words, "--by", "each", "-o", "yaml")
+    assert alone.code == 1 and [item["way"] for item in yaml.safe_load(alone.out)["items"]] == ["each"]
+    assert dra(*words, "-o", "jsonpath={.items[?(@.verdict=='fits')].way}").out == "claim time-slices mps"
+    pod = json.loads(
+        dra("share", "--class", "gpu.nvidia.com", "--containers", "3", "--snapshot", FLEET, "-o", "json").out
+    )
+    validator.validate(pod)
+    assert (pod["containers"], len(pod["items"])) == (3, 3)
 
 
 def test_partitions_that_the_driver_makes_itself(dra: Dra) -> None:

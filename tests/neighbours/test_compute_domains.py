@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -111,20 +113,20 @@ def clique(**statuses: str) -> Json:
 
 @pytest.fixture
 def explain(dra: Dra, tmp_path: Path) -> Callable[..., Ran]:
-    def run(target: str, *objects: Json, namespace: str = "ml", unread: str = "") -> Ran:
+    def run(target: str, *objects: Json, namespace: str = "ml", unread: str = "", output: str = "text") -> Ran:
         kinds = ["ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "Pod"]
         kinds += ["Node", "Namespace", "ResourceQuota", "Event"]
         kinds += ["ComputeDomain.resource.nvidia.com", "ComputeDomainClique.resource.nvidia.com"]
         told = {"schemaVersion": "1", "serverVersion": "v1.36.2", "read": [kind for kind in kinds if kind != unread]}
         whole = {"apiVersion": "v1", "kind": "List", "kubectl-dra": told, "items": list(objects)}
         (path := tmp_path / "cluster.yaml").write_text(yaml.safe_dump(whole))
-        return dra("explain", target, "-n", namespace, "--snapshot", str(path))
+        return dra("explain", target, "-n", namespace, "--snapshot", str(path), "-o", output)
 
     return run
 
 
-def said(ran: Ran) -> str:
-    return " ".join(ran.out.split())
+def said(ran: Ran, stream: str = "out") -> str:
+    return " ".join(getattr(ran, stream).split())
 
 
 NAME = "computedomain/imex"
@@ -215,7 +217,30 @@ def test_what_was_not_read_is_not_judged(explain: Callable[..., Ran]) -> None:
     none = explain(NAME, node("n1"), unread="ComputeDomain.resource.nvidia.com")
     assert none.code == 3
     absent = explain("computedomain/imxe", domain(), template(), node("n1"))
-    assert absent.code == 2 and "no ComputeDomain imxe in namespace ml; nearest: imex" in absent.err
+    assert absent.code == 2 and "no ComputeDomain imxe in namespace ml; did you mean imex?" in absent.err
+
+
+def test_json_says_the_same(explain: Callable[..., Ran]) -> None:
+    schema = json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text())
+    objects = (domain(wanted=2), template(), node("n1", UID), node("n2"), *worker("w-1", "n1"), *worker("w-2", "n2"))
+    ran = explain(NAME, *objects, daemon("n1", "ImagePullBackOff"), output="json")
+    answer = json.loads(ran.out)
+    jsonschema.validate(answer, schema)
+    text = said(explain(NAME, *objects, daemon("n1", "ImagePullBackOff")))
+    assert (ran.code, answer["exitCode"]) == (1, 1) and answer["answer"] in text and answer["fix"] in text
+    nodes = {each["name"]: (each["missing"], each["pods"]) for each in answer["nodes"]}
+    assert nodes == {"n1": ("daemon_runs", ["w-1"]), "n2": ("label", ["w-2"])}
+    assert answer["next"]["argv"][:4] == ["kubectl", "dra", "explain", "node/n2"]
+    unseen = explain(NAME, domain(), node("n1"), unread="Pod", output="json")
+    jsonschema.validate(json.loads(unseen.out), schema)
+    assert unseen.code == json.loads(unseen.out)["exitCode"]
+    page = explain(NAME, *objects, output="html")
+    assert page.code == 2 and "prints text, json or yaml, not html" in page.err
+
+
+def test_another_namespace_has_it(explain: Callable[..., Ran]) -> None:
+    ran = explain(NAME, domain(), template(), node("n1"), namespace="web")
+    assert ran.code == 2 and "there is one in namespace ml (use -n ml)" in said(ran, "err")
 
 
 def test_nothing_is_said_of_it_where_it_is_not(explain: Callable[..., Ran]) -> None:

@@ -12,7 +12,7 @@ from kubectl_dra.cli.options import ConnectionFlags, connection_flags
 from kubectl_dra.cluster.snapshot import Permission
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
-from kubectl_dra.text import amount, nearest
+from kubectl_dra.text import amount, did_you_mean, nearest
 
 SCHEMA_VERSION: Final = "1"
 EXIT_NO: Final = 1
@@ -43,8 +43,8 @@ def run(asked: CanFlags, connection: ConnectionFlags) -> int:
     """
     if asked.command and asked.command not in NEEDS:
         near = nearest(asked.command, NEEDS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NEEDS)}"
-        raise UsageError(f'"{asked.command}" is no command that needs permissions; {hint}')
+        hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"
+        raise UsageError(f'can does not cover "{asked.command}"; {hint}')
     found, user, namespace = _asked(asked, connection)
     if asked.output != "text":
         from kubectl_dra.report.table import write

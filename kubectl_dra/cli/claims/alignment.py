@@ -15,6 +15,7 @@ from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.aligning import Way, ways_to_align
 from kubectl_dra.usage.alignment import Alignment, Alignments, alignments
 
@@ -34,15 +35,16 @@ def run(asked: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) ->
     snapshot, _ = read_cluster(reading, connection)
     labels = label_selector(asked.labels) if asked.labels else None
     found = alignments(snapshot, asked.namespace, labels, pods)
-    known = {name for _, name in snapshot.pods}
+    known = {name for space, name in snapshot.pods if asked.namespace in ("", space)}
     if missing := [name for name in pods if name not in known]:
-        raise InputError(f"there is no pod {missing[0]}{f' in namespace {asked.namespace}' if asked.namespace else ''}")
+        place = f" in namespace {asked.namespace}" if asked.namespace else ""
+        raise InputError(f"there is no pod {missing[0]}{place}; {did_you_mean_or_known(missing[0], known)}")
     ways: tuple[Way, ...] = ()
     if len(found.pods) == 1 and found.pods[0].split:
         waiting = replace(found.pods[0].pod, node_name="")
         snapshot = completed(snapshot, [waiting], reading, connection)
         ways = ways_to_align(found.pods[0], snapshot, assumed(snapshot))
-    _print(found, ways, asked, connection)
+    _print(found, ways, pods, asked, connection)
     if found.unread:
         return EXIT_UNDETERMINED
     if not found.pods:
@@ -53,7 +55,9 @@ def run(asked: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) ->
     return EXIT_UNDETERMINED if {*states} == {Alignment.UNKNOWN} else 0
 
 
-def _print(found: Alignments, ways: Sequence[Way], asked: ClaimsFlags, connection: ConnectionFlags) -> None:
+def _print(
+    found: Alignments, ways: Sequence[Way], pods: Sequence[str], asked: ClaimsFlags, connection: ConnectionFlags
+) -> None:
     if asked.output is not ClaimsOutput.text:
         from kubectl_dra.report.alignment import to_json
         from kubectl_dra.report.table import write
@@ -67,4 +71,4 @@ def _print(found: Alignments, ways: Sequence[Way], asked: ClaimsFlags, connectio
     for note in sentences(found.unread):
         tell(f"note: {note}")
     where = cluster_flags(asked, connection)
-    write_alignments(found, ways, asked.color.value, where=where, limit=asked.limit)
+    write_alignments(found, ways, asked.color.value, where=where, limit=asked.limit, named=pods)

@@ -128,6 +128,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--namespace": ("namespace", False, "-n", "Namespace of the pod or claim"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--complete": ("", False, "", "The files of --snapshot have everything: a kind of which they have no object has none in…"),
+        "--output": (("text", "json", "yaml"), False, "-o", "Output format"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
         "--kubernetes-version": ("release", False, "", "Release whose behaviour is assumed, 1.34 to 1.37"),
         "--feature-gates": ("gate", True, "", "Feature gates that differ from the release's defaults, comma-separated"),

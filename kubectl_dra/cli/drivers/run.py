@@ -18,7 +18,7 @@ from kubectl_dra.drivers.drain import drain_check
 from kubectl_dra.drivers.join import NodeDrivers, joined
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
 """The kinds that tell how drivers are; of events those about pods that nobody can make."""
@@ -102,12 +102,10 @@ def _chosen(found: NodeDrivers, asked: DriversFlags, snapshot: Snapshot) -> Node
     drivers = {row.driver for row in found.rows}
     for name in asked.drivers:
         if name not in drivers and not found.gaps:
-            near = nearest(name, drivers) or sorted(drivers)[:5]
-            raise InputError(f"there is no driver {name}; there are: {', '.join(near) or 'none'}")
+            raise InputError(f"there is no driver {name}; {did_you_mean_or_known(name, drivers)}")
     for name in asked.nodes:
         if name not in snapshot.nodes and not snapshot.is_gap("Node"):
-            near = nearest(name, snapshot.nodes) or sorted(snapshot.nodes)[:5]
-            raise InputError(f"there is no node {name}; there are: {', '.join(near) or 'none'}")
+            raise InputError(f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
     rows = (
         row
         for row in found.rows

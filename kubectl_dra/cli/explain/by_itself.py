@@ -15,7 +15,7 @@ from kubectl_dra.cli.explain.target import NotThere, TypedTarget
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import UndeterminedError, UsageError
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean_or_known
 
 
 def run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -47,8 +47,7 @@ def _run_node(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> in
     if not known(name, snapshot):
         if snapshot.is_gap("Node"):
             raise UndeterminedError(f"nodes could not be read, so nobody knows whether there is a node {name}")
-        near = nearest(name, snapshot.nodes) or sorted(snapshot.nodes)[:5]
-        raise NotThere(f"Node {name}", f"there is no node {name}; there are: {', '.join(near) or 'none'}")
+        raise NotThere(f"Node {name}", f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
     state = node_state(name, snapshot, settings_of(asked, snapshot))
     where = cluster_flags(asked, connection)
     invocation = Invocation(("kubectl", "dra", "explain", f"node/{name}", *where.flags), where)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 from msgspec.structs import replace
 
 from kubectl_dra.api.compute_domains import ComputeDomain
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import read_cluster
-from kubectl_dra.cli.explain.target import NotThere
+from kubectl_dra.cli.explain.target import NotThere, elsewhere
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.errors import UndeterminedError, UsageError
 from kubectl_dra.neighbours.compute_domains import CLIQUE, DOMAIN, domain_state
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 
 def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -24,8 +26,8 @@ def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFla
         UndeterminedError: domains were not read.
     """
     asked.refuse("a pod or claim; a ComputeDomain is explained with all of its nodes", ())
-    if asked.output is not ExplainOutput.text:
-        raise UsageError("explain computedomain/NAME prints text only")
+    if asked.output is ExplainOutput.html:
+        raise UsageError("explain computedomain/NAME prints text, json or yaml, not html")
     snapshot, namespace = read_cluster(replace(asked, target=(), all_namespaces=True), connection)
     if not asked.snapshots:
         from kubectl_dra.cli.live import with_neighbours
@@ -43,14 +45,18 @@ def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFla
         if gap is not None:
             raise UndeterminedError(f"{gap}, so whether there is a ComputeDomain {name} is unknown{gap.help}")
         near = nearest(name, [other for space, other in known if space == namespace])
-        hint = f"nearest: {', '.join(near)}" if near else "there is none of that name"
-        hint = f"it is in namespace {', '.join(spaces)} (-n)" if spaces else hint
+        hint = elsewhere(known, name) or (did_you_mean(near) if near else "there is none of that name")
         raise NotThere(f"ComputeDomain {name}", f"no ComputeDomain {name} in namespace {namespace}; {hint}")
-    from kubectl_dra.report.compute_domain import exit_code, write_compute_domain
+    from kubectl_dra.report.compute_domain import compute_domain_json, exit_code, write_compute_domain
 
     where = cluster_flags(asked, connection)
     target = f"computedomain/{name}"
     invocation = Invocation(("kubectl", "dra", "explain", target, "-n", namespace, *where.flags), where)
     state = domain_state(domain, snapshot)
+    if asked.output is not ExplainOutput.text:
+        from kubectl_dra.report.table import write
+
+        write(compute_domain_json(state, invocation), asked.output.value, sys.stdout)
+        return exit_code(state)
     write_compute_domain(state, invocation, asked.color.value)
     return exit_code(state)

@@ -24,8 +24,8 @@ T = TypeVar("T")
 LABELS: Final = "labels"
 """The kind of a target that is a label selector: the pods with these labels."""
 FORM: Final = (
-    "pod/NAME, claim/NAME, template/NAME, deployment/NAME, node/NAME, class/NAME, device/NODE/NAME, driver/NAME or "
-    "computedomain/NAME"
+    "pod/NAME, claim/NAME, template/NAME, deployment/NAME (job, vm and other workloads likewise), node/NAME, "
+    "class/NAME, device/NODE/NAME, driver/NAME or computedomain/NAME"
 )
 
 
@@ -87,7 +87,7 @@ def _target(word: str) -> TypedTarget:
         raise UsageError(f'"{word}" is not of the form {FORM}')
     if not kind:
         alike = (word for word in (*KINDS, *WORKLOADS) if word[:1] == typed[:1].lower() and len(word) > len("dev"))
-        near = nearest(typed.lower(), ("pod", *alike))
+        near = nearest(typed.lower(), ("pod", "job", *alike))
         hint = f"did you mean {near[0]}/{name}?" if near else f"write {FORM}"
         raise UsageError(f'explain knows no kind "{typed}"; {hint}')
     return TypedTarget(kind, name)
@@ -190,6 +190,10 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
 def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str:
     if target.kind == LABELS:
         return f"see {CommandLine(('kubectl', 'get', 'pods', '--show-labels', '-n', namespace))}"
+    if hint := _workload_of_that_name(target.name, namespace, snapshot):
+        return hint
+    if hint := elsewhere(_keys(target, snapshot), target.name):
+        return hint
     names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
     if near := nearest(target.name, sorted(names)):
         return did_you_mean(near)
@@ -200,6 +204,12 @@ def _workloads(namespace: str, snapshot: Snapshot) -> set[Owner]:
     """What made the pods of a namespace."""
     pods = (pod for (space, _), pod in snapshot.pods.items() if space == namespace)
     return {owner for pod in pods for owner in workloads_of(pod) if owner.kind in WORKLOADS.values()}
+
+
+def _workload_of_that_name(name: str, namespace: str, snapshot: Snapshot) -> str:
+    """The workload that has the name which something of another kind was looked up by."""
+    owners = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)
+    return f"there is a {owners[0].kind} of that name: write {TypedTarget(*owners[0])}" if owners else ""
 
 
 def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
@@ -218,7 +228,7 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
         _raise_unread(kind, namespace, name, snapshot)
     near = [f"pod/{other}" for other in _near(snapshot.pods, namespace, name)]
     near += [f"claim/{other}" for other in _near(snapshot.claims, namespace, name)]
-    hint = _elsewhere([*snapshot.pods, *snapshot.claims], name)
+    hint = elsewhere(_keys(TypedTarget("", name), snapshot), name)
     if other := _named_otherwise(name, namespace, snapshot):
         hint = f"write {other}"
     elif not hint and near:
@@ -235,7 +245,7 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
     if found is not None:
         return found
     _raise_unread(kind, namespace, name, snapshot)
-    hint = _of_other_kind(kind, namespace, name, snapshot) or _elsewhere(table, name)
+    hint = _of_other_kind(kind, namespace, name, snapshot) or elsewhere(table, name)
     if not hint and (near := _near(table, namespace, name)):
         hint = did_you_mean(near)
     elif not hint and not table:
@@ -264,7 +274,8 @@ def _spaces(keys: Iterable[Key], name: str) -> list[str]:
     return sorted({space for space, other in keys if other == name})
 
 
-def _elsewhere(keys: Iterable[Key], name: str) -> str:
+def elsewhere(keys: Iterable[Key], name: str) -> str:
+    """Where else there is an object of this name; empty if nowhere."""
     spaces = _spaces(keys, name)
     return f"there is one in namespace {spaces[0]} (use -n {spaces[0]})" if spaces else ""
 
@@ -290,7 +301,9 @@ def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> 
         return f"there is a Pod of that name: write pod/{name}"
     if kind != "ResourceClaim" and key in snapshot.claims:
         return f"there is a ResourceClaim of that name: write claim/{name}"
-    return f"there is template/{name}" if kind != "ResourceClaimTemplate" and key in snapshot.templates else ""
+    if kind != "ResourceClaimTemplate" and key in snapshot.templates:
+        return f"there is a ResourceClaimTemplate of that name: write template/{name}"
+    return _workload_of_that_name(name, namespace, snapshot)
 
 
 def _users_of(template: ResourceClaimTemplate, snapshot: Snapshot) -> tuple[str, ...]:

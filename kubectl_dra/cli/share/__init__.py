@@ -65,6 +65,7 @@ class ShareFlags(opt.CommandFlags, frozen=True):
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
+    output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 from msgspec.structs import replace
@@ -9,8 +10,8 @@ from msgspec.structs import replace
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, settings_of, with_admission
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
-from kubectl_dra.cli.share import ShareFlags
+from kubectl_dra.cli.options import ConnectionFlags, Output, cluster_flags, repeated
+from kubectl_dra.cli.share import ShareBy, ShareFlags
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
@@ -27,6 +28,7 @@ from kubectl_dra.fit.sharing import (
     shared_template,
 )
 from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
+from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
 EXIT_NOT_ALL: Final = 1
@@ -55,9 +57,8 @@ def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
     template = shared_template(documents, name, namespace, cluster.templates)
     device_class = template.device_class
     if device_class not in cluster.classes and not cluster.unread(("DeviceClass",)):
-        raise InputError(
-            f"there is no DeviceClass {device_class}; kubectl dra devices --by class lists those there are"
-        )
+        hint = did_you_mean_or_known(device_class, cluster.classes)
+        raise InputError(f"there is no DeviceClass {device_class}; {hint}")
     if not asked.snapshots:
         cluster = _completed(cluster, text, namespace, reading, connection)
     devices, matching = matching_devices(device_class, cluster, settings)
@@ -75,7 +76,9 @@ def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
 
 
 def _check(asked: ShareFlags) -> None:
-    if bool(asked.manifests) == bool(asked.device_class):
+    if asked.manifests and asked.device_class:
+        raise UsageError("--class goes without -f: the manifest names the class")
+    if not asked.manifests and not asked.device_class:
         raise UsageError("say what shares: -f MANIFEST, or --class CLASS with --pods N or --containers N")
     if asked.manifests and (asked.pods or asked.containers):
         raise UsageError("--pods and --containers go with --class; a manifest says how many there are")
@@ -83,6 +86,8 @@ def _check(asked: ShareFlags) -> None:
         raise UsageError("--containers is about one pod; leave --pods out")
     if asked.containers and asked.by is not None and asked.by.value not in IN_ONE_POD:
         raise UsageError(f"the containers of one pod share by {', '.join(IN_ONE_POD)}")
+    if asked.part and asked.by not in (None, ShareBy.capacity):
+        raise UsageError("--part is for --by capacity")
     if len(asked.manifests) > 1:
         raise UsageError("-f takes one file, whose text is written again")
 
@@ -114,17 +119,24 @@ def _completed(
 
 
 def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.sharing import write_needs, write_ways
+    from kubectl_dra.report.sharing import to_json, write_needs, write_ways
 
+    if asked.by is not None and found[0].written.impossible:
+        from kubectl_dra.report.phrases import written
+
+        raise InputError(f"{asked.by}: {written(found[0].written.impossible)}")
+    # Whoever only watches does no work, so that all could watch is no answer.
+    sharing = [one for one in found if asked.by is not None or one.written.way is not SharingWay.ADMIN]
+    code = min((_code(one) for one in sharing if one.fit is not None), default=EXIT_NOT_ALL)
+    if asked.output is not Output.text:
+        from kubectl_dra.report.table import write
+
+        write(to_json(found, device_class, asked.containers or 0, code), asked.output.value, sys.stdout)
+        return code
     if asked.by is not None:
-        (only,) = found
-        if only.written.impossible:
-            from kubectl_dra.report.phrases import written
-
-            raise InputError(f"{asked.by}: {written(only.written.impossible)}")
-        put(only.written.text)
-        write_needs(only)
-        return _code(only)
+        put(found[0].written.text)
+        write_needs(found[0])
+        return code
     where = cluster_flags(asked, connection)
     flags = {
         "-f": asked.manifests,
@@ -147,8 +159,7 @@ def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connecti
     otherwise = CommandLine(fit) if asked.manifests else None
     color, containers = asked.color.value, asked.containers or 0
     write_ways(found, device_class, command, color, containers=containers, otherwise=otherwise)
-    sharing = [one for one in found if one.written.way is not SharingWay.ADMIN]
-    return min((_code(one) for one in sharing if one.fit is not None), default=EXIT_NOT_ALL)
+    return code
 
 
 def _code(one: TriedWay) -> int:

@@ -21,7 +21,7 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.scheduling.node_copy import copies_of
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import nearest, some, whole_number
+from kubectl_dra.text import did_you_mean_or_known, nearest, some, whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.question.node_in_words import NodeInWords
@@ -161,8 +161,7 @@ def _addition(new: NewNodes, taken: Collection[str]) -> Addition:
         made = node_in_words(dict(new.words), taken)
         return Addition(new, made.node.node.name, (made.node,), made)
     if new.like not in taken:
-        near = nearest(new.like, taken) or sorted(taken)[:3]
-        raise InputError(f"there is no Node {new.like}; there are: {some(near) or 'none'}")
+        raise InputError(f"there is no Node {new.like}; {did_you_mean_or_known(new.like, taken)}")
     return Addition(new, new.like)
 
 

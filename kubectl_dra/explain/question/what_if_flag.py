@@ -17,7 +17,7 @@ from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
 from kubectl_dra.explain.remedies.claim_edits import with_request
-from kubectl_dra.text import nearest, some, whole_number
+from kubectl_dra.text import did_you_mean_or_known, nearest, some, whole_number
 
 T = TypeVar("T")
 GRAMMAR = (
@@ -194,9 +194,8 @@ def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: s
         space, slash, rest = name.partition("/")
         key = (space, rest) if slash else (namespace, space)
         if key not in known:
-            names = ["/".join(each) for each in known]
-            near = nearest(name, names) or names[:3]
-            text = f"no {what} of that name; there are: {some(near) or 'none'}"
+            hint = did_you_mean_or_known(name, ["/".join(each) for each in known])
+            text = f"no {what} of that name; {hint}"
             raise InputError(f"--what-if {change.kind}={name}: {text}")
         found[key] = known[key]
     return found
