@@ -358,6 +358,8 @@ class Pod(Wire, frozen=True):
     @property
     def claim_names(self) -> frozenset[str]:
         """The claims that the pod uses, named by it or made for it."""
+        if not self.spec.resource_claims and not self.extended_resource_claim:
+            return frozenset()
         made = self.claim_statuses
         names = (claim.claim_name or made.get(claim.name) or "" for claim in self.claims)
         return frozenset((*names, self.extended_resource_claim)) - {""}

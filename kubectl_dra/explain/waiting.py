@@ -14,6 +14,7 @@ from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.nodes import Affinity
 from kubectl_dra.api.pods import Pod, PodSpec
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
@@ -78,8 +79,15 @@ def pods_waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | No
 
 def placed(snapshot: Snapshot) -> Iterator[Pod]:
     """Pods with claims that have a node and that something may keep from starting, running or ending."""
+    served = class_by_resource(snapshot.classes).keys()
+    # Most pods need no devices, and those of a workload share one spec.
+    needs = ByIdentity[PodSpec, bool]()
     for pod in snapshot.pods.values():
         if not pod.node_name or pod.finished:
+            continue
+        if needs.get(pod.spec) is None:
+            needs.put(pod.spec, bool(pod.claims) or not served.isdisjoint(resources_of(pod)))
+        if not (needs.get(pod.spec) or pod.extended_resource_claim):
             continue
         if not (pod.claims or pod.extended_resource_claim or unserved(pod, snapshot)):
             continue

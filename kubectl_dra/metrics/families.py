@@ -36,12 +36,12 @@ def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     yield from _counted("device_class_fitting_pods", text, ("device_class", "devices"), fleet.fits)
     yield from _waiting("pending_pods", "Pods that wait for devices, to start or to end", fleet.pods)
     yield from _waiting("pending_claims", "ResourceClaims that no pod uses and that get no devices", fleet.lone_claims)
-    text = "ResourceClaims by state; those unused or ended hold devices that nobody uses."
+    text = "ResourceClaims by state; the devices of unused and ended ones are idle."
     yield from _by_state("claims", text, ("namespace",), fleet.claims, _CLAIM_STATES)
     text = "Devices that the claims of a namespace hold."
     yield from _counted("namespace_devices_held", text, ("namespace",), fleet.held)
-    text = "Devices that the claims of a namespace hold, and nobody uses."
-    yield from _counted("namespace_devices_unused", text, ("namespace",), fleet.unused)
+    text = "Devices that claims of a namespace hold and nobody uses."
+    yield from _counted("namespace_devices_idle", text, ("namespace",), fleet.idle)
     text = "Nodes by how a driver is on them: healthy, crashing, publishes-nothing and so on."
     yield from _counted("driver_nodes", text, ("driver", "state"), fleet.drivers)
     text = "Devices in use that a kubelet reports to be unhealthy."

@@ -72,7 +72,7 @@ class FleetCounts(Struct, frozen=True):
     lone_claims: Mapping[Labels, Waiting] | None = None
     claims: Counts | None = None
     held: Counts | None = None
-    unused: Counts | None = None
+    idle: Counts | None = None
     drivers: Counts | None = None
     unhealthy: Counts | None = None
     evicted: Counts | None = None
@@ -174,7 +174,7 @@ def _claims(uses: ClaimUses) -> dict[str, object]:
     return {
         "claims": dict(Counter((use.claim.metadata.namespace, use.state.value) for use in uses.items)),
         "held": {(row.namespace,): row.devices for row in demand},
-        "unused": {(row.namespace,): row.idle for row in demand},
+        "idle": {(row.namespace,): row.idle for row in demand},
     }
 
 

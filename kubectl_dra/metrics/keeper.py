@@ -82,12 +82,12 @@ class FleetKeeper:
             if not changed and now < next_at + REFRESH_SECONDS:
                 continue
             if self._fleet is None:
-                self._count()
+                self.count()
                 # What was read first stays: looking through it for garbage again and again would delay scrapes.
                 gc.collect()
                 gc.freeze()
             else:
-                self._try(self._count)
+                self._try(self.count)
             next_at = time.monotonic() + max(CALM_SECONDS, self._took * SHARE)
 
     def _try(self, step: Callable[[], None]) -> None:
@@ -101,7 +101,8 @@ class FleetKeeper:
                 self._said = sentence
                 self._say(sentence)
 
-    def _count(self) -> None:
+    def count(self) -> None:
+        """Count the cluster as it is known now; not while further kinds have to be read first."""
         began = time.monotonic()
         snapshot = self._cluster.snapshot()
         if self._fleet is None:

@@ -38,7 +38,7 @@ def vast() -> FleetCounts:
         lone_claims={(space, "cause", "not-allocatable"): Waiting(1, 5.0) for space in spaces},
         claims={(space, state.value): 1 for space in spaces for state in ClaimState},
         held={(space,): 3 for space in spaces},
-        unused={(space,): 1 for space in spaces},
+        idle={(space,): 1 for space in spaces},
         drivers={(driver, "healthy"): 7 for driver in drivers},
         unhealthy={(driver,): 1 for driver in drivers},
         evicted={(space,): 1 for space in spaces},

@@ -1,4 +1,4 @@
-"""What the installation tests share on a machine: wheels and tools of PyPI, krew, promtool; each fetched once.
+"""What the installation tests share on a machine: wheels and tools of PyPI, krew, Prometheus; each fetched once.
 
 They are kept outside the repository, under a name that says what is in them; where one is not kept and cannot be had,
 the tests that need it are skipped.
@@ -80,11 +80,21 @@ def krew() -> Path:
 
 
 def promtool() -> Path:
-    """Prometheus' own checker: the one on the PATH, or the one in the package of a Debian whose lists are fetched."""
-    if found := shutil.which("promtool"):
+    """Prometheus' own checker."""
+    return _of_prometheus("promtool")
+
+
+def prometheus() -> Path:
+    """Prometheus itself, the server."""
+    return _of_prometheus("prometheus")
+
+
+def _of_prometheus(program: str) -> Path:
+    """The one on the PATH, or the one in the package of a Debian whose lists are fetched."""
+    if found := shutil.which(program):
         return Path(found)
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise Unavailable("there is no promtool on this machine, and no apt-get to fetch the package prometheus")
+        raise Unavailable(f"there is no {program} on this machine, and no apt-get to fetch the package prometheus")
 
     def fill(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
@@ -93,9 +103,10 @@ def promtool() -> Path:
             _run(fetch, "the package prometheus cannot be fetched", Path(scratch))
             package = next(Path(scratch).glob("prometheus_*.deb"))
             _run(["dpkg-deb", "--extract", str(package), scratch], "the package prometheus cannot be unpacked")
-            shutil.copy2(Path(scratch) / "usr" / "bin" / "promtool", folder)
+            for name in ("prometheus", "promtool"):
+                shutil.copy2(Path(scratch) / "usr" / "bin" / name, folder)
 
-    return _kept("promtool", ["prometheus"], fill) / "promtool"
+    return _kept("prometheus", ["prometheus", "promtool"], fill) / program
 
 
 def project() -> dict[str, Any]:

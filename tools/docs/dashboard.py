@@ -62,9 +62,9 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 (("kubectl_dra_device_class_largest_request", "{{device_class}}"),),
             ),
             Panel(
-                "Devices that nobody uses, by namespace",
+                "Idle devices, by namespace",
                 "Held by claims that are reserved for nobody, or for pods that have ended.",
-                (("kubectl_dra_namespace_devices_unused > 0", "{{namespace}}"),),
+                (("kubectl_dra_namespace_devices_idle > 0", "{{namespace}}"),),
             ),
             Panel(
                 "Drivers that are not well",

@@ -33,7 +33,7 @@ def serve(asked: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Se
     host, port = address(asked.listen)
     options = connection_options(connection, "")
     cluster = FollowedCluster(lambda: ApiServer(options))
-    keeper = FleetKeeper(cluster, _Counting(asked, node_pool_labels), lambda text: tell(f"note: {text}"))
+    keeper = FleetKeeper(cluster, Counting(asked, node_pool_labels), lambda text: tell(f"note: {text}"))
     try:
         server = listen(host, port, keeper.registry(), lambda: keeper.ready)
     except OSError as error:
@@ -62,7 +62,7 @@ def address(text: str) -> tuple[str, int]:
     return host.strip("[]"), port
 
 
-class _Counting:
+class Counting:
     """Counts with what the flags assume of the cluster, as ``explain -A`` does."""
 
     def __init__(self, asked: MetricsFlags, node_pool_labels: Sequence[str]) -> None:
