@@ -23,7 +23,7 @@ from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.api.volumes import CSINode
-from kubectl_dra.cluster.relation import ClaimRelation, PodSet, consumers_of, relation_of
+from kubectl_dra.cluster.claim_relation import ClaimRelation, PodSet, consumers_of, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.layered import layered
 

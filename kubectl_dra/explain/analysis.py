@@ -153,7 +153,7 @@ class Analysis:
     def wanted_drivers(self) -> frozenset[str]:
         """The drivers that the classes of the requests name; of classes that are missing, those that install them."""
         from kubectl_dra.data.drivers import catalogue
-        from kubectl_dra.drivers.join import named_in
+        from kubectl_dra.drivers.drivers_on_nodes import named_in
 
         drivers: set[str] = set()
         classes = self.view.cycle.classes

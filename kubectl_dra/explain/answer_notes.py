@@ -12,7 +12,7 @@ from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import SCORING_FAILS
-from kubectl_dra.cluster.relation import waiting_for
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes import claim_references as no_consumer

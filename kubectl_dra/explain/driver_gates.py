@@ -83,7 +83,7 @@ def _off(analysis: Analysis, driver: str, gate: DriverGate, node: str) -> Sequen
     snapshot = analysis.scene.snapshot
     if not any(pod.plugin is not None for pod in snapshot.pods.values()):
         return ()
-    from kubectl_dra.drivers.join import joined
+    from kubectl_dra.drivers.drivers_on_nodes import joined
 
     rows = [row for row in joined(snapshot).rows if row.driver == driver and row.pod is not None]
     rows = [row for row in rows if node in ("", row.node)]

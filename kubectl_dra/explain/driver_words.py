@@ -165,7 +165,7 @@ def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
     """The worst driver of a cluster whose pods were read, and how many more are broken."""
     if not any(pod.plugin is not None for pod in snapshot.pods.values()):
         return
-    from kubectl_dra.drivers.join import joined
+    from kubectl_dra.drivers.drivers_on_nodes import joined
 
     broken = joined(snapshot).broken()
     if broken:

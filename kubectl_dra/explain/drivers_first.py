@@ -87,7 +87,7 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
     made = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
     if not made and not any(pod.plugin is not None for pod in snapshot.pods.values()):
         return list(found)
-    from kubectl_dra.drivers.join import joined
+    from kubectl_dra.drivers.drivers_on_nodes import joined
 
     wanted = analysis.wanted_drivers
     rows = [row for row in joined(snapshot).rows if row.driver in wanted]
@@ -124,7 +124,7 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
         return
     if not any(pod.plugin is not None for pod in snapshot.pods.values()):
         return
-    from kubectl_dra.drivers.join import joined
+    from kubectl_dra.drivers.drivers_on_nodes import joined
 
     wanted = analysis.wanted_drivers
     for row in [row for row in joined(snapshot).rows if row.state is DriverState.STARTING][:MAX_NODES]:

@@ -16,8 +16,8 @@ from kubectl_dra.cluster.moment import parse
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.join import joined
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import concern_words, next_look, pod_named, why
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, named, say

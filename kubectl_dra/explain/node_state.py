@@ -13,8 +13,8 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
-from kubectl_dra.drivers.join import joined
 from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved

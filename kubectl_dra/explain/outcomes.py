@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.relation import claims_of, relation_of
+from kubectl_dra.cluster.claim_relation import claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, names_given, started

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EVICTION_REASON, FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.diagnosis import Milestone

@@ -18,7 +18,7 @@ from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
 from kubectl_dra.cluster.applied_pod import are_alike
-from kubectl_dra.cluster.relation import as_made_for
+from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod

@@ -13,7 +13,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.moment import Moment, moment, parse
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
-from kubectl_dra.drivers.join import joined
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory

@@ -12,9 +12,9 @@ from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, kubectl
 from kubectl_dra.drivers.concerns import Concern
-from kubectl_dra.drivers.drain import DriverUsers, Update, WhileAway
+from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
-from kubectl_dra.drivers.join import NodeDrivers
+from kubectl_dra.drivers.while_away import DriverUsers, Update, WhileAway
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks

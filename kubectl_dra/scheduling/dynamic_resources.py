@@ -17,7 +17,7 @@ from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
-from kubectl_dra.cluster.relation import made_for, relation_of
+from kubectl_dra.cluster.claim_relation import made_for, relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.memory import NodeAttempts

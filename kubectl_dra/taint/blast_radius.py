@@ -16,7 +16,7 @@ from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolerated
-from kubectl_dra.cluster.relation import ListedConsumer, consumers_of
+from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow

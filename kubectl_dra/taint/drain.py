@@ -12,8 +12,8 @@ from kubectl_dra.api.meta import EMPTY, EVICTION_REASON
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.claim_relation import same_uid
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.relation import same_uid
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
 from kubectl_dra.taint import typed as times

@@ -11,7 +11,7 @@ from msgspec import Struct
 from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
-from kubectl_dra.cluster.relation import consumers_of
+from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.taint import typed as times

@@ -9,8 +9,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverPod
-from kubectl_dra.drivers.join import joined
 from kubectl_dra.errors import InputError
 from kubectl_dra.report.blocks import Block, FixOffer, Items, Section, ShellCommand
 from kubectl_dra.text import nearest

@@ -14,8 +14,8 @@ from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, Request, Resou
 from kubectl_dra.api.meta import JSONObject
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.relation import as_made_for
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.remedies.claim_edits import in_single_requests

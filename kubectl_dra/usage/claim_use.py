@@ -12,7 +12,7 @@ from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import FAILED_PREPARE, ObjectMeta
 from kubectl_dra.api.pods import Owner, Pod, owner_of
-from kubectl_dra.cluster.relation import (
+from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
     Consumers,
     ListedConsumer,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, concerns_of
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.join import joined
 from tests.drivers.clusters import DRIVER, ENDED, JSON, LONG_AGO, node, plugin, slices, snapshot_of, status
 
 LATER = "2026-10-01T10:00:00Z"

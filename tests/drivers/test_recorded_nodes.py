@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.join import joined
 from tools.recorder.nodes.__main__ import STATES
 from tools.recorder.recorded import DATA, lines
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod

@@ -14,8 +14,8 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cluster.claim_relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose

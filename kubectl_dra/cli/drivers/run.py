@@ -14,8 +14,8 @@ from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
-from kubectl_dra.drivers.drain import drain_check
-from kubectl_dra.drivers.join import NodeDrivers, joined
+from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
+from kubectl_dra.drivers.while_away import drain_check
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.text import did_you_mean_or_known
@@ -115,7 +115,7 @@ def _chosen(found: NodeDrivers, asked: DriversFlags, snapshot: Snapshot) -> Node
 
 
 def _drain(asked: DriversFlags, connection: ConnectionFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
-    from kubectl_dra.drivers.drain import WhileAway, updates_of
+    from kubectl_dra.drivers.while_away import WhileAway, updates_of
 
     (node,) = asked.nodes
     checks = [drain_check(snapshot, node, driver) for driver in asked.drivers or ("",)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.defects_beside_allocator import ALLOCATED_TWICE
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.relation import consumers_of
+from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.drivers.concerns import exclusive
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import (
+from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
     Consumers,
     all_pods_known,

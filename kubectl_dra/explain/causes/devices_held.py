@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
-from kubectl_dra.cluster.relation import relation_of, waiting_for
+from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When

@@ -28,7 +28,7 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         summary = say("no eligible node sees any device for {where}", where=blocked.where)
         yield Finding(NO_SLICES, summary, (Evidence("ResourceSlices", "drivers", say("{listed}", listed=listed)),))
         return
-    from kubectl_dra.drivers.join import named_in
+    from kubectl_dra.drivers.drivers_on_nodes import named_in
     from kubectl_dra.explain.remedies.candidates import part_off
 
     driver = next(named_in(blocked.funnel.device_class.selectors), "")
@@ -95,7 +95,7 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
 
 def of_class(blocked: Blocked) -> Finding | None:
     """The driver of the request's class publishes nothing; None if it does."""
-    from kubectl_dra.drivers.join import named_in
+    from kubectl_dra.drivers.drivers_on_nodes import named_in
 
     device_class = blocked.funnel.device_class
     drivers = blocked.view.drivers()

@@ -14,7 +14,7 @@ from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.relation import ClaimRelation, claims_of, relation_of
+from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis

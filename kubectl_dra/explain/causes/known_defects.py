@@ -19,7 +19,7 @@ from kubectl_dra.api.defects_beside_allocator import (
 from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.releases import Defect, parse_release
-from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
+from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy

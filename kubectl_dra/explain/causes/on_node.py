@@ -12,7 +12,7 @@ from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.analysis import Analysis

@@ -8,7 +8,7 @@ from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS

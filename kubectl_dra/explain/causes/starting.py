@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import ContainerStatus, Pod
-from kubectl_dra.cluster.relation import relation_of
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.gangs import placed_without_dra

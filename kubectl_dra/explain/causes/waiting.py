@@ -9,7 +9,7 @@ from typing import Final
 
 from kubectl_dra.api.defects_beside_allocator import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.relation import waiting_for
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID, ResourceSlice
-from kubectl_dra.cluster.relation import consumers_of
+from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import ObjectName, Phrase, say
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod, PodClaim
-from kubectl_dra.cluster.relation import as_made_for, made_for
+from kubectl_dra.cluster.claim_relation import as_made_for, made_for
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
 

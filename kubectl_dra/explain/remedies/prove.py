@@ -20,8 +20,8 @@ from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClai
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster, key_of
-from kubectl_dra.cluster.relation import relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange

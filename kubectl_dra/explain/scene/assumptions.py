@@ -12,8 +12,8 @@ from kubectl_dra.api.fields import fields
 from kubectl_dra.api.releases import RULES_UNSEEN, Release, gate_default
 from kubectl_dra.api.slices import MAPPINGS, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
 from kubectl_dra.explain.devices.unpublished import unpublished
 from kubectl_dra.explain.phrase import Phrase, Words, say

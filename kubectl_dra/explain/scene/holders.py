@@ -16,9 +16,9 @@ from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.by_identity import ByIdentity
+from kubectl_dra.cluster.claim_relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.moment import moment, parse
-from kubectl_dra.cluster.relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
 

@@ -9,6 +9,7 @@ from typing import Any
 from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.kustomization import Kustomization, kustomization_in
 from kubectl_dra.migrate.kustomize import outcome
+from kubectl_dra.migrate.kustomize.existing_patches import followed_namespaces, labels_taken_out
 from kubectl_dra.migrate.kustomize.outcome import Group
 from kubectl_dra.migrate.kustomize.overlay_files import (
     claim_patches,
@@ -16,7 +17,6 @@ from kubectl_dra.migrate.kustomize.overlay_files import (
     counted_inline,
     overlay_claims,
 )
-from kubectl_dra.migrate.kustomize.patches import followed_namespaces, labels_taken_out
 from kubectl_dra.migrate.kustomize.pod_patches import pod_patches
 from kubectl_dra.migrate.kustomize.repair import BuildDifference, Repaired, followed_names
 

@@ -9,8 +9,8 @@ import pytest
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.save import reduced
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.join import joined
 from kubectl_dra.explain.driver_words import next_look, why
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.phrases import written

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.cluster.relation import ClaimRelation, consumers_of
+from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.drivers.health import NodeDriver
 

@@ -32,7 +32,7 @@ from kubectl_dra.drivers.health import (
     seconds_since,
     usual_count,
 )
-from kubectl_dra.drivers.looks import (
+from kubectl_dra.drivers.pod_recognition import (
     Looks,
     Served,
     container_of,
