@@ -12,7 +12,7 @@ import yaml
 
 from tests.cli.conftest import Ran
 from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
-from tests.drivers.test_join import LIKES, STATES
+from tests.drivers.test_drivers_on_nodes import LIKES, STATES
 from tools.api_server import APIServer
 
 ROOT = Path(__file__).parent.parent.parent
