@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
@@ -30,7 +31,6 @@ def test_pods_of_one_spec_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None
         read.append(pod.metadata.name)
         return resources_of(pod)
 
-    resources_of = waiting.resources_of
     monkeypatch.setattr(waiting, "resources_of", counted)
     builder = SnapshotBuilder()
     spec = {"extendedResourceName": "example.com/gpu"}
