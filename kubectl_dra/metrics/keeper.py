@@ -49,7 +49,7 @@ class FleetKeeper:
         self._say = say
         self._said = ""
         self._stopped = Event()
-        self._fleet: FleetCounts | None = None
+        self._families: tuple[Metric, ...] | None = None
         self._counted_at = 0.0
         self._counts = self._errors = 0
         self._took = 0.0
@@ -57,7 +57,7 @@ class FleetKeeper:
     @property
     def ready(self) -> bool:
         """Whether there is something to tell."""
-        return self._fleet is not None
+        return self._families is not None
 
     def end(self) -> None:
         """Let ``run`` return."""
@@ -81,7 +81,7 @@ class FleetKeeper:
                 continue
             if not changed and now < next_at + REFRESH_SECONDS:
                 continue
-            if self._fleet is None:
+            if self._families is None:
                 self.count()
                 # What was read first stays: looking through it for garbage again and again would delay scrapes.
                 gc.collect()
@@ -105,11 +105,12 @@ class FleetKeeper:
         """Count the cluster as it is known now; not while further kinds have to be read first."""
         began = time.monotonic()
         snapshot = self._cluster.snapshot()
-        if self._fleet is None:
+        if self._families is None:
             snapshot.require_dra()
         if self._cluster.follow(self._counting.kinds(snapshot)):
             return
-        self._fleet = self._counting.count(snapshot)
+        # Made once: a scrape only writes them.
+        self._families = tuple(fleet_families(self._counting.count(snapshot)))
         self._cluster.told()
         self._counts += 1
         self._counted_at = time.time()
@@ -117,9 +118,7 @@ class FleetKeeper:
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of the cluster as last counted, and those of counting."""
-        fleet = self._fleet
-        if fleet is not None:
-            yield from fleet_families(fleet)
+        yield from self._families or ()
         text = "How old the oldest change is that these metrics do not have, or how long none could be told."
         yield GaugeMetricFamily(f"{PREFIX}lag_seconds", text, value=self._cluster.lag())
         yield GaugeMetricFamily(f"{PREFIX}count_duration_seconds", "How long the last count took.", value=self._took)

@@ -24,8 +24,8 @@ T = TypeVar("T")
 LABELS: Final = "labels"
 """The kind of a target that is a label selector: the pods with these labels."""
 FORM: Final = (
-    "pod/NAME, claim/NAME, template/NAME, deployment/NAME (job, vm and other workloads likewise), node/NAME, "
-    "class/NAME, device/NODE/NAME, driver/NAME or computedomain/NAME"
+    "pod/NAME, claim/NAME, template/NAME, deployment/NAME, node/NAME, class/NAME, device/NODE/NAME, driver/NAME, "
+    "job/NAME (other workloads likewise), vm/NAME or computedomain/NAME"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -22,6 +23,7 @@ from kubectl_dra.report.paint import tell
 from kubectl_dra.text import whole_number
 
 MOST_PORTS: Final = 65535
+SWITCH_SECONDS: Final = 0.0005
 
 
 def serve(asked: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Sequence[str]) -> int:
@@ -41,6 +43,8 @@ def serve(asked: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Se
     tell(f"note: serving http://{host or '0.0.0.0'}:{server.server_port}/metrics; Ctrl-C ends it")
     # This takes days, and each count leaves garbage.
     gc.enable()
+    # A scrape that comes while a count runs waits for the interpreter whenever it has written or read something.
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         cluster.start((*KINDS, "DaemonSet"), {"Event": {"fieldSelector": f"reason={NO_POD_MADE}"}})
         keeper.run()
