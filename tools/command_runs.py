@@ -16,6 +16,7 @@ WITHOUT_CLUSTER: Final = ("completion", "demo", "lsp", "ui")
 WORDS: Final = {
     "explain": [["explain", "pod/a"], ["explain", "-A"]],
     "fit": [["fit", "-f", "pod.yaml"]],
+    "share": [["share", "--class", "gpu"]],
     "lint": [["lint", "--live", "pod.yaml"]],
     "migrate": [
         ["migrate", "plan", "--live", "-A", "--output-dir", "out"],
