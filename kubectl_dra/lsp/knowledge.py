@@ -135,7 +135,8 @@ class Knowledge:
         attribute = driver.attributes.get(name) if driver is not None else None
         if driver is None or attribute is None:
             return None if published is None else Meaning(published.type, published=published)
-        return Meaning(attribute.type, tuple(map(str, attribute.values)), _examples(driver, name, attribute), published)
+        examples = () if published is not None else _examples(driver, name, attribute)
+        return Meaning(attribute.type, tuple(map(str, attribute.values)), examples, published)
 
     def qualified(self) -> tuple[str, ...]:
         """The attributes that constraints may compare, with their domains."""

@@ -210,6 +210,9 @@ def _name(document: TextDocument) -> str:
 
 
 def _range(document: TextDocument, span: Span) -> lsp.Range:
+    if not document.source:
+        # pygls counts lines, of which there are none.
+        return lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
     start, end = (document.client_position_at_offset(offset) for offset in (span.start, span.end))
     return lsp.Range(start, end)
 
