@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.snapshot import Permission
 from kubectl_dra.cluster.transport import side_by_side
@@ -26,6 +27,9 @@ def allowed(client: Client, permissions: Sequence[Permission], namespace: str = 
 
 def _asked(client: Client, permission: Permission, namespace: str) -> Iterator[bool]:
     wanted = {"verb": permission.verb, "resource": permission.resource, "group": permission.group}
+    if permission.resource == "configmaps":
+        # The only one that is listed, by its name: a role names it.
+        wanted["name"] = NEIGHBOUR_KINDS["ConfigMap"].only[0]
     spec = {"resourceAttributes": {**wanted, **({"namespace": namespace} if namespace else {})}}
     status = _review(client, _REVIEWS, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec)
     yield status.get("allowed") is True

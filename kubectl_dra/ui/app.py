@@ -259,7 +259,7 @@ class Screens(RowKeys):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """On a page only its own keys and those of everywhere work; while something is typed, hardly any."""
-        if action in ("view", "turn", "filter", "by", "leave_table", "sort", "command") and len(self.screen_stack) > 1:
+        if action in ("view", "filter", "by", "leave_table", "sort", "command") and len(self.screen_stack) > 1:
             return False
         typing = any(prompt.shown for prompt in self.screen.query(Prompt))
         return not (typing and action in ("turn", "view", "filter"))
@@ -292,7 +292,10 @@ class Screens(RowKeys):
         self._go(ScreenTable[name])
 
     def action_turn(self, by: int) -> None:
-        """Show the table after this one, or the one before."""
+        """Show the table after this one, or the one before; on a page, say that there is none."""
+        if len(self.screen_stack) > 1:
+            self.say(f"{'tab' if by > 0 else 'shift+tab'} does nothing here; ? shows the keys")
+            return
         views = [*ScreenTable]
         self._go(views[(views.index(self._view) + by) % len(views)])
 
