@@ -1,4 +1,4 @@
-"""From arguments to questions: the objects, what to read for them, and what to assume."""
+"""From arguments to questions: the objects that they are about."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
-    from kubectl_dra.cluster.snapshot import Snapshot
-    from kubectl_dra.explain.diagnosis import Diagnosis
     from kubectl_dra.explain.question.new_nodes import NewNodes
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
 
