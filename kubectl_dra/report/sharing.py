@@ -47,7 +47,7 @@ def write_ways(
 ) -> None:
     """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
 
-    ``otherwise`` says more where by no way all run.
+    ``otherwise`` says more where they do not all run in any way.
     """
     out = Painter(stream, color)
     pods = next((one.fit.pods for one in found if one.fit is not None), 0)
@@ -59,8 +59,10 @@ def write_ways(
     elif names:
         lack = "they run" if containers else "there is not a device for each; all run"
         said, tone = f"{lack} by {', '.join(names)}", Tone.GOOD if containers else Tone.WARNING
+    elif any(one.fit is not None and one.fit.verdict is FitVerdict.UNDETERMINED for one in found):
+        said, tone = "whether all of them can run is undetermined", Tone.WARNING
     else:
-        said, tone = "by no way do all run on the cluster as it is", Tone.BAD
+        said, tone = "they do not all run in any of these ways on the cluster as it is", Tone.BAD
     write_blocks(out, [prose(f"{who}, class {device_class}: {said}.", tone)])
     out.write("")
     rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(one) for one in found if one.fit is not None)]

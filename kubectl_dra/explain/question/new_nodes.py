@@ -15,7 +15,7 @@ from msgspec import Struct
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
@@ -134,7 +134,7 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot) -> list[Addition]:
     pools = {entry.pool for entry in snapshot.slices}
     for one in new:
         try:
-            made = _addition(one, taken)
+            made = _addition(one, taken, snapshot)
             for copy in made.nodes:
                 if copy.node.name in taken:
                     raise InputError(
@@ -152,7 +152,7 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot) -> list[Addition]:
     return found
 
 
-def _addition(new: NewNodes, taken: Collection[str]) -> Addition:
+def _addition(new: NewNodes, taken: Collection[str], snapshot: Snapshot) -> Addition:
     if new.file:
         return _of_file(new)
     if new.words:
@@ -161,6 +161,8 @@ def _addition(new: NewNodes, taken: Collection[str]) -> Addition:
         made = node_in_words(dict(new.words), taken)
         return Addition(new, made.node.node.name, (made.node,), made)
     if new.like not in taken:
+        if (gap := snapshot.missing("Node")) is not None:
+            raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {new.like} is unknown')
         raise InputError(f"there is no Node {new.like}; {did_you_mean_or_known(new.like, taken)}")
     return Addition(new, new.like)
 
