@@ -87,7 +87,7 @@ class FleetKeeper:
                 gc.collect()
                 gc.freeze()
             else:
-                self._try(self.count)
+                self._try(self._count_undisturbed)
             next_at = time.monotonic() + max(CALM_SECONDS, self._took * SHARE)
 
     def _try(self, step: Callable[[], None]) -> None:
@@ -100,6 +100,14 @@ class FleetKeeper:
             if sentence != self._said:
                 self._said = sentence
                 self._say(sentence)
+
+    def _count_undisturbed(self) -> None:
+        """Count, and collect garbage only afterwards: amid a count there is the most to look through, and scrapes wait."""
+        gc.disable()
+        try:
+            self.count()
+        finally:
+            gc.enable()
 
     def count(self) -> None:
         """Count the cluster as it is known now; not while further kinds have to be read first."""
