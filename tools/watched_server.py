@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import PLURALS
 from kubectl_dra.cluster.kinds import CORE_PLURALS, SCHEDULING_KINDS
 from tools.api_server import kubeconfig
 
 Json = dict[str, Any]
+_NAMESPACED: Final = re.compile(r"/namespaces/([^/]+)/")
 GROUP: Final = "resource.k8s.io"
 
 
@@ -68,7 +71,8 @@ class WatchedServer:
 
     def put(self, raw: Json) -> None:
         """Create or change an object."""
-        path, key = collection(raw["kind"]), (raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
+        path = collection(kind_here(raw["kind"], raw["apiVersion"]))
+        key = (raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
         with self._condition:
             self._version += 1
             metadata = {"uid": f"uid-{key[0]}-{key[1]}", **raw["metadata"], "resourceVersion": str(self._version)}
@@ -136,15 +140,21 @@ class WatchedServer:
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(handler.path)
         query = dict(parse_qsl(parts.query))
+        if (space := _NAMESPACED.search(parts.path)) is not None:
+            parts = parts._replace(path=_NAMESPACED.sub("/", parts.path))
+            terms = (query.get("fieldSelector", ""), f"metadata.namespace={space[1]}")
+            query["fieldSelector"] = ",".join(filter(None, terms))
         watch = "watch" in query
         self.asked.append(f"{parts.path}{'?watch' if watch else ''}")
         code = self.refused.get(f"{parts.path}?watch") if watch else None
         code = self.refused.get(parts.path) if code is None else code
-        served = {collection(kind): kind for kind in (*CORE_PLURALS, *SCHEDULING_KINDS, *PLURALS)}
+        served = {collection(kind): kind.partition(".")[0] for kind in (*CORE_PLURALS, *SCHEDULING_KINDS, *PLURALS)}
         if code is not None:
             _send(handler, code, {"kind": "Status", "code": code, "message": f"refused with {code}"})
         elif parts.path == "/version":
             _send(handler, 200, {"gitVersion": self._release})
+        elif parts.path == "/apis":
+            _send(handler, 200, {"kind": "APIGroupDiscoveryList", "items": list(_groups())})
         elif parts.path == f"/apis/{GROUP}":
             _send(handler, 200, {"kind": "APIGroup", "versions": [{"version": "v1"}]})
         elif parts.path == f"/apis/{GROUP}/v1":
@@ -186,6 +196,21 @@ class WatchedServer:
                     self._condition.wait(1)
             yield from new
             yield None
+
+
+def _groups() -> Iterator[Json]:
+    """What aggregated discovery tells of resource.k8s.io and of the kinds of other layers."""
+    yield {
+        "metadata": {"name": GROUP},
+        "versions": [{"version": "v1", "resources": [{"resource": name} for name in PLURALS.values()]}],
+    }
+    for group in {row.group: None for row in NEIGHBOUR_KINDS.values()}:
+        versions: dict[str, list[Json]] = {}
+        for row in NEIGHBOUR_KINDS.values():
+            if row.group == group:
+                versions.setdefault(row.versions[0], []).append({"resource": row.plural})
+        served = [{"version": version, "resources": resources} for version, resources in versions.items()]
+        yield {"metadata": {"name": group}, "versions": served}
 
 
 def _send(handler: BaseHTTPRequestHandler, code: int, body: Json) -> None:

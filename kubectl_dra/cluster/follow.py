@@ -19,6 +19,7 @@ from kubectl_dra.cluster.copies import Kept, Place, essence
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.live import ApiServer, queries_of
 from kubectl_dra.cluster.moment import parse, stamp
+from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import UNREADABLE, Gap, Key, Snapshot
 from kubectl_dra.cluster.watch import PASSING, Watch
@@ -44,8 +45,9 @@ class SourceCounts(NamedTuple):
 class _Source:
     """The objects of a kind, or of one list of it, as the server last told them. The owner's condition guards them."""
 
-    def __init__(self, owner: FollowedCluster, kind: str, query: Mapping[str, str]) -> None:
+    def __init__(self, owner: FollowedCluster, kind: str, query: Mapping[str, str], namespace: str = "") -> None:
         self.kind = kind
+        self._namespace = namespace
         self._owner = owner
         self._query = query
         self._part = SnapshotBuilder(reader=owner.reader)
@@ -59,7 +61,7 @@ class _Source:
         """Read it, and watch it from there on; also again, after a refusal. Raises ClusterError."""
         cluster = self._owner.cluster
         unserved = cluster.unserved(self.kind)
-        path = None if unserved is not None else cluster.path(self.kind)
+        path = None if unserved is not None else cluster.path(self.kind, self._namespace)
         if path is None:
             with self._owner.condition:
                 self._refuse(unserved)
@@ -103,7 +105,7 @@ class _Source:
         """The version of the list that is read now."""
         cluster, part = self._owner.cluster, SnapshotBuilder(reader=self._owner.reader)
         place, gaps, version = Place(cluster.server), list[Gap](), ""
-        path = cluster.path(self.kind)
+        path = cluster.path(self.kind, self._namespace)
         assert path is not None
         try:
             for page in cluster.client.pages(path, self._query, pods=self.kind == "Pod"):
@@ -177,6 +179,7 @@ class FollowedCluster:
         self.condition = Condition()
         self.reader = Reader(compact=True)
         self._sources: list[_Source] = []
+        self._followed: set[str | Pointer] = set()
         self._changed_since: float | None = None
         self._taken_since: float | None = None
         self._release: Release | None = None
@@ -191,21 +194,24 @@ class FollowedCluster:
         for kind, query in (queries or {}).items():
             self._add(kind, query)
 
-    def follow(self, kinds: Iterable[str]) -> bool:
-        """Follow further kinds. Returns whether there were any.
+    def follow(self, kinds: Iterable[str | Pointer]) -> bool:
+        """Follow further kinds, or single objects of one. Returns whether there were any.
 
         Raises:
             ClusterError: the server cannot be reached.
         """
-        followed = {source.kind for source in self._sources}
-        new = [kind for kind in dict.fromkeys(kinds) if kind not in followed]
+        new = [kind for kind in dict.fromkeys(kinds) if kind not in self._followed]
         for kind in new:
-            for query in queries_of(kind):
-                self._add(kind, query)
+            self._followed.add(kind)
+            if isinstance(kind, str):
+                for query in queries_of(kind):
+                    self._add(kind, query)
+            else:
+                self._add(kind.kind, {"fieldSelector": f"metadata.name={kind.name}"}, kind.namespace)
         return bool(new)
 
-    def _add(self, kind: str, query: Mapping[str, str]) -> None:
-        source = _Source(self, kind, query)
+    def _add(self, kind: str, query: Mapping[str, str], namespace: str = "") -> None:
+        source = _Source(self, kind, query, namespace)
         source.start()
         self._sources.append(source)
 

@@ -127,7 +127,7 @@ class ApiServer:
         if kind in CORE_PLURALS:
             root, plural = "/api/v1", CORE_PLURALS[kind]
         elif (known := SCHEDULING_KINDS.get(kind)) is not None:
-            root, plural = self._root(known), known.plural
+            root, plural = self._root(kind, known), known.plural
         else:
             version = self.dra_versions().get(kind)
             if version is None:
@@ -136,12 +136,14 @@ class ApiServer:
         scope = f"/namespaces/{segment(namespace)}" if namespace and is_namespaced(kind) else ""
         return f"{root}{scope}/{plural}" + (f"/{segment(name)}" if name else "")
 
-    def _root(self, known: SchedulingKind) -> str:
+    def _root(self, kind: str, known: SchedulingKind) -> str:
         """Where a kind is served, in the newest version that the server has. Raises ClusterError."""
         if not known.group:
             return f"/api/{known.versions[0]}"
         version = known.versions[0]
-        if len(known.versions) > 1:
+        if kind in NEIGHBOUR_KINDS:
+            version = (self.neighbours() or {}).get(kind, version)
+        elif len(known.versions) > 1:
             listed = self.client.get(f"/apis/{known.group}").get("versions") or ()
             served = {entry.get("version") for entry in listed}
             version = next((entry for entry in known.versions if entry in served), version)
@@ -251,7 +253,15 @@ class ApiServer:
         yield from ()
 
     def unserved(self, kind: str) -> Gap | None:
-        """That a kind of resource.k8s.io is not served, or only in versions that are not read. Raises ClusterError."""
+        """That a kind of resource.k8s.io or of another layer is not served, or in no version that is read.
+
+        Raises ClusterError.
+        """
+        if (row := NEIGHBOUR_KINDS.get(kind)) is not None:
+            served = self.neighbours()
+            if served is None or kind in served:
+                return None
+            return Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {row.plural}.{row.group}")
         if kind not in DRA_KINDS or kind in self.dra_versions():
             return None
         if self._other_versions and not self.dra_versions():

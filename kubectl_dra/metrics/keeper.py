@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from kubectl_dra.cluster.follow import FollowedCluster
+from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.metrics.families import PREFIX, fleet_families
@@ -30,8 +31,8 @@ _KIND: Final = ("kind",)
 class FleetCounting(Protocol):
     """What is asked of a snapshot; the command line says what is assumed of its cluster."""
 
-    def kinds(self, snapshot: Snapshot) -> Collection[str]:
-        """Further kinds that decide about what waits in it."""
+    def kinds(self, snapshot: Snapshot) -> Collection[str | Pointer]:
+        """Further kinds, and objects of other layers, that decide about what waits in it."""
 
     def count(self, snapshot: Snapshot) -> FleetCounts:
         """Its counts."""
@@ -102,7 +103,7 @@ class FleetKeeper:
                 self._say(sentence)
 
     def _count_undisturbed(self) -> None:
-        """Count, and collect garbage only afterwards: amid a count there is the most to look through, and scrapes wait."""
+        """Count, and collect garbage only afterwards: amid a count there is most to look through, and scrapes wait."""
         gc.disable()
         try:
             self.count()

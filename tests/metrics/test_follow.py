@@ -208,10 +208,13 @@ def test_who_may_list_and_not_watch_asks_now_and_then(world: World, monkeypatch:
     world.start()
     world.server.put(pod("unwatched"))
     monkeypatch.setattr(follow, "TEND_SECONDS", 0.0)
-    for _ in range(3):
+
+    def asked_again() -> bool:
         world.followed.tend()
-        time.sleep(0.2)
-    until(world.agrees)
+        time.sleep(0.1)
+        return world.agrees()
+
+    until(asked_again)
     assert ("ml", "unwatched") in world.followed.snapshot().pods
 
 

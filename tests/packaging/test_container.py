@@ -86,5 +86,8 @@ def test_the_built_image_runs(request: pytest.FixtureRequest, tmp_path: Path, wh
     assert done.stdout == f"kubectl-dra {__version__}\n", done.stderr
     done = inside(*shlex.split((EXAMPLE / "command").read_text())[2:])
     assert done.returncode == 1 and "selector-matches-nothing" in done.stdout, done.stdout + done.stderr
+    (cluster,) = EXAMPLE.glob("cluster.*")
+    done = inside("metrics", "--snapshot", cluster.name)
+    assert done.returncode == 0 and "# TYPE kubectl_dra_devices gauge" in done.stdout, done.stdout + done.stderr
     done = inside("explain", "pod/x")
     assert done.returncode == 2 and "there is no kubeconfig" in done.stderr, done.stdout + done.stderr

@@ -1,8 +1,9 @@
-"""`kubectl dra metrics --listen` on a large cluster that changes: `python -m tools.benchmarks.metrics [--rate N]`.
+"""`kubectl dra metrics --listen` on a large cluster that changes: `tools.benchmarks.metrics [--rate N] [--day]`.
 
 A process of its own serves the cluster of `tools.benchmarks.paged` and tells changes of it: ordinary pods come and go,
 and now and then a pod comes that waits for a device no node has. Printed are the time of scrapes, the lag of that pod's
-cause from the change to the metric, memory, and CPU while it changes and at rest.
+cause from the change to the metric, memory, and CPU while it changes and at rest. With --day a day of such changes goes
+by as fast as they are taken, and each hour something happens to the server; printed are memory and objects each hour.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ from tools.benchmarks.pods import ordinary_pods
 
 CORE = {"nodes": "Node", "pods": "Pod", "namespaces": "Namespace", "resourcequotas": "ResourceQuota", "events": "Event"}
 WAITING = "selector-matches-nothing"
+FIRST = 10
+"""The version of the cluster before its first change."""
+KEPT = 50_000
+"""Changes that the server remembers."""
+EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
+DAY, HOURS = 24 * 3600, 24
+FAULTS = ("cut", "gone", "away", "gone")
 SPACE = "probe"
 
 
@@ -35,11 +43,16 @@ class Changes:
 
     def __init__(self, nodes: int, pods: int) -> None:
         self.rate = 0.0
-        self.version = 10
+        self.version = FIRST
         self._nodes, self._pods = nodes, pods
         self._random = random.Random(1)
         self._told: list[str] = []
         self._condition = threading.Condition()
+        self.forgotten = 0
+        """Changes that a stream can no longer begin with."""
+        self.epoch = 0
+        """Streams of an earlier one end."""
+        self.away_until = 0.0
         threading.Thread(target=self._play, daemon=True).start()
 
     def _play(self) -> None:
@@ -69,14 +82,32 @@ class Changes:
             text = re.sub(r'"resourceVersion":"\d+"', f'"resourceVersion":"{self.version}"', text, count=1)
             item = f'{{"apiVersion":"v1","kind":"Pod",{text[1:]}'
             self._told.append(f'{{"type":"{kind}","object":{item}}}\n')
+            if len(self._told) > KEPT:
+                self.forgotten += KEPT // 2
+                del self._told[: KEPT // 2]
             self._condition.notify_all()
 
     def after(self, position: int) -> tuple[int, list[str]]:
-        """The changes from a position on; waits for one, a second at most."""
+        """The changes from a position on; waits for one, a second at most. Raises LookupError if they are forgotten."""
         with self._condition:
-            if position >= len(self._told):
+            if position < self.forgotten:
+                raise LookupError(position)
+            if position >= self.forgotten + len(self._told):
                 self._condition.wait(1)
-            return len(self._told), self._told[position:]
+            return self.forgotten + len(self._told), self._told[position - self.forgotten :]
+
+    def suffer(self, fault: str) -> None:
+        """``cut`` ends all streams, ``gone`` forgets all changes too, ``away`` answers nothing for five seconds."""
+        with self._condition:
+            self.epoch += 1
+            if fault == "gone":
+                # One that nobody was told, too.
+                self.version += 1
+                self.forgotten += len(self._told) + 1
+                self._told.clear()
+            if fault == "away":
+                self.away_until = time.monotonic() + 5
+            self._condition.notify_all()
 
 
 def waiting_pod() -> str:
@@ -109,19 +140,28 @@ def serve(nodes: int, pods: int) -> None:
             _, what, value = self.path.split("/")
             if what == "rate":
                 changes.rate = float(value)
+            elif what == "fault":
+                changes.suffer(value)
             else:
                 changes.tell(value, waiting_pod())
             self._send(200, b"{}")
 
         def do_GET(self) -> None:
+            if self.path == "/told":
+                self._send(200, str(changes.version - FIRST).encode())
+                return
             parts = urlsplit(self.path)
             query = parse_qs(parts.query)
             kind = kinds.get(parts.path)
-            if kind is not None and "watch" in query:
-                self._watch(kind)
+            if time.monotonic() < changes.away_until:
+                self.close_connection = True
+            elif kind is not None and "watch" in query:
+                self._watch(kind, int(query.get("resourceVersion", ["0"])[0]))
             elif kind is not None:
                 start, limit = int(query.get("continue", ["0"])[0]), int(query.get("limit", ["500"])[0])
+                version = changes.version
                 body = lists.page(kind, start, limit)
+                body = body.replace(b'"resourceVersion":"1"', b'"resourceVersion":"%d"' % version, 1)
                 if kind == "ResourceClaim" and not start:
                     body = body.replace(b'"items":[', b'"items":[' + compact(claim()).encode() + b",", 1)
                 self._send(200, body)
@@ -130,14 +170,18 @@ def serve(nodes: int, pods: int) -> None:
             else:
                 self._send(404, b'{"kind":"Status","code":404}')
 
-        def _watch(self, kind: str) -> None:
+        def _watch(self, kind: str, version: int) -> None:
             self.send_response(200)
             self.end_headers()
-            position = 0
-            while True:
+            epoch, position = changes.epoch, max(version - FIRST, 0)
+            while epoch == changes.epoch:
                 told: list[str] = []
                 if kind == "Pod":
-                    position, told = changes.after(position)
+                    try:
+                        position, told = changes.after(position)
+                    except LookupError:
+                        self.wfile.write(EXPIRED)
+                        return
                 else:
                     time.sleep(1)
                 self.wfile.write("".join(told).encode())
@@ -198,8 +242,20 @@ class Measured:
 
     def peak(self) -> int:
         """The most memory so far, in MB."""
+        return self._memory("VmHWM")
+
+    def now(self) -> int:
+        """The memory now, in MB."""
+        return self._memory("VmRSS")
+
+    def _memory(self, name: str) -> int:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) >> 10  # type: ignore[index]
+        return int(re.search(rf"{name}:\s+(\d+)", status)[1]) >> 10  # type: ignore[index]
+
+    def told(self) -> float:
+        """The changes of the server so far."""
+        with urllib.request.urlopen(f"{self._server}/told") as answer:
+            return float(answer.read())
 
     def busy(self, seconds: float) -> float:
         """The share of a core that it takes for so long."""
@@ -232,6 +288,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=50, help="changes a second")
     parser.add_argument("--probes", type=int, default=10, help="how often the lag is measured")
     parser.add_argument("--rest", type=float, default=90, help="seconds at rest")
+    parser.add_argument("--day", action="store_true", help=f"{DAY * 50:,} changes at this rate, with a fault each hour")
     parser.add_argument("--serve", action="store_true", help="only serve, and print the port")
     options = parser.parse_args()
     if options.serve:
@@ -245,7 +302,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as directory:
             measured = Measured(kubeconfig(Path(directory), port), f"http://127.0.0.1:{port}")
             try:
-                report(measured, options)
+                (day if options.day else report)(measured, options)
             finally:
                 measured.process.kill()
                 measured.process.wait()
@@ -280,6 +337,43 @@ def report(measured: Measured, options: argparse.Namespace) -> None:
     ranks = (len(scrapes) // 2, len(scrapes) * 99 // 100, -1)
     middle, late, longest = (1000 * scrapes[rank] for rank in ranks)
     print(f"{len(scrapes)} scrapes: median {middle:.0f} ms, 99% {late:.0f} ms, longest {longest:.0f} ms")
+
+
+def day(measured: Measured, options: argparse.Namespace) -> None:
+    """Prints a row each hour of the day; at its end the metrics are those of a new read."""
+    while not measured.ready():
+        time.sleep(0.2)
+    # What the server was at first is what it lists after a fault, too.
+    first = fleet(measured.scrape()[1])
+    measured.tell(f"rate/{options.rate}")
+    for hour in range(1, HOURS + 1):
+        began, told = time.monotonic(), 0.0
+        while told < DAY * 50 / HOURS * hour:
+            time.sleep(1)
+            told = measured.told()
+        measured.tell(f"fault/{FAULTS[hour % len(FAULTS)]}")
+        numbers = ", ".join(
+            f"{measured.value(f'kubectl_dra_{name}'):.0f} {name}" for name in ("counts_total", "lag_seconds")
+        )
+        pods = '{kind="Pod"}'
+        known, lists = (measured.value(re.escape(f"kubectl_dra_{name}{pods}")) for name in ("objects", "lists_total"))
+        print(
+            f"hour {hour}: {told:,.0f} changes told, {numbers}, {known:,.0f} pods known, {lists:.0f} lists, "
+            f"{measured.now()} MB ({measured.peak()} at most), {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
+    measured.tell("rate/0")
+    measured.tell("fault/gone")
+    end = time.monotonic() + 120
+    while fleet(measured.scrape()[1]) != first and time.monotonic() < end:
+        time.sleep(1)
+    print("the metrics are " + ("as at first" if fleet(measured.scrape()[1]) == first else "NOT as at first"))
+
+
+def fleet(text: str) -> list[str]:
+    """What the metrics say of the cluster, without times."""
+    own = ("kubectl_dra_devices", "kubectl_dra_device_class", "kubectl_dra_pending", "kubectl_dra_claims")
+    return [line for line in text.splitlines() if line.startswith(own) and "timestamp" not in line]
 
 
 if __name__ == "__main__":

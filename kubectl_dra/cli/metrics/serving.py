@@ -13,12 +13,14 @@ from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
 from kubectl_dra.metrics.exposition import listen
 from kubectl_dra.metrics.fleet import FleetCounts, fleet_of
 from kubectl_dra.metrics.keeper import FleetKeeper
+from kubectl_dra.neighbours.pointers import pointers
 from kubectl_dra.report.paint import tell
 from kubectl_dra.text import whole_number
 
@@ -73,9 +75,10 @@ class Counting:
         self._asked = asked.as_explain()
         self._labels = node_pool_labels
 
-    def kinds(self, snapshot: Snapshot) -> Collection[str]:
+    def kinds(self, snapshot: Snapshot) -> Collection[str | Pointer]:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-        return {kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked)}
+        kinds = (kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked))
+        return {*kinds, *(pointer.request for pointer in pointers(waiting, snapshot))}
 
     def count(self, snapshot: Snapshot) -> FleetCounts:
         return fleet_of(snapshot, settings_of(self._asked, snapshot), self._labels)

@@ -1,0 +1,89 @@
+"""What serves the metrics follows the objects of other layers that pods point to, and names the causes of explain."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
+from kubectl_dra.cli.metrics import MetricsFlags
+from kubectl_dra.cli.metrics.serving import Counting
+from kubectl_dra.cluster.follow import FollowedCluster
+from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.snapshot import KINDS
+from kubectl_dra.metrics.fleet import NODE_POOL_LABELS
+from kubectl_dra.metrics.keeper import FleetKeeper
+from tests.cli.conftest import Ran
+from tests.metrics.test_follow import until
+from tests.metrics.test_same_answers import counted
+from tools.cases import CASES, Case
+from tools.watched_server import WatchedServer
+
+Dra = Callable[..., Ran]
+
+
+def kinds_of(case: Case) -> frozenset[str]:
+    """The kinds of other layers that a case has."""
+    names = {kind_here(entry["kind"], entry["apiVersion"]) for entry in case.objects}
+    return frozenset(names & NEIGHBOUR_KINDS.keys())
+
+
+FIRST = {
+    (case.file, kinds): case
+    for case in reversed(CASES)
+    if (kinds := kinds_of(case)) and not case.raw.get("unseen") and not case.raw.get("flags")
+}
+"""One case of each file and set of kinds."""
+
+
+def dated(case: Case) -> list[dict[str, object]]:
+    return [{**entry, "metadata": {"namespace": "default", **entry["metadata"]}} for entry in case.objects]
+
+
+@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
+def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
+    server = WatchedServer(dated(case))
+    path = server.kubeconfig(tmp_path)
+    options = ConnectionOptions(kubeconfig=path, request_timeout=5.0)
+    followed = FollowedCluster(lambda: ApiServer(options))
+    keeper = FleetKeeper(followed, Counting(MetricsFlags(), NODE_POOL_LABELS), lambda _: None)
+    try:
+        followed.start((*KINDS, "DaemonSet"))
+        while not keeper.ready:
+            until(lambda: followed.known)
+            keeper.count()
+        from prometheus_client import generate_latest
+
+        text = generate_latest(keeper.registry()).decode()
+        told = json.loads(dra("explain", "-A", "--kubeconfig", path, "-o", "json").out)["items"]
+    finally:
+        followed.stop()
+        server.close()
+    pending: Counter[tuple[str, ...]] = Counter()
+    for item in told:
+        cause = item["causes"][0]["kind"]["code"] if item["causes"] else "none"
+        pending[item["subject"]["namespace"], cause, item["verdict"]] += len(item["standsFor"])
+    labels = ("namespace", "cause", "verdict")
+    assert counted(text, "pending_pods", *labels) + counted(text, "pending_claims", *labels) == pending
+
+
+def test_the_deployment_may_follow_what_explain_reads() -> None:
+    folder = Path(__file__).parents[2] / "examples"
+    (reader,) = yaml.safe_load_all((folder / "rbac" / "read.yaml").read_text())
+    deployed = yaml.safe_load_all((folder / "monitoring" / "kubectl-dra-metrics.yaml").read_text())
+    (role,) = (entry for entry in deployed if entry["kind"] == "ClusterRole")
+    # A question about a virtual machine leads to it, no pod does.
+    layers = {(row.group, row.plural) for row in NEIGHBOUR_KINDS.values() if row.group != "kubevirt.io"}
+    assert resources(role, "watch") == resources(role, "list") >= resources(reader, "list") & layers
+
+
+def resources(role: dict[str, Any], verb: str) -> set[tuple[str, str]]:
+    rules = [rule for rule in role["rules"] if verb in rule["verbs"]]
+    return {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
