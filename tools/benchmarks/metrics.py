@@ -90,10 +90,10 @@ class Changes:
     def after(self, position: int) -> tuple[int, list[str]]:
         """The changes from a position on; waits for one, a second at most. Raises LookupError if they are forgotten."""
         with self._condition:
-            if position < self.forgotten:
-                raise LookupError(position)
             if position >= self.forgotten + len(self._told):
                 self._condition.wait(1)
+            if position < self.forgotten:
+                raise LookupError(position)
             return self.forgotten + len(self._told), self._told[position - self.forgotten :]
 
     def suffer(self, fault: str) -> None:
