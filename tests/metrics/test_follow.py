@@ -62,6 +62,13 @@ def until(done: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
+def all_told(world: World) -> bool:
+    """Whether nothing is new any more. Kinds are read one after another: each is news."""
+    world.followed.snapshot()
+    world.followed.told()
+    return world.followed.lag() < 0.05
+
+
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(watch, "_FIRST_WAIT", 0.01)
@@ -148,8 +155,7 @@ def test_changes_that_were_forgotten(world: World) -> None:
     until(world.agrees)
     assert ("ml", "late") in world.followed.snapshot().pods
     until(lambda: all(own.lists > lists[own.kind] for own in world.followed.counts()))
-    world.followed.told()
-    until(lambda: world.followed.lag() < 0.05)
+    until(lambda: all_told(world))
 
 
 def test_a_stream_that_ends_loses_nothing_and_reads_nothing(world: World) -> None:
@@ -192,8 +198,7 @@ def test_what_may_not_be_read_is_a_gap_until_it_may(world: World, monkeypatch: p
     snapshot = world.followed.snapshot()
     assert [gap.reason for gap in snapshot.unread(("Node",))] == [FORBIDDEN] and not snapshot.nodes
     # That nobody may know it does not make the rest late.
-    world.followed.told()
-    until(lambda: world.followed.lag() < 0.05)
+    until(lambda: all_told(world))
     monkeypatch.setattr(follow, "TEND_SECONDS", 0.0)
     world.followed.tend()
     assert world.followed.snapshot().unread(("Node",))
