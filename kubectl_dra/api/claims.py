@@ -285,6 +285,16 @@ class ResourceClaim(Struct, frozen=True, gc=False):
         """``namespace/name``."""
         return self.metadata.key
 
+    @property
+    def results(self) -> tuple[DeviceResult, ...]:
+        """The devices that it has; none before it is allocated."""
+        return self.allocation.results if self.allocation is not None else ()
+
+    @property
+    def devices(self) -> list[DeviceID]:
+        """The devices that it has, as often as it has them."""
+        return [result.device for result in self.results]
+
     def deallocated(self) -> ResourceClaim:
         """The claim without its devices. The server drops what drivers said of them as well."""
         return replace(self, allocation=None, reserved_for=(), device_statuses=())

@@ -23,6 +23,7 @@ from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.gangs import gang_notes
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.causes.kueue import kueue_notes
+from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.drivers_first import awaited
@@ -180,12 +181,7 @@ def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
         return
     from kubectl_dra.data.drivers import catalogue
 
-    held = {
-        result.device.driver
-        for claim in analysis.scene.allocated
-        for result in (claim.allocation.results if claim.allocation else ())
-    }
-    for name in sorted(held):
+    for name in drivers_of(analysis.scene.allocated):
         driver = catalogue().driver(name)
         if driver is not None and driver.unseen:
             yield say(driver.unseen, node=pod.node_name)

@@ -40,7 +40,7 @@ def drivers_meant(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, .
         return (told["driver"],)
     named = {match["name"].rstrip(".") for match in _CLAIM.finditer(message)}
     own = [claim for claim in claims if claim.metadata.name in named] or claims
-    found = {result.device.driver for claim in own for result in (claim.allocation.results if claim.allocation else ())}
+    found = {device.driver for claim in own for device in claim.devices}
     known = understood(message, found)
     said = found & set(known.entry.says) if known is not None else set()
     return tuple(sorted(said or found))
@@ -114,8 +114,7 @@ def _odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[Concern
 
 def with_meaning(found: Finding, message: str, claims: Sequence[ResourceClaim]) -> Finding:
     """A finding with what the container runtime's or kubelet's message means, if it is known."""
-    results = [result for claim in claims for result in (claim.allocation.results if claim.allocation else ())]
-    drivers = {result.device.driver for result in results}
+    drivers = {device.driver for claim in claims for device in claim.devices}
     known = understood(message, drivers)
     if known is None or known.entry.generic:
         return found

@@ -147,7 +147,7 @@ def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Locate
             claim=claim.key,
             template=entry.template,
             state=_reservation(analysis.question.pod, claim),
-            devices=tuple((result.request, result.device) for result in claim.allocation.results),
+            devices=tuple((result.request, result.device) for result in claim.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
         )
     return ClaimReport(

@@ -87,11 +87,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         verdict=judged.verdict,
         node=question.pod.node_name if question.pod is not None else "",
         fitting=analysis.after_giving_back if second else analysis.fitting,
-        held=tuple(
-            result.device
-            for claim in analysis.scene.allocated
-            for result in (claim.allocation.results if claim.allocation else ())
-        ),
+        held=tuple(device for claim in analysis.scene.allocated for device in claim.devices),
         unclear=judged.unclear,
         findings=tuple(shown),
         claims=tuple(claim_report(analysis, entry, funnels) for entry in analysis.question.claims),

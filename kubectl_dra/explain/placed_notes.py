@@ -20,12 +20,7 @@ def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
     snapshot, claims = analysis.scene.snapshot, analysis.scene.allocated
-    held = [
-        result.device
-        for claim in claims
-        if relation_of(claim, pod).listed
-        for result in (claim.allocation.results if claim.allocation is not None else ())
-    ]
+    held = [device for claim in claims if relation_of(claim, pod).listed for device in claim.devices]
     yield from _starting(pod, drivers_of(claims))
     if started(pod):
         cycle = analysis.view.cycle
@@ -71,11 +66,7 @@ def _given_twice(pod: Pod, held: list[DeviceID], snapshot: Snapshot) -> Iterator
         shared = names_given(other) & names.keys()
         if not shared:
             continue
-        own = {
-            result.device.device
-            for claim in claims_of(other, snapshot)
-            for result in (claim.allocation.results if claim.allocation is not None else ())
-        }
+        own = {device.device for claim in claims_of(other, snapshot) for device in claim.devices}
         for name in sorted(shared - own):
             text = (
                 "pod {other} runs on node {node} with {device}, too, and has lost its claim: both use it until that "

@@ -381,9 +381,7 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
 def _within_reach(analysis: Analysis) -> frozenset[DeviceID]:
     """The devices that the question has, or that a request of it asks for: no other can take anything for the pod."""
     selected = [item.id for located in analysis.funnels for item in located.funnel.selected()]
-    held = [
-        result.device for claim in analysis.scene.allocated if claim.allocation for result in claim.allocation.results
-    ]
+    held = [device for claim in analysis.scene.allocated for device in claim.devices]
     return frozenset((*selected, *held))
 
 

@@ -92,12 +92,11 @@ def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
         if entry.template:
             yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} made", **words))
         if claim.allocation is not None and relation_of(claim, pod).listed:
-            devices = [result.device for result in claim.allocation.results]
             time, made = claim.allocation.timestamp, pod.metadata.creation_timestamp
             text = "claim {claim} allocated: {devices:some 3}"
             if time and time < made:
                 text = "claim {claim} is allocated since {time}: {devices:some 3}"
-            what = say(text, devices=devices, time=time, **words)
+            what = say(text, devices=claim.devices, time=time, **words)
             yield Milestone(max(time, made) if time else "", "scheduling", what)
 
 

@@ -150,7 +150,7 @@ def _holders(state: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimH
         holder = index.holder(claim)
         if all(can_end(pod) and pod.key not in own for pod in holder.pods):
             found.append(holder)
-    return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
+    return sorted(found, key=lambda holder: (holder.order, len(holder.claim.results), holder.claim.key))
 
 
 def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
@@ -160,8 +160,7 @@ def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
 
 def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
     """The nodes of the claim's devices; None for devices that several nodes can use."""
-    results = claim.allocation.results if claim.allocation is not None else ()
-    return {state.cluster.homes.get(entry.device.pool) for entry in results}
+    return {state.cluster.homes.get(device.pool) for device in claim.devices}
 
 
 def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:

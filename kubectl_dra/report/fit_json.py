@@ -133,11 +133,10 @@ def _more(more: More) -> dict[str, Any]:
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:
-    results = holder.claim.allocation.results if holder.claim.allocation is not None else ()
     return {
         "claim": {"namespace": holder.claim.metadata.namespace, "name": holder.claim.metadata.name},
         "state": holder.standing.name.lower(),
-        "devices": [str(result.device) for result in results],
+        "devices": list(map(str, holder.claim.devices)),
         "pods": [_pod(pod) for pod in holder.pods],
     }
 

@@ -18,7 +18,7 @@ from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceC
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice, identifies
+from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice, identifies, newest_slices
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.scheduling.framework import ClusterState
@@ -98,9 +98,8 @@ def _local(nodes: Mapping[str, Node], index: SliceIndex) -> dict[str, Sequence[R
         home = _home(entries[0], hosts)
         if not home or any(_home(entry, hosts) != home for entry in entries[1:]):
             continue
-        newest = max(entry.generation for entry in entries)
         if len(entries) > 1:
-            entries = [entry for entry in entries if entry.generation == newest]
+            (entries,) = newest_slices(entries).values()
         found[home] = (*found[home], *entries) if home in found else entries
     return found
 

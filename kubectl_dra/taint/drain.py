@@ -207,7 +207,7 @@ class Drain:
         taint = self._rules[device]
         if taint.effect != "NoExecute":
             return f"running; {taint.effect} does not end it"
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             found = [t for t in result.tolerations if t.effect == "NoExecute" and t.tolerates(taint)]
             if result.device == device and found:
                 limits = [t.seconds for t in found if t.seconds is not None]

@@ -156,9 +156,7 @@ def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse
     hidden = bool(snapshot.unread(("Pod",), claim.metadata.namespace))
     state, waits_for = _state(claim, users, listed, hidden=hidden)
     waits_for = _on_node(claim, waits_for, snapshot) or waits_for
-    results = (
-        tuple(result for result in claim.allocation.results if not result.admin_access) if claim.allocation else ()
-    )
+    results = tuple(result for result in claim.results if not result.admin_access)
     names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
     return ClaimUse(claim, state, results, _node(claim, pods), names, _owner(claim.metadata, pods), waits_for)
 
@@ -273,7 +271,7 @@ def _finalizers(claim: ResourceClaim) -> Words:
 
 def _unset_condition(claim: ResourceClaim) -> WaitsForDriver | None:
     """The first binding condition that no driver has set yet."""
-    for result in claim.allocation.results if claim.allocation else ():
+    for result in claim.results:
         reported = [one for one in claim.device_statuses if one.device == result.device]
         met = {one.get("type") for entry in reported for one in entry.conditions if one.get("status") == "True"}
         for condition in result.binding_conditions:

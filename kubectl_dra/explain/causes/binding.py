@@ -43,7 +43,7 @@ def _not_ready(analysis: Analysis) -> Iterator[Finding]:
     if not analysis.view.cycle.features.binding_conditions:
         return
     for claim in analysis.scene.allocated:
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             conditions = _conditions(claim, result)
             for name in result.binding_failure_conditions:
                 if conditions.get(name, ("",))[0] == "True":

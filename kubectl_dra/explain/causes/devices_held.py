@@ -330,8 +330,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
     snapshot, holders = analysis.scene.snapshot, analysis.scene.holders
     for claim in analysis.scene.allocated:
         holder = holders.holder(claim)
-        results = claim.allocation.results if claim.allocation is not None else ()
-        devices = [entry.device for entry in results if not entry.admin_access]
+        devices = [entry.device for entry in claim.results if not entry.admin_access]
         if not devices or (holder.standing is HolderState.UNUSED and waiting_for(claim, snapshot)):
             continue
         own = Evidence(

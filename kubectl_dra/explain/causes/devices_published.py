@@ -84,7 +84,7 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
         Evidence(
             Subject("ResourceClaim", named("ResourceClaim", claim)),
             "status.allocation",
-            say("{devices:some 3}", devices=[entry.device for entry in claim.allocation.results]),
+            say("{devices:some 3}", devices=claim.devices),
         )
         for one in lost
         for claim in one.claims[:3]

@@ -122,12 +122,7 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
 
 def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
     """The devices that a pod has until it is gone."""
-    return [
-        result.device
-        for claim in claims
-        if relation_of(claim, pod) is ClaimRelation.ENDING
-        for result in (claim.allocation.results if claim.allocation else ())
-    ]
+    return [device for claim in claims if relation_of(claim, pod) is ClaimRelation.ENDING for device in claim.devices]
 
 
 def _with_its_pod(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
@@ -260,7 +255,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
     # That the pod is evicted shows that the gates are on.
     taints = DeviceTaints(snapshot, Features(taint_rules=True))
     for claim in claims:
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             for taint in (taint for taint in taints.of(result.device) if taint.effect == EFFECT):
                 shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
                 evidence.append(Evidence(Subject("device", result.device), "taint", shown))

@@ -15,6 +15,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
@@ -164,7 +165,7 @@ def _next_holders(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     """Claims for which a device of that name on the same node is allocated by now."""
     names = names_given(pod)
     for claim in snapshot.claims.values():
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             if result.device.device in names and any(
                 entry.resource == "pods"
                 and (other := snapshot.pods.get((claim.metadata.namespace, entry.name))) is not None
@@ -248,10 +249,7 @@ def node_troubles(node: Node | None) -> Iterator[Evidence]:
 
 def drivers_of(claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
     """The drivers of the allocated devices."""
-    found = {
-        result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())
-    }
-    return tuple(sorted(found))
+    return tuple(sorted({device.driver for claim in claims for device in claim.devices}))
 
 
 def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -264,15 +262,7 @@ def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, 
 
 def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[DeviceID, ...]:
     """Allocated devices that their pool, which is published, does not have any more."""
-    out = []
-    for claim in claims:
-        for result in claim.allocation.results if claim.allocation else ():
-            own = [entry for entry in snapshot.slices if entry.pool == result.device[:2]]
-            newest = max((entry.generation for entry in own), default=0)
-            names = {name for entry in own if entry.generation == newest for name in entry.names}
-            if own and result.device.device not in names:
-                out.append(result.device)
-    return tuple(out)
+    return tuple(result.device for _, result, slices in not_published(claims, snapshot) if slices)
 
 
 ANSWER: Final = timedelta(seconds=45)

@@ -161,7 +161,7 @@ def _remedy(blocked: Blocked) -> Remedy | None:
         for claim in claims
         if device[:2] in pools
     }
-    ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
+    ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
     search = first_enough(blocked.world, [freeing(claim, blocked.view, holders) for claim in ranked])
     if search.found is None:
         return None

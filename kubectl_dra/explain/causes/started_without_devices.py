@@ -34,7 +34,7 @@ def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snaps
         homes.setdefault(entry.pool, set()).add(entry.scope.node_name)
     out: dict[DeviceID, str] = {}
     for claim in claims:
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             there = homes.get(PoolID(result.device.driver, result.device.pool), set())
             if there and "" not in there and pod.node_name not in there:
                 out[result.device] = min(there)

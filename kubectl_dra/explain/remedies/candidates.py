@@ -231,7 +231,7 @@ def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex)
                 found.update((id(claim), claim) for claim in _in_the_way(name, item, view, holders))
     # Who ends a replica of the pod's own owner makes another one wait.
     others = [claim for claim in found.values() if not holders.holder(claim).replica]
-    ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
+    ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
     for claim in ranked:
         yield freeing(claim, view, holders)
 

@@ -264,17 +264,12 @@ class HolderIndex:
     def _holding(self, claim: ResourceClaim, pods: tuple[Pod, ...]) -> int:
         """The devices of the claim, and of others that only its pods use."""
         if all(len(pod.claims) < 2 for pod in pods):
-            return self.size(claim)
-        return sum(map(self.size, self.cluster.freed_with([claim])))
+            return len(claim.results)
+        return sum(len(freed.results) for freed in self.cluster.freed_with([claim]))
 
     def _related(self, pods: tuple[Pod, ...]) -> bool:
         asking = self._asking.metadata.controller() if self._asking is not None else None
         return asking is not None and any(pod.metadata.controller() == asking for pod in pods)
-
-    @staticmethod
-    def size(claim: ResourceClaim) -> int:
-        """How many devices a claim holds."""
-        return len(claim.allocation.results) if claim.allocation else 0
 
     def describe(self, device: DeviceID) -> Joined:
         """Who holds a device."""
