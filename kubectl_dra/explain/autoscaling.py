@@ -12,7 +12,7 @@ from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
 from kubectl_dra.explain.question.new_nodes import Addition
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 _LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autoscaler.kubernetes.io/"}
 """How labels and annotations of nodes begin that an autoscaler reads or writes."""

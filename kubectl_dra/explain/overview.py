@@ -17,7 +17,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.explain.waiting import Shapes, placed, waiting

@@ -19,7 +19,7 @@ def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
     pod = analysis.question.pod
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
-    snapshot, claims = analysis.scene.snapshot, analysis.scene.allocated
+    snapshot, claims = analysis.snapshot, analysis.allocated
     held = [device for claim in claims if relation_of(claim, pod).listed for device in claim.devices]
     yield from _starting(pod, drivers_of(claims))
     if started(pod):

@@ -20,11 +20,11 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.waiting import Shapes, pods_waiting
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState

@@ -19,7 +19,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 
 class PodProgress(IntEnum):

@@ -19,7 +19,7 @@ from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.diagnosis import Milestone
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 _STATIONS: Final = (
     "admission",

@@ -11,7 +11,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.existing import pods_of
 from kubectl_dra.fit.result import FitVerdict, WorkloadFit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.free import Free
-from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained

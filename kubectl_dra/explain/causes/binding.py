@@ -10,9 +10,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
-from kubectl_dra.explain.scene.holders import Clock
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 BINDING_PENDING = CauseKind(
@@ -42,7 +42,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
 def _not_ready(analysis: Analysis) -> Iterator[Finding]:
     if not analysis.view.cycle.features.binding_conditions:
         return
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         for result in claim.results:
             conditions = _conditions(claim, result)
             for name in result.binding_failure_conditions:
@@ -96,7 +96,7 @@ def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[
 def _pending(
     analysis: Analysis, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
 ) -> Finding:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     own = Subject("ResourceClaim", named("ResourceClaim", claim))
     evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
     if claim.allocation is not None and claim.allocation.timestamp:

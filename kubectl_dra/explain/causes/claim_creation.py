@@ -12,10 +12,10 @@ from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import CommandEffect, kubectl
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, under_way
 
 CREATION_FAILED = "FailedResourceClaimCreation"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"

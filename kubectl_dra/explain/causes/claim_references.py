@@ -22,10 +22,11 @@ from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.holders import consumers_named
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, consumers_named, under_way
 from kubectl_dra.text import nearest
 
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
@@ -217,7 +218,7 @@ NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD
 
 
 def _nobody(analysis: Analysis) -> Iterator[Finding]:
-    asked, snapshot = analysis.question, analysis.scene.snapshot
+    asked, snapshot = analysis.question, analysis.snapshot
     if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
         return
     claim = analysis.claims[0]
@@ -238,7 +239,7 @@ CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look
 
 
 def _class_missing_missing(analysis: Analysis) -> Iterator[Finding]:
-    if analysis.scene.snapshot.missing("DeviceClass"):
+    if analysis.snapshot.missing("DeviceClass"):
         return
     for claim in analysis.claims:
         for entry in claim.requests:
@@ -259,7 +260,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
     from kubectl_dra.explain.remedies.candidates import part_off
 
-    off = part_off(wanted, analysis.scene.snapshot.nodes.values(), analysis.view.drivers())
+    off = part_off(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None
     if near:
         remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))
@@ -377,11 +378,11 @@ def _full(context: QuestionContext) -> Iterator[Finding]:
 
 def _without_time(analysis: Analysis) -> Iterator[Finding]:
     pod = analysis.question.pod
-    if pod is None or pod.node_name or not analysis.scene.allocated:
+    if pod is None or pod.node_name or not analysis.allocated:
         return
     from kubectl_dra.scheduling.binding import takes_no_pod
 
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         if takes_no_pod(claim, analysis.view.cycle.features) and not relation_of(claim, pod).listed:
             yield _claim_takes_no_pod_finding(claim)
 

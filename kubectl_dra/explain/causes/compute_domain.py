@@ -97,7 +97,7 @@ def _lacks_label(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None or not pod.node_name or pod.phase not in ("", "Pending"):
         return
     prepared = pod.condition("PodReadyToStartContainers")

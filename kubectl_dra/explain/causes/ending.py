@@ -30,10 +30,10 @@ from kubectl_dra.explain.causes.on_node import (
     waits_for_driver,
 )
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import GIVEN, Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, named, nodes_named, say
-from kubectl_dra.explain.scene.holders import GIVEN, Clock
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction
@@ -103,13 +103,13 @@ def _deleting(pod: Pod) -> Finding:
 
 def _terminating(analysis: Analysis) -> Iterator[Finding]:
     """The pod has its devices until it is gone, and its node decides when."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None:
         return
-    held = _held(pod, analysis.scene.allocated)
+    held = _held(pod, analysis.allocated)
     if not held:
         return
-    if (stuck := waits_for_driver(pod, analysis.scene.allocated, snapshot)) is not None:
+    if (stuck := waits_for_driver(pod, analysis.allocated, snapshot)) is not None:
         yield _with_its_pod(stuck, pod, snapshot, held)
         return
     facts = (*_deletion(pod), *node_not_ready(pod, snapshot))

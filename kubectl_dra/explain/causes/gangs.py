@@ -36,11 +36,11 @@ REFUSED = CauseKind(code="other-scheduler-refuses", family=Family.POD, look=Look
 
 
 def _waits(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None or pod.node_name or pod.finished or not analysis.question.exists:
         return
     layer = SCHEDULERS.get(pod.scheduler_name)
-    if layer not in _SAYS or analysis.scene.settings.scheduler.schedules(pod):
+    if layer not in _SAYS or analysis.settings.scheduler.schedules(pod):
         return
     group, known = group_of(pod, snapshot), _known(pod, snapshot)
     if known is not None and not known[1].entry.normal and not _is_of_gang(known[1]):
@@ -112,7 +112,7 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
     """Too few members exist, or too few of them fit together; whether they fit is proved by the default scheduler's
     steps, for no scheduler gives a pod devices that are not there.
     """
-    members = members_of(pod, analysis.scene.snapshot)
+    members = members_of(pod, analysis.snapshot)
     about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
     wanted = Evidence(about, "spec.minMember", group.minimum)
     if len(members) < group.minimum:
@@ -174,7 +174,7 @@ def placed_without_dra(pod: Pod) -> Remedy | None:
 
 def gang_notes(analysis: Analysis) -> Iterator[Phrase]:
     """What another scheduler decides by rules of its own, and the pods that come later."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None or pod.finished:
         return
     placed = analysis.in_foreign_gang

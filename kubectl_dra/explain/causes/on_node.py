@@ -18,10 +18,10 @@ from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import SCHEDULER, Clock, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
-from kubectl_dra.explain.scene.holders import SCHEDULER, Clock, under_way
 
 # The kubelet refused the pod.
 
@@ -184,10 +184,10 @@ NODE_LOST = CauseKind(
 
 
 def _node_lost(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None or pod.finished or pod.metadata.deletion_timestamp or pod.phase in ("", "Pending"):
         return
-    if not analysis.scene.allocated:
+    if not analysis.allocated:
         return
     since = unready_since(pod.node_name, snapshot)
     if since is None:

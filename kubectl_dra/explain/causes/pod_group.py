@@ -13,9 +13,9 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
 from kubectl_dra.scheduling.gang_scheduling import (
     GroupMissing,
     GroupNotInWorkload,
@@ -35,21 +35,21 @@ GROUP_CLAIM = CauseKind(code="pod-group-claim-unknown", family=Family.POD, look=
 
 def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """The scheduler keeps the pod out of its queue because of its group, or reports an attempt with the group."""
-    pod, outcome = analysis.question.pod, analysis.scene.outcome
+    pod, outcome = analysis.question.pod, analysis.pod_outcome
     if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
         return
-    said = _said(pod, analysis.scene.snapshot)
+    said = _said(pod, analysis.snapshot)
     quoted = (Evidence("the scheduler", "says", said),) if said else ()
     rejection = kept_out(outcome.pod, outcome.state) if outcome is not None else None
     for reason in rejection.reasons if rejection is not None else ():
         if isinstance(reason, TooFewPeers):
-            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, analysis.scene.snapshot))
+            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, analysis.snapshot))
             return
         if isinstance(reason, PriorityDiffers):
             yield _other_priority(pod, reason, quoted)
             return
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
-            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, analysis.scene.snapshot))
+            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, analysis.snapshot))
             return
     found = analysis.together
     if isinstance(found, Placed) and outcome is not None:
@@ -65,7 +65,7 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
             refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
             yield Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
     elif said:
-        yield _group_waits(pod, analysis.scene.snapshot, quoted)
+        yield _group_waits(pod, analysis.snapshot, quoted)
 
 
 def _being_made(pod: Pod, snapshot: Snapshot) -> UnderWay | None:

@@ -16,9 +16,9 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
+from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
-from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
 from kubectl_dra.neighbours.gangs import group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
@@ -74,7 +74,7 @@ OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look
 
 
 def _ignored(analysis: Analysis) -> Iterator[Finding]:
-    question, snapshot, settings = analysis.question, analysis.scene.snapshot, analysis.scene.settings
+    question, snapshot, settings = analysis.question, analysis.snapshot, analysis.settings
     pod = question.pod
     if pod is None or not question.exists or pod.node_name or pod.finished or settings.scheduler.schedules(pod):
         return

@@ -42,10 +42,10 @@ def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snaps
 
 
 def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None or not started(pod) or pod.metadata.deletion_timestamp:
         return
-    elsewhere = devices_elsewhere(pod, analysis.scene.allocated, snapshot)
+    elsewhere = devices_elsewhere(pod, analysis.allocated, snapshot)
     if not elsewhere:
         return
     device, home = next(iter(elsewhere.items()))
@@ -62,14 +62,14 @@ def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.question.pod, analysis.snapshot
     if pod is None or not started(pod) or pod.extended_resource_claim or pod.metadata.deletion_timestamp:
         return
     resources = unserved(pod, snapshot)
     if not resources or not analysis.view.cycle.features.extended_resources:
         return
     text = "it was bound to node {node} without the scheduler, so nobody allocated {resources:some}"
-    release = analysis.scene.settings.scheduler.release
+    release = analysis.settings.scheduler.release
     words = {"node": ObjectName("Node", pod.node_name), "resources": resources, "release": str(release)}
     remedy = None
     if release in IMPLICIT_PASSED_OVER and all(name.startswith(IMPLICIT_PREFIX) for name in resources):

@@ -17,9 +17,10 @@ from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.known_defects import left_unprepared
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, node_troubles, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.holders import STARTING, consumers_named
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 # What the kubelet writes: its own words are all that tells.
@@ -50,7 +51,7 @@ DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=L
 
 
 def _on_node(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot, claims = analysis.question.pod, analysis.scene.snapshot, analysis.scene.allocated
+    pod, snapshot, claims = analysis.question.pod, analysis.snapshot, analysis.allocated
     if pod is None or pod.phase not in ("", "Pending"):
         return
     bound = pod.condition("PodScheduled")
@@ -113,7 +114,7 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
 def _not_prepared(
     analysis: Analysis, pod: Pod, event: Event, drivers: Sequence[str], gone: bool, facts: Sequence[Evidence]
 ) -> Finding:
-    claims, snapshot = analysis.scene.allocated, analysis.scene.snapshot
+    claims, snapshot = analysis.allocated, analysis.snapshot
     said = _OF_CLAIM.search(event.message)
     own = [claim for claim in claims if said is not None and claim.metadata.name == said["claim"]]
     kind, text = PREPARE_FAILED, "on node {node} the driver could not prepare the devices: {message}"
@@ -222,7 +223,7 @@ def _of_devices(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _not_ready(analysis: Analysis) -> Iterator[Finding]:
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         for entry in claim.device_statuses:
             for condition in entry.conditions:
                 kind, status = str(condition.get("type") or ""), condition.get("status")
@@ -242,7 +243,7 @@ def _not_ready(analysis: Analysis) -> Iterator[Finding]:
                         ),
                     ),
                     claim=claim.key,
-                    under_way=under_way(str(entry.device.driver), since, analysis.scene.snapshot),
+                    under_way=under_way(str(entry.device.driver), since, analysis.snapshot),
                 )
                 return
 
@@ -277,8 +278,8 @@ def _unhealthy(pod: Pod) -> Iterator[Finding]:
 
 def _other(analysis: Analysis) -> Iterator[Finding]:
     """Another reason, or none that anybody wrote down."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
-    if pod is None or not pod.node_name or pod.finished or not analysis.scene.allocated:
+    pod, snapshot = analysis.question.pod, analysis.snapshot
+    if pod is None or not pod.node_name or pod.finished or not analysis.allocated:
         return
     if pod.metadata.deletion_timestamp:
         # That it did not start matters no more.
@@ -299,7 +300,7 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         fact = Evidence(own, say("container {name}", **words), say("{reason}", **words))
         from kubectl_dra.explain.node_driver import with_meaning
 
-        claims = analysis.scene.allocated
+        claims = analysis.allocated
         found = Finding(NOT_STARTED, say(text, **words), (fact,))
         if waiting.last_state.terminated is not None:
             found = _crashed(pod, waiting)
@@ -375,7 +376,7 @@ def _not_begun(analysis: Analysis, pod: Pod, clock: Clock) -> Finding:
     node, own = ObjectName("Node", pod.node_name), Subject("Pod", named("Pod", pod))
     bound = pod.condition("PodScheduled")
     since = pod.status.start_time or (bound.last_transition_time if bound is not None else "")
-    words = {"node": node, "drivers": drivers_of(analysis.scene.allocated), "since": since}
+    words = {"node": node, "drivers": drivers_of(analysis.allocated), "since": since}
     if not pod.status.start_time:
         return Finding(
             NOT_STARTED,
@@ -409,9 +410,9 @@ _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 
 def _prepare_failed(analysis: Analysis, pod: Pod) -> bool:
     """Whether something that has to do with devices tells it already."""
-    node = analysis.scene.snapshot.nodes.get(pod.node_name)
-    told = bool(analysis.scene.snapshot.events_of(pod, FAILED_PREPARE))
-    barred = any(not relation_of(claim, pod).listed for claim in analysis.scene.allocated)
+    node = analysis.snapshot.nodes.get(pod.node_name)
+    told = bool(analysis.snapshot.events_of(pod, FAILED_PREPARE))
+    barred = any(not relation_of(claim, pod).listed for claim in analysis.allocated)
     return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
 
 

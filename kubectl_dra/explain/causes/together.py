@@ -17,12 +17,12 @@ from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.shared_devices import CAPACITY, COUNTERS, GROUPS
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
-from kubectl_dra.explain.funnel.blocked import Located, by_request, made_by_scheduler
+from kubectl_dra.explain.funnel.device_view import PublishedDevice
+from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.remedies.change import DropConstraint, LowerCount
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Proof, Tried
-from kubectl_dra.explain.scene.device_view import PublishedDevice
 from kubectl_dra.text import nearest
 
 MAX_EVIDENCE = 8

@@ -22,8 +22,8 @@ from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, Devic
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
+from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
 from kubectl_dra.text import did_you_mean, nearest, some
 

@@ -11,12 +11,12 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.device_view import MAX_NEAR, DeviceView, PublishedDevice
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
-from kubectl_dra.explain.scene.device_view import MAX_NEAR, DeviceView, PublishedDevice
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.scheduling.default_preemption import fewest
 
 _PRICES: Final = {
@@ -186,7 +186,7 @@ class InTheWay(NamedTuple):
 def in_the_way(blocked: Blocked) -> InTheWay:
     """Who is in the way of a request that falls short at the stage of devices that are held."""
     spots = nsmallest(HOLDERS_COUNTED, _spots(blocked), lambda spot: spot.lacking)
-    holders = blocked.scene.holders
+    holders = blocked.analysis.holders
     claims: dict[int, ResourceClaim] = {}
     where: dict[int, list[Spot]] = {}
     for spot in spots:
@@ -207,7 +207,7 @@ def in_the_way(blocked: Blocked) -> InTheWay:
 
 def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
     """One set of holders for each of the nearest nodes: those who are asked first, and none too many."""
-    holders = blocked.scene.holders
+    holders = blocked.analysis.holders
     for spot in spots[:NODES_OF_SETS]:
 
         def enough(claims: Sequence[ResourceClaim], spot: Spot = spot) -> bool:

@@ -10,7 +10,7 @@ from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.cel import CompileError, Program, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.gang_scheduling import members
 from kubectl_dra.text import nearest
 
