@@ -329,7 +329,7 @@ def _judged(
             daemon=told.state if told is not None else None,
             pods_read=pods_known,
         )
-        if row.node and node is None and snapshot.nodes and not snapshot.is_gap("Node"):
+        if snapshot.lacks_node(row.node):
             # A pod of it, or a slice, is left over.
             yield replace(row, state=DriverState.NODE_DOWN, node_gone=True)
             continue

@@ -38,6 +38,7 @@ from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, abo
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -84,6 +85,16 @@ class Analysis(Struct, frozen=True, dict=True):
         out.__dict__["funnels"] = self.funnels
         return out
 
+    @property
+    def pod(self) -> Pod | None:
+        """The pod that is asked about; None where it is a claim."""
+        return self.question.pod
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler that is asked."""
+        return self.settings.scheduler
+
     @cached_property
     def claims(self) -> list[ResourceClaim]:
         """The claims that still need devices, in the order in which they are allocated."""
@@ -119,7 +130,7 @@ class Analysis(Struct, frozen=True, dict=True):
         return tuple(out)
 
     def _limit(self, claim: ResourceClaim, request: str) -> tuple[str, str]:
-        pod = self.question.pod
+        pod = self.pod
         return limit_of(pod, request) if pod is not None and claim.metadata.name == CLAIM_NAME else ("", "")
 
     @cached_property
@@ -178,7 +189,7 @@ class Analysis(Struct, frozen=True, dict=True):
         """Which devices end pods; None if there are none, or no pod is asked about."""
         from kubectl_dra.explain.eviction import Evictions
 
-        if self.question.pod is None:
+        if self.pod is None:
             return None
         found = Evictions(self.snapshot, self.view.cycle.features)
         return found if found.possible else None
@@ -191,7 +202,7 @@ class Analysis(Struct, frozen=True, dict=True):
 
         drivers: set[str] = set()
         classes = self.view.cycle.classes
-        specs = (spec for claim in self.claims for entry in claim.requests for spec in entry.alternatives())
+        specs = (spec for claim in self.claims for spec in claim.alternatives())
         for spec in specs:
             known = classes.get(spec.device_class)
             if known is not None:
@@ -205,7 +216,7 @@ class Analysis(Struct, frozen=True, dict=True):
         """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
         from kubectl_dra.explain.eviction import held, placed
 
-        pod = self.question.pod
+        pod = self.pod
         if pod is None or pod.node_name or self.outlook is not Outlook.FITS or self.ends is None:
             return {}
         found: dict[str, Eviction] = {}
@@ -221,7 +232,7 @@ class Analysis(Struct, frozen=True, dict=True):
     @cached_property
     def outlook(self) -> Outlook:
         """What the attempts alone say."""
-        pod = self.question.pod
+        pod = self.pod
         bound = pod is not None and pod.node_name
         if not self.claims:
             if self.question.kind == "claim" or bound:
@@ -284,7 +295,7 @@ class Analysis(Struct, frozen=True, dict=True):
     @cached_property
     def together(self) -> Placed | Obstacle | None:
         """The result for the pod's gang, or why it is unknown; None if it is in none, or is tried without it."""
-        outcome, pod = self.pod_outcome, self.question.pod
+        outcome, pod = self.pod_outcome, self.pod
         if outcome is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
             return None
         asked, state = outcome.pod, outcome.state
@@ -301,7 +312,7 @@ class Analysis(Struct, frozen=True, dict=True):
 
         Another scheduler places pods by rules of its own, but nowhere where their devices are not.
         """
-        outcome, pod = self.pod_outcome, self.question.pod
+        outcome, pod = self.pod_outcome, self.pod
         if outcome is None or pod is None or pod.node_name:
             return None
         from kubectl_dra.neighbours.gangs import group_of, members_of

@@ -28,7 +28,7 @@ from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.drivers_first import awaited
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange, to_make
@@ -84,7 +84,7 @@ def answer_notes(
                 *unclear,
                 *(() if findings else placed_notes(analysis)),
                 *awaited(analysis, findings),
-                *kueue_notes(analysis.question.pod, analysis.snapshot),
+                *kueue_notes(analysis.pod, analysis.snapshot),
                 *gang_notes(analysis),
                 *scheduler_notes(analysis),
                 *assumed,
@@ -107,8 +107,12 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
 
 
 def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
-    pod, view = analysis.question.pod, analysis.view
-    if pod is not None and pod.priority > 0 and any(_held_otherwise(finding) for finding in findings):
+    pod, view = analysis.pod, analysis.view
+    if (
+        pod is not None
+        and pod.priority > 0
+        and any(finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY for finding in findings)
+    ):
         text = "the pod's priority ({priority}) does not help: no pod is evicted to free a device"
         yield say(text, priority=pod.priority)
     if view.cycle.defects.counters_keyed_by_pool_name:
@@ -137,11 +141,6 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     if never and not any(finding.kind is claim_and_device_plugin.MIXED for finding in findings):
         text = "on {nodes:some} the pod would fit, but never bind: {why}"
         yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
-
-
-def _held_otherwise(finding: Finding) -> bool:
-    """Somebody else has what the pod needs, and the finding does not say that priority is of no use."""
-    return finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY
 
 
 def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
@@ -176,7 +175,7 @@ def _handed_out_twice(analysis: Analysis) -> Iterator[Phrase]:
 
 def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
     """What defeats a driver on the pod's node though no object says so."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not pod.node_name or pod.finished:
         return
     from kubectl_dra.data.drivers import catalogue
@@ -189,11 +188,11 @@ def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
 
 def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
     """The pod fits, but no scheduler has reacted to it: normal for a moment, otherwise it will not run."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not analysis.fitting or findings or not analysis.question.exists or pod.node_name or pod.finished:
         return
     word = last_message(pod, analysis.snapshot)
-    if pod.condition("PodScheduled") is None and (word is None or not word.message):
+    if not pod.condition("PodScheduled").type and (word is None or not word.message):
         yield say(
             "no scheduler has reported on the pod yet (no condition PodScheduled): if that stays so, see whether "
             "{name} runs",
@@ -203,7 +202,7 @@ def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[
 
 def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
     """The scheduler fails when it compares nodes: a pod with allocated and pending claims, several nodes."""
-    scheduler = analysis.settings.scheduler
+    scheduler = analysis.scheduler
     if len(analysis.fitting) < 2 or not analysis.allocated or not analysis.claims:
         return
     if not SCORING_FAILS.affects(scheduler.release, scheduler.patch):
@@ -252,12 +251,11 @@ def changes(analysis: Analysis, pod: Pod, word: LastMessage) -> tuple[Evidence, 
 
 def _of_spec(pod: Pod) -> Iterator[Evidence]:
     """The scheduler examined an earlier spec of the pod."""
-    condition = pod.condition("PodScheduled")
-    seen = condition.observed_generation if condition is not None else 0
+    seen = pod.condition("PodScheduled").observed_generation
     if 0 < seen < pod.metadata.generation:
         text = "{generation}, and the scheduler looked at {seen}"
         shown = say(text, generation=pod.metadata.generation, seen=seen)
-        yield Evidence(Subject("Pod", named("Pod", pod)), "metadata.generation", shown)
+        yield Evidence(subject("Pod", pod), "metadata.generation", shown)
 
 
 def _of_nodes(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
@@ -275,7 +273,7 @@ def _victims_gone(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
     node = outcome.state.nodes.get(name) if outcome is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
-            Subject("Pod", named("Pod", pod)),
+            subject("Pod", pod),
             "status.nominatedNodeName",
             say("{name}: nothing evicted for it is left there", name=ObjectName("Node", name)),
         )
@@ -320,7 +318,7 @@ def _ended(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
     written = _number(pod.metadata.resource_version)
     for other in analysis.snapshot.pods.values():
         if other.finished and other.node_name and 0 < written < _number(other.metadata.resource_version):
-            yield Evidence(Subject("Pod", named("Pod", other)), "status.phase", other.phase)
+            yield Evidence(subject("Pod", other), "status.phase", other.phase)
 
 
 def _number(version: str) -> int:

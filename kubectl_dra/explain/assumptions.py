@@ -149,7 +149,7 @@ def _older_slices(analysis: Analysis) -> Iterator[Phrase]:
 
 
 def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
-    pod, snapshot = analysis.question.pod, analysis.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None:
         claim, template = analysis.question.claims[0].claim, analysis.question.claims[0].template
         pending = claim if claim is not None and claim.allocation is None else None
@@ -160,7 +160,7 @@ def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
         yield say(
             "this is one of the pods that {workload} makes; kubectl dra fit looks at all of them", workload=workload
         )
-    if not analysis.settings.scheduler.schedules(pod):
+    if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
     if pod.phase == "Running" and not pod.metadata.deletion_timestamp:

@@ -66,9 +66,7 @@ def _met(question: Question, added: Sequence[Addition], snapshot: Snapshot) -> I
     """What a pod and its claims have that an autoscaler may see otherwise."""
     yield ALWAYS
     pod = question.pod
-    specs = [
-        spec for claim in question.existing_claims for request in claim.requests for spec in request.alternatives()
-    ]
+    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
     if any(spec.admin_access for spec in specs):
         yield "admin-access"
     if any(spec.tolerations for spec in specs):

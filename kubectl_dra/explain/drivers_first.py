@@ -85,7 +85,7 @@ def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
         # Where something else ends the attempt first, no driver does.
         return list(found)
     made = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
-    if not made and not any(pod.plugin is not None for pod in snapshot.pods.values()):
+    if not made and not snapshot.has_plugins:
         return list(found)
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
@@ -122,7 +122,7 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
     snapshot = analysis.snapshot
     if not found or not analysis.attempts or any(finding.kind in (UNHEALTHY, NO_SLICES) for finding in found):
         return
-    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+    if not snapshot.has_plugins:
         return
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
@@ -222,7 +222,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
             "serve (drivers older than 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
-            release=str(analysis.settings.scheduler.release),
+            release=str(analysis.scheduler.release),
         )
         if missing:
             return say(": neither its class nor its slices are there, so {version}. Upgrade it.", version=version)
@@ -246,7 +246,7 @@ def _outdated(row: NodeDriver, analysis: Analysis) -> Words:
     """
     from kubectl_dra.data.drivers import catalogue
 
-    release, pod, driver = analysis.settings.scheduler.release, row.pod, catalogue().driver(row.driver)
+    release, pod, driver = analysis.scheduler.release, row.pod, catalogue().driver(row.driver)
     if pod is None or driver is None or not pod.api_version or _served(pod.api_version, release):
         return ""
     later = next((first for name, first in driver.writes.items() if _served(name, release)), "")

@@ -20,7 +20,7 @@ from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import concern_words, next_look, pod_named, why
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -142,8 +142,7 @@ def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: 
             parameters = opaque.get("parameters")
             if isinstance(parameters, dict):
                 kinds.append((claim, str(opaque.get("driver")), str(parameters.get("kind") or "parameters")))
-    bound = pod.condition("PodScheduled")
-    placed, down = parse(bound.last_transition_time if bound is not None else ""), parse(away)
+    placed, down = parse(pod.condition("PodScheduled").last_transition_time), parse(away)
     if not kinds or placed is None or down is None or not timedelta() <= down - placed <= BEGAN:
         return found
     claim, driver, kind = kinds[0]
@@ -155,9 +154,7 @@ def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: 
     )
     words: dict[str, Words] = {"kind": kind, "driver": driver, "node": pod.node_name, "claim": claim.key}
     summary = say(text, summary=found.summary, seconds=seconds, **words)
-    fact = Evidence(
-        Subject("ResourceClaim", named("ResourceClaim", claim)), "configures", say("{driver}: {kind}", **words)
-    )
+    fact = Evidence(subject("ResourceClaim", claim), "configures", say("{driver}: {kind}", **words))
     return replace(found, summary=summary, evidence=(fact, *found.evidence), remedy=Remedy(say(change, **words)))
 
 

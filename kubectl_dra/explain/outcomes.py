@@ -118,7 +118,7 @@ def placements_after_giving_back(analysis: Analysis) -> list[NodeDevices]:
 def placements(analysis: Analysis) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
     out: list[NodeDevices] = []
-    pod, together = analysis.question.pod, analysis.together
+    pod, together = analysis.pod, analysis.together
     if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in analysis.fitting:
         # Each pod of a group gets devices that those before it have left.
         given = together.given[pod.key]
@@ -145,7 +145,7 @@ def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Locate
             entry=entry.entry,
             claim=claim.key,
             template=entry.template,
-            state=_reservation(analysis.question.pod, claim),
+            state=_reservation(analysis.pod, claim),
             devices=tuple((result.request, result.device) for result in claim.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
         )
@@ -178,7 +178,7 @@ BATCHING: Final = "OpportunisticBatching"
 
 def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
     """The winning node, or those of which any may win; None if there is nothing to choose."""
-    pod, settings, snapshot = analysis.question.pod, analysis.settings, analysis.snapshot
+    pod, settings, snapshot = analysis.pod, analysis.settings, analysis.snapshot
     outcome = analysis.outcome
     if pod is None or verdict is not Verdict.ALLOCATABLE or outcome is None:
         return None
@@ -212,8 +212,8 @@ def _batched(analysis: Analysis) -> bool:
     """Whether the pod may take the second-best node of an identical pod scheduled before: one without claims,
     and without spread constraints of its own or the profile's.
     """
-    pod, outcome = analysis.question.pod, analysis.pod_outcome
-    if pod is None or outcome is None or BATCHING not in analysis.settings.scheduler.gates:
+    pod, outcome = analysis.pod, analysis.pod_outcome
+    if pod is None or outcome is None or BATCHING not in analysis.scheduler.gates:
         return False
     profile = outcome.state.profile
     spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints

@@ -304,8 +304,8 @@ def _asked_for(analysis: Analysis) -> list[Located]:
     wanted = analysis.settings.request
     if not wanted:
         return list(analysis.funnels)
-    entries = [(entry, spec) for claim in analysis.claims for entry in claim.requests for spec in entry.alternatives()]
-    names = [entry.result_name(spec) for entry, spec in entries]
+    requests = (request for claim in analysis.claims for request in claim.requests)
+    names = [request.result_name(spec) for request in requests for spec in request.alternatives()]
     if not any(wanted in (name, name.split("/")[0]) for name in names):
         hint = did_you_mean_or_known(wanted, names) if names else "all are allocated"
         raise InputError(f'no request "{wanted}" in these claims; {hint}')
@@ -314,7 +314,7 @@ def _asked_for(analysis: Analysis) -> list[Located]:
 
 def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
-    asked, pod, outcome = analysis.pod_outcome, analysis.question.pod, analysis.outcome
+    asked, pod, outcome = analysis.pod_outcome, analysis.pod, analysis.outcome
     # It counts the nodes, and each reason on them.
     if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
         return ""
@@ -327,7 +327,7 @@ def _message(analysis: Analysis, verdict: Verdict) -> str:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = analysis.question.exists and pod.is_queued
-    if not waits or not analysis.settings.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
+    if not waits or not analysis.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
         return ""
     tried = analysis.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""
@@ -338,10 +338,10 @@ def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[Schedul
     if question.pod is None:
         return
     condition = question.pod.condition("PodScheduled")
-    if condition is not None and condition.status == "False":
+    if condition.status == "False":
         yield SchedulerMessage(
             "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
         )
     for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
-        if event.reason in DEVICE_EVENTS and not (condition and event.message == condition.message):
+        if event.reason in DEVICE_EVENTS and not (condition.type and event.message == condition.message):
             yield SchedulerMessage("event", event.reason, event.message, event.last)

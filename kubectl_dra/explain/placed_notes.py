@@ -16,7 +16,7 @@ from kubectl_dra.explain.phrase import ObjectName, Phrase, named, say
 
 def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
     """What is to be known of a pod that has a node and its devices; nothing of another."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
     snapshot, claims = analysis.snapshot, analysis.allocated
@@ -33,9 +33,8 @@ def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:
     since = pod.status.start_time
     if pod.phase not in ("", "Pending") or not since or not drivers:
         return
-    prepared = pod.condition("PodReadyToStartContainers")
     words = {"node": ObjectName("Node", pod.node_name), "since": since, "drivers": drivers}
-    if prepared is not None and prepared.status == "True":
+    if pod.condition("PodReadyToStartContainers").status == "True":
         yield say("its devices are prepared, and the kubelet of node {node} starts its containers", **words)
         return
     text = (

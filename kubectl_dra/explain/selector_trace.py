@@ -110,12 +110,10 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
     devices = [device for entry in cycle.index.slices for device in entry.devices]
     expressions: dict[str, None] = {}
     for state in with_extended(question, snapshot, cycle.features)[0].claims:
-        for request in state.claim.requests if state.claim else ():
-            for spec in request.alternatives():
-                device_class = cycle.classes.get(spec.device_class)
-                for expression in (*(device_class.selectors if device_class else ()), *spec.selectors):
-                    if expression:
-                        expressions[expression] = None
+        for spec in state.claim.alternatives() if state.claim else ():
+            device_class = cycle.classes.get(spec.device_class)
+            selectors = (*(device_class.selectors if device_class else ()), *spec.selectors)
+            expressions.update(dict.fromkeys(filter(None, selectors)))
     programs = [cycle.selectors.program(expression) for expression in expressions]
     compiled = [program for program in programs if not isinstance(program, CompileError)]
     comparison = Opinions(devices).compare_all(compiled)

@@ -103,7 +103,7 @@ def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
 
 
 def _of_no(analysis: Analysis) -> Iterator[Stake]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if analysis.claims:
         yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
     serves = analysis.view.cycle.features.extended_resources and pod is not None and resources_of(pod)
@@ -148,7 +148,7 @@ def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
     kinds = dict.fromkeys(question.unread)
     if made:
         kinds["ResourceQuota"] = None
-    if any(spec.admin_access for claim in made for one in claim.requests for spec in one.alternatives()):
+    if any(spec.admin_access for claim in made for spec in claim.alternatives()):
         kinds["Namespace"] = None
     if not question.exists and any(other.status.nominated_node_name for other in snapshot.pods.values()):
         # A pod of lower priority leaves others the room that the scheduler made for them.
@@ -177,7 +177,7 @@ def _class_unknown(analysis: Analysis) -> bool:
     """Whether a request names a class that is not there."""
     known = analysis.snapshot.classes
     claims = analysis.question.existing_claims
-    specs = (spec for claim in claims for entry in claim.requests for spec in entry.alternatives())
+    specs = (spec for claim in claims for spec in claim.alternatives())
     return any(spec.device_class not in known for spec in specs)
 
 
@@ -235,10 +235,10 @@ def _of_filters(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
 
 def _said_by_others(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """What the scheduler's last message counts and no known filter produces; it may still hold."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists or analysis.settings.supposed:
         return
-    if not analysis.settings.scheduler.schedules(pod):
+    if not analysis.scheduler.schedules(pod):
         return
     word = last_message(pod, analysis.snapshot)
     for text in foreign(word.message) if word is not None else ():
@@ -259,7 +259,7 @@ OBSTACLES: Final = {
 
 def _group(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Why it is unknown whether the gang fits, for a pod that fits by itself."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(analysis.together, Obstacle):
         return
     reference = pod.spec.workload_ref
@@ -342,10 +342,8 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
     for claim in analysis.claims:
         for name in claim.unmodelled:
             fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
-        for request in claim.requests:
-            for spec in request.alternatives():
-                for name in spec.unmodelled:
-                    fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
+        for name in (name for spec in claim.alternatives() for name in spec.unmodelled):
+            fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
     for entry in analysis.view.cycle.index.slices:
         for name in entry.unmodelled:
             fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
@@ -355,9 +353,7 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
                     of_nodes.append((DeviceID(*entry.pool, entry.names[position]), entry.name))
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
-    within = (
-        _within_reach(analysis) if of_nodes and NODE_RESOURCES in analysis.settings.scheduler.gates else frozenset()
-    )
+    within = _within_reach(analysis) if of_nodes and NODE_RESOURCES in analysis.scheduler.gates else frozenset()
     for device_id, slice_name in of_nodes:
         if device_id in within:
             fields.setdefault(f"spec.devices[].{MAPPINGS}", f"ResourceSlice {slice_name}")
@@ -366,7 +362,7 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
-    release = analysis.settings.scheduler.release
+    release = analysis.scheduler.release
     for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(analysis)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
@@ -382,7 +378,7 @@ def _within_reach(analysis: Analysis) -> frozenset[DeviceID]:
 def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:
     """Fields that change an allocation and that releases before 1.37 do not have, and the first object with each."""
     for claim in analysis.claims:
-        if any(spec.derived_attributes for request in claim.requests for spec in request.alternatives()):
+        if any(spec.derived_attributes for spec in claim.alternatives()):
             yield "requests[].derivedAttributes", f"claim {claim.key}"
             break
     index = analysis.view.cycle.index
@@ -393,7 +389,7 @@ def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:
         if entry.skip_node_operations:
             yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
             break
-    if index.takes_of_nodes and NODE_RESOURCES in analysis.settings.scheduler.gates:
+    if index.takes_of_nodes and NODE_RESOURCES in analysis.scheduler.gates:
         within = _within_reach(analysis)
         for entry in index.slices:
             named = zip(entry.devices, entry.names, strict=True)

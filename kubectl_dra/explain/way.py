@@ -65,14 +65,14 @@ def _of_pod(pod: Pod) -> Iterator[Milestone]:
     yield Milestone(meta.creation_timestamp, "admission", "pod made")
     yield Milestone(pod.status.start_time, "node admission", say("seen by the kubelet of node {node}", node=node))
     scheduled, prepared = pod.condition("PodScheduled"), pod.condition("PodReadyToStartContainers")
-    if scheduled is not None and scheduled.status == "True":
+    if scheduled.status == "True":
         yield Milestone(scheduled.last_transition_time, "scheduling", say("placed on node {node}", node=node))
-    if prepared is not None and prepared.status == "True":
+    if prepared.status == "True":
         yield Milestone(prepared.last_transition_time, "preparation", "devices prepared, sandbox made")
     ready, evicted = pod.condition("Ready"), pod.condition("DisruptionTarget")
-    if ready is not None and ready.status == "True":
+    if ready.status == "True":
         yield Milestone(ready.last_transition_time, "running", "containers ready")
-    if evicted is not None and evicted.status == "True":
+    if evicted.status == "True":
         why = "chosen for eviction by a device taint" if evicted.reason == EVICTION_REASON else "chosen for eviction"
         yield Milestone(evicted.last_transition_time, "ending", why)
     ending = "ending" if meta.deletion_timestamp or pod.finished else "running"

@@ -53,10 +53,7 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> tuple
     devices = [device for entry in exact.slices for device in entry.devices]
     if found is None:
         return devices, []
-    texts = [text for text in found.selectors if text]
-    return devices, [
-        device for device in devices if all(cycle.selectors.verdict(text, device) is True for text in texts)
-    ]
+    return devices, cycle.selectors.accepted(filter(None, found.selectors), devices)
 
 
 def tried(

@@ -205,13 +205,11 @@ class _Copier:
         owner = claim.metadata.controller()
         if owner is None or owner.name != pod.metadata.name or claim.allocation is None:
             return None
-        results = tuple(self._result(result) for result in claim.allocation.results if self._is_local(result))
+        local = (result for result in claim.results if PoolID(*result.device[:2]) in self._pools)
+        results = tuple(map(self._result, local))
         meta = structs.replace(claim.metadata, name=claim.metadata.name + self._more, uid=f"more:{claim.key}")
         allocation = Allocation(results, None, claim.allocation.timestamp)
         return structs.replace(claim, metadata=meta, allocation=allocation, reserved_for=(user,)) if results else None
-
-    def _is_local(self, result: DeviceResult) -> bool:
-        return PoolID(result.device.driver, result.device.pool) in self._pools
 
     def _result(self, result: DeviceResult) -> DeviceResult:
         pool = self._pool(PoolID(result.device.driver, result.device.pool))

@@ -76,4 +76,4 @@ def taken_on(rules: Sequence[DeviceTaintRule], release: Release, patch: int | No
 
 
 def _derives(claim: ResourceClaim) -> bool:
-    return any(spec.derived_attributes for request in claim.requests for spec in request.alternatives())
+    return any(spec.derived_attributes for spec in claim.alternatives())

@@ -228,7 +228,7 @@ class Drain:
         if pod.metadata.deletion_timestamp:
             return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod, drivers))
         condition = pod.condition("DisruptionTarget")
-        if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+        if condition.status == "True" and condition.reason == EVICTION_REASON:
             return PodState(EVICTING, condition.last_transition_time, "chosen for eviction, not deleted yet")
         return PodState(RUNNING)
 

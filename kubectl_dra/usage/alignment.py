@@ -11,7 +11,6 @@ from msgspec import Struct
 from kubectl_dra.allocation.constraints import Values, values_of
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, newest_slices
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Key, Snapshot
@@ -147,7 +146,8 @@ def alignments(
         gap = snapshot.missing(kind, namespace if kind == "ResourceClaim" else "")
         if gap is not None and gap.reason == FORBIDDEN and not gap.read_in:
             raise UndeterminedError(f"{gap}, so {what} is unknown{gap.help}")
-    read = snapshot.exact({column for column in snapshot.individual if _tells_place(column)})
+    places = {column for column in snapshot.individual if column.kind == "attribute" and topology_of(column.name)}
+    read = snapshot.exact(places)
     wanted = {
         key: pod
         for key, pod in sorted(read.pods.items())
@@ -170,10 +170,6 @@ def alignments(
     )
     single = sum(len(item.places) == 1 for item in found)
     return Alignments(tuple(several), single, tuple(unread_of(stakes, snapshot)))
-
-
-def _tells_place(column: PerDeviceColumn) -> bool:
-    return column.kind == "attribute" and topology_of(column.name) is not None
 
 
 def _claims_of(pod: Pod, known: Mapping[Key, ResourceClaim]) -> Iterator[ResourceClaim]:

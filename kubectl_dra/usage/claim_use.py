@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import FAILED_PREPARE, ObjectMeta
+from kubectl_dra.api.meta import EMPTY, FAILED_PREPARE, ObjectMeta
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
@@ -261,7 +261,7 @@ def _placing(pod: Pod) -> Words:
     condition = pod.condition("PodScheduled")
     if pod.scheduling_gates:
         return WaitsForNode(pod.metadata.name, f"scheduling gates: {', '.join(pod.scheduling_gates)}")
-    reason = condition.reason if condition is not None and condition.status == "False" else ""
+    reason = condition.reason if condition.status == "False" else ""
     return WaitsForNode(pod.metadata.name, reason or pod.phase or "not looked at yet")
 
 
@@ -272,9 +272,8 @@ def _finalizers(claim: ResourceClaim) -> Words:
 def _unset_condition(claim: ResourceClaim) -> WaitsForDriver | None:
     """The first binding condition that no driver has set yet."""
     for result in claim.results:
-        reported = [one for one in claim.device_statuses if one.device == result.device]
-        met = {one.get("type") for entry in reported for one in entry.conditions if one.get("status") == "True"}
+        reported = claim.reported(result)
         for condition in result.binding_conditions:
-            if condition not in met:
+            if reported.get(condition, EMPTY).get("status") != "True":
                 return WaitsForDriver(condition, str(result.device))
     return None

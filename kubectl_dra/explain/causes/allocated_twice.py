@@ -12,7 +12,7 @@ from kubectl_dra.drivers.concerns import exclusive
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, pods_named, say
+from kubectl_dra.explain.phrase import ObjectName, Words, pods_named, say, subject
 
 TWICE = CauseKind(
     code="device-allocated-twice",
@@ -54,7 +54,7 @@ def _holders(device: DeviceID, claims: tuple[ResourceClaim, ...], analysis: Anal
     for claim in claims:
         pods = consumers_of(claim, analysis.snapshot.pods).pods
         who = pods_named(pod.key for pod in pods)
-        about = Subject("ResourceClaim", named("ResourceClaim", claim))
+        about = subject("ResourceClaim", claim)
         value = say("{device}, for {pods:some 2 else nobody}", device=device, pods=who)
         yield Evidence(about, "has", value, relation=Relation.DOES)
 

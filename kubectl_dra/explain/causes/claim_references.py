@@ -25,7 +25,7 @@ from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.holders import consumers_named
-from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.text import nearest
 
@@ -53,7 +53,7 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
                     namespace=context.question.namespace,
                     claim=entry.name,
                 ),
-                (Evidence(Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", status),),
+                (Evidence(subject("Pod", pod), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
                 object=entry.name,
                 # Claims are read beside the pods: one that was just made may have been missed.
@@ -65,7 +65,7 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
                 say('entry "{entry}" of spec.resourceClaims names neither a claim nor a template', entry=entry.entry),
                 (
                     Evidence(
-                        Subject("Pod", named("Pod", pod)),
+                        subject("Pod", pod),
                         say("spec.resourceClaims[{entry}]", entry=entry.entry),
                         "no resourceClaimName, no resourceClaimTemplateName",
                     ),
@@ -154,7 +154,7 @@ def _where(exists: bool) -> str:
 
 def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
     path = say("spec.resourceClaims[{entry}].{field}", entry=entry.entry, field=field)
-    return Evidence(Subject("Pod", named("Pod", pod)), path, name)
+    return Evidence(subject("Pod", pod), path, name)
 
 
 # Two entries of the pod refer to the same claim.
@@ -174,11 +174,7 @@ def _twice(context: QuestionContext) -> Iterator[Finding]:
             yield Finding(
                 TWICE,
                 say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names),
-                (
-                    Evidence(
-                        Subject("Pod", named("Pod", pod)), "spec.resourceClaims", say("{first}, {second}", **names)
-                    ),
-                ),
+                (Evidence(subject("Pod", pod), "spec.resourceClaims", say("{first}, {second}", **names)),),
             )
 
 
@@ -199,11 +195,11 @@ def _not_owned(context: QuestionContext) -> Iterator[Finding]:
             say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
             (
                 Evidence(
-                    Subject("ResourceClaim", named("ResourceClaim", claim)),
+                    subject("ResourceClaim", claim),
                     "metadata.ownerReferences[controller].uid",
                     uid,
                 ),
-                Evidence(Subject("Pod", named("Pod", pod)), "metadata.uid", pod.metadata.uid),
+                Evidence(subject("Pod", pod), "metadata.uid", pod.metadata.uid),
             ),
             Remedy(
                 CLAIM_NOT_OWNED.fix,
@@ -294,7 +290,7 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
         # It stays for the pods that have it.
         if not since or (context.question.pod is not None and relation_of(claim, context.question.pod) in _HAS):
             continue
-        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        own = subject("ResourceClaim", claim)
         finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
         consumers = consumers_named(claim)
         listed = consumers_of(
@@ -369,7 +365,7 @@ def _full(context: QuestionContext) -> Iterator[Finding]:
         if count >= MAX_CONSUMERS and not relation_of(claim, pod).listed:
             text = "claim {claim} has {count} consumers, and no claim can have more"
             facts = Evidence(
-                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                subject("ResourceClaim", claim),
                 "status.reservedFor",
                 say("{count} entries", count=count),
             )
@@ -377,7 +373,7 @@ def _full(context: QuestionContext) -> Iterator[Finding]:
 
 
 def _without_time(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or not analysis.allocated:
         return
     from kubectl_dra.scheduling.binding import takes_no_pod
@@ -388,7 +384,7 @@ def _without_time(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
-    own, users = Subject("ResourceClaim", named("ResourceClaim", claim)), consumers_named(claim)
+    own, users = subject("ResourceClaim", claim), consumers_named(claim)
     text = "claim {claim} was allocated without a timestamp, and the scheduler can add no further pod to such a claim"
     change = (
         "Let {users:some} end: the claim then gives its devices back, and is allocated anew for the next pod. If they "

@@ -17,7 +17,7 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.claim_edits import with_claims
 from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
@@ -125,7 +125,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
 
 def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
     """What people expect of a pod's priority, where it is higher than that of a holder."""
-    pod = blocked.analysis.question.pod
+    pod = blocked.analysis.pod
     if pod is None or all(holder.priority >= pod.priority for holder in holders if holder.pods):
         return ""
     return say("; priority {priority} does not help, because no pod is evicted to free a device", priority=pod.priority)
@@ -147,7 +147,7 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
 
 def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
     """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
-    pod, own = blocked.analysis.question.pod, blocked.located.claim
+    pod, own = blocked.analysis.pod, blocked.located.claim
     if pod is None or claim.metadata.namespace != own.metadata.namespace:
         return None
     return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
@@ -325,7 +325,7 @@ _STUCK = {
 
 def _of_claim(analysis: Analysis) -> Iterator[Finding]:
     """The claim itself is asked about, and nobody needs its devices, or not for long."""
-    if analysis.question.pod is not None:
+    if analysis.pod is not None:
         return
     snapshot, holders = analysis.snapshot, analysis.holders
     for claim in analysis.allocated:
@@ -334,7 +334,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
         if not devices or (holder.standing is HolderState.UNUSED and waiting_for(claim, snapshot)):
             continue
         own = Evidence(
-            Subject("ResourceClaim", named("ResourceClaim", claim)),
+            subject("ResourceClaim", claim),
             "status.reservedFor",
             say("{consumers: else nobody}", consumers=consumers_named(claim)),
         )
@@ -403,7 +403,7 @@ def _of_claims(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
-    asking = analysis.question.pod
+    asking = analysis.pod
     listed = asking is not None and relation_of(claim, asking, groups=False).listed
     others = len(claim.reserved_for) - listed
     selector = claim.allocation.node_selector if claim.allocation else None
@@ -416,7 +416,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
         Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", analysis.view.ineligible[node.name])
         for node in usable
     ]
-    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    own = subject("ResourceClaim", claim)
     consumers = consumers_named(claim)
     reasons = {reason for node in usable if (reason := analysis.view.ineligible.get(node.name)) is not None}
     why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""

@@ -16,7 +16,7 @@ from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say, subject
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
 
@@ -82,7 +82,7 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
         change = change.replace("{driver},", "{driver} on {nodes:some},", 1)
     held = [
         Evidence(
-            Subject("ResourceClaim", named("ResourceClaim", claim)),
+            subject("ResourceClaim", claim),
             "status.allocation",
             say("{devices:some 3}", devices=claim.devices),
         )

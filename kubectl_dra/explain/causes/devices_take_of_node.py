@@ -35,7 +35,7 @@ def _too_much(analysis: Analysis) -> Iterator[Finding]:
     """Also the claims that are allocated for other nodes, unless the scheduler takes them back and goes on."""
     if not analysis.overtaxed or analysis.after_giving_back:
         return
-    if failed := list(_not_computable(analysis)):
+    if failed := list(_grouped(analysis, UNKNOWN, *_ERRORS)):
         # The error ends the attempt, whatever is found elsewhere.
         yield from failed
         return
@@ -82,10 +82,6 @@ def _in_use(analysis: Analysis) -> Iterator[Finding]:
 
 def _exceeded(analysis: Analysis) -> Iterator[Finding]:
     yield from _grouped(analysis, EXCEEDED, PodRequestExceeded, PodLimitExceeded)
-
-
-def _not_computable(analysis: Analysis) -> Iterator[Finding]:
-    yield from _grouped(analysis, UNKNOWN, *_ERRORS)
 
 
 def _grouped(analysis: Analysis, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:

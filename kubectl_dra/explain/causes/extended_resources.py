@@ -21,13 +21,13 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy, Verdict
 from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.outcomes import choice
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject
 
 STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
 
 def _left_over(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or pod.finished or not pod.metadata.uid:
         return
     for claim in analysis.snapshot.claims.values():
@@ -35,7 +35,7 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
         made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
         if not made or owner is None or owner.uid != pod.metadata.uid:
             continue
-        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        own = subject("ResourceClaim", claim)
         text = (
             "claim {claim}, which the scheduler made for the pod's extended resources, is left from an earlier attempt"
         )
@@ -45,7 +45,7 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
             (
                 Evidence(own, say("annotation {name}", name=MADE_FOR_EXTENDED), "true"),
                 Evidence(own, "status.allocation", "set" if claim.allocation is not None else "not set"),
-                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", "not set"),
+                Evidence(subject("Pod", pod), "spec.nodeName", "not set"),
             ),
             Remedy(
                 STALE_CLAIM.fix,
@@ -116,7 +116,7 @@ NOT_ELIGIBLE = CauseKind(
 
 def _unserved(analysis: Analysis) -> Iterator[Finding]:
     """Extended resources of the pod that no node's device plugin offers and no class serves."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     nodes = analysis.snapshot.nodes.values()
     if pod is None or pod.node_name or pod.finished or not any(node.allocatable for node in nodes):
         return
@@ -149,12 +149,12 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
                     "{release})",
                     name=device_class.name,
                     resource=resource,
-                    release=str(analysis.settings.scheduler.release),
+                    release=str(analysis.scheduler.release),
                 ),
                 (
                     nowhere,
                     Evidence(
-                        Subject("Kubernetes", str(analysis.settings.scheduler.release)),
+                        Subject("Kubernetes", str(analysis.scheduler.release)),
                         "feature gate DRAExtendedResource",
                         "off",
                     ),
@@ -172,7 +172,7 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
 
 def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
     """Resources that no node offers, and a class only under a name that devices cannot serve."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or pod.finished:
         return
     asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
@@ -203,7 +203,7 @@ PLUGIN_EXHAUSTED = CauseKind(code="device-plugin-exhausted", family=Family.EXTEN
 
 
 def _exhausted(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if analysis.view.nodes or pod is None:
         return
     for resource in resources_of(pod):

@@ -77,7 +77,7 @@ def _of_devices(resource: str, pod: Pod, snapshot: Snapshot) -> bool:
 
 def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
     """That a pod which shares its claim may lose the devices, because another pod of it is just ending."""
-    pod, snapshot = analysis.question.pod, analysis.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
     defects = [each for each in (UNPREPARED_IN_USE, JOINS_UNPREPARED) if kubelet_has(each, pod.node_name, snapshot)]

@@ -44,7 +44,7 @@ _PATIENCE: Final = timedelta(minutes=PROVISION_MINUTES)
 
 
 def _more_nodes(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or not analysis.question.exists:
         return
     clock = Clock(analysis.snapshot)
@@ -282,7 +282,7 @@ def _about(node_claim: str) -> str:
 
 
 def _event(analysis: Analysis, sign: ScaleSign) -> Evidence:
-    pod = analysis.question.pod
+    pod = analysis.pod
     assert pod is not None
     said: Phrase = say("{reason} of {who}", reason=sign.event.reason, who=sign.who)
     return Evidence(Subject("Event on Pod", named("Pod", pod)), said, sign.event.message)

@@ -179,7 +179,7 @@ def _together(analysis: Analysis) -> Iterator[Finding]:
 def _finding(
     analysis: Analysis, index: int, claim: ResourceClaim, constraint: DeviceConstraint, proof: Proof
 ) -> Finding:
-    name = constraint.match_attribute or constraint.distinct_attribute
+    name = constraint.attribute
     group = [entry for entry in analysis.funnels if entry.claim is claim and constraint.covers(*entry.names)]
     evidence: list[Evidence] = []
     for located in group:
@@ -207,7 +207,7 @@ def _finding(
 
 def _value(analysis: Analysis, located: Located, item: PublishedDevice, constraint: DeviceConstraint) -> str:
     """The value that the constraint compares, which the request may derive; empty if there is none."""
-    name = constraint.match_attribute or constraint.distinct_attribute
+    name = constraint.attribute
     device = item.device
     if located.funnel.spec.derived_attributes:
         from kubectl_dra.allocation.constraints import as_compared

@@ -15,7 +15,7 @@ from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say, subject
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
@@ -100,10 +100,10 @@ _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
 
 def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """At most one cause. With a hypothetical change, causes that resolve themselves do not count."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not analysis.question.exists or pod.node_name or pod.finished:
         return
-    if not analysis.settings.scheduler.schedules(pod):
+    if not analysis.scheduler.schedules(pod):
         return
     word = last_message(pod, analysis.snapshot)
     if word is None or not word.message:
@@ -134,7 +134,7 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
 
 def _missed(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
     """That the scheduler may have missed a change of a claim, where it has had the time to react."""
-    scheduler, defect = analysis.settings.scheduler, CLAIM_EVENT_MISSED
+    scheduler, defect = analysis.scheduler, CLAIM_EVENT_MISSED
     if not (analysis.allocated or analysis.claims) or not defect.affects(scheduler.release, scheduler.patch):
         return
     if LATE <= Clock(analysis.snapshot).age(word.time) < UNTIL_FLUSHED:
@@ -152,7 +152,7 @@ def _other_consumers(analysis: Analysis, asking: Pod) -> Iterator[Evidence]:
                 states.append(say("{pod} ({where})", pod=named("Pod", pod), where=where))
         if states:
             shown = say("{states:some}", states=states)
-            yield Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "other pods that use it", shown)
+            yield Evidence(subject("ResourceClaim", claim), "other pods that use it", shown)
 
 
 FINDERS = (

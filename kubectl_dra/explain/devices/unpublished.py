@@ -66,7 +66,7 @@ def unpublished(snapshot: Snapshot, claims: Iterable[ResourceClaim] | None = Non
             tuple(dict.fromkeys(device for device, _ in found)),
             tuple({claim.key: claim for _, claim in found}.values()),
             (driver, node) not in there and (driver, "") not in there,
-            bool(node and snapshot.nodes) and node not in snapshot.nodes and not snapshot.is_gap("Node"),
+            snapshot.lacks_node(node),
         )
         for (driver, node), found in sorted(held.items())
     )
