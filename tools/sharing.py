@@ -19,7 +19,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.recorder.recorded import RELEASE, gates, lines
 

@@ -217,7 +217,7 @@ def as_compared(
     Raises:
         AllocationError: the expression does not compile, or gives no attribute for this device.
     """
-    name = constraint.match_attribute or constraint.distinct_attribute
+    name = constraint.attribute
     expression = spec.derived_attributes.get(name)
     if expression is None:
         return device

@@ -138,7 +138,7 @@ class Problem:
                     consumed = candidate.device.consumes_counters[0]
                     self.components[candidate.position] = (ledger.key(candidate.pool), consumed.counter_set)
             return
-        names = {compared(constraint) for entry, _ in self.alternatives for constraint in self.covering(entry)}
+        names = {constraint.attribute for entry, _ in self.alternatives for constraint in self.covering(entry)}
         if len(names) != 1:
             return
         self.by_value = True
@@ -185,7 +185,7 @@ class Problem:
         for stage in reversed(self.stages):
             numbers: dict[Hashable, int] = {}
             for alternative, uses in zip(stage.alternatives, stage.uses, strict=True):
-                names = [compared(constraint) for constraint in self.covering(alternative)]
+                names = [constraint.attribute for constraint in self.covering(alternative)]
                 stage.classes.append(
                     [
                         IRRELEVANT
@@ -239,13 +239,8 @@ def _nanos(amounts: Mapping[str, Quantity]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((name, amount.nanos) for name, amount in amounts.items()))
 
 
-def compared(constraint: DeviceConstraint) -> str:
-    """The attribute that a constraint compares."""
-    return constraint.match_attribute or constraint.distinct_attribute
-
-
 def values_of(problem: Problem, constraint: DeviceConstraint, positions: Iterable[int]) -> dict[int, Hashable]:
     """The value that a constraint compares, for devices that have one, by position."""
-    candidates, name = problem.context.candidates, compared(constraint)
+    candidates, name = problem.context.candidates, constraint.attribute
     values = {position: attribute_of(candidates[position].device, name) for position in positions}
     return {position: value for position, value in values.items() if value is not None}

@@ -13,7 +13,7 @@ from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Counters, Device, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Counters, Device, NodeScope, PoolID, ResourceSlice, newest_slices
 from kubectl_dra.by_identity import ByIdentity
 
 K = TypeVar("K")
@@ -139,9 +139,8 @@ class SliceIndex:
         if found is None:
             found = self._foreign[features] = []
             for pool_id in self._homes():
-                counters = [entry for entry in self.by_pool[pool_id] if entry.shared_counters]
-                newest = max(entry.generation for entry in counters)
-                pool = _build(pool_id, [entry for entry in counters if entry.generation == newest], self, features)
+                counters = newest_slices(entry for entry in self.by_pool[pool_id] if entry.shared_counters)
+                pool = _build(pool_id, counters[pool_id], self, features)
                 if pool is None or not pool.usable:
                     found.append((pool_id, pool))
         return found

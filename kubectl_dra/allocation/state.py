@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TypeVar
 
@@ -82,7 +82,7 @@ def changed_state(
 ) -> AllocatedState:
     """The state after claims have become others: each as it was, and as it is then; None where it is not there."""
     after = {id(was): now for was, now in changes if was is not None}
-    devices = dict.fromkeys(device for pair in changes for claim in pair for device in _devices(claim))
+    devices = dict.fromkeys(device for pair in changes for claim in pair if claim for device in claim.devices)
     if not devices:
         return state
     # Devices that other claims hold, too, stay held.
@@ -108,8 +108,3 @@ def _updated(
 ) -> Mapping[DeviceID, V]:
     """The table with what is known again of some devices."""
     return layered(table, {device: again.get(device) for device in devices})
-
-
-def _devices(claim: ResourceClaim | None) -> Iterator[DeviceID]:
-    allocation = claim.allocation if claim is not None else None
-    return (result.device for result in (allocation.results if allocation is not None else ()))

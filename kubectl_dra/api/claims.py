@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -136,6 +136,11 @@ class DeviceConstraint(Struct, frozen=True, gc=False):
     requests: tuple[str, ...]
     match_attribute: str = ""
     distinct_attribute: str = ""
+
+    @property
+    def attribute(self) -> str:
+        """The attribute that it compares."""
+        return self.match_attribute or self.distinct_attribute
 
     @classmethod
     def from_json(cls, raw: JSONObject) -> DeviceConstraint:
@@ -284,6 +289,29 @@ class ResourceClaim(Struct, frozen=True, gc=False):
     def key(self) -> str:
         """``namespace/name``."""
         return self.metadata.key
+
+    @property
+    def results(self) -> tuple[DeviceResult, ...]:
+        """The devices that it has; none before it is allocated."""
+        return self.allocation.results if self.allocation is not None else ()
+
+    @property
+    def devices(self) -> list[DeviceID]:
+        """The devices that it has, as often as it has them."""
+        return [result.device for result in self.results]
+
+    def reported(self, result: DeviceResult) -> dict[str, JSONObject]:
+        """What drivers say of one of its devices: conditions of ``status.devices``, by type."""
+        return {
+            condition.get("type") or "": condition
+            for entry in self.device_statuses
+            if entry.device == result.device and entry.share_id == result.share_id
+            for condition in entry.conditions
+        }
+
+    def alternatives(self) -> Iterator[DeviceRequest]:
+        """All requests and subrequests, in their order."""
+        return (spec for request in self.requests for spec in request.alternatives())
 
     def deallocated(self) -> ResourceClaim:
         """The claim without its devices. The server drops what drivers said of them as well."""

@@ -9,7 +9,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, ObjectMeta, Wire, builtins, convert
-from kubectl_dra.api.nodes import Affinity, Toleration, TopologySpreadConstraint
+from kubectl_dra.api.nodes import Affinity, PodAffinityTerm, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.plugins import ContainerWaiting, NodePlugin, Terminated, plugin_in
 from kubectl_dra.api.volumes import PodVolume
 
@@ -177,6 +177,9 @@ class PodCondition(Wire, frozen=True):
     message: Annotated[str, "message"] = ""
     last_transition_time: Annotated[str, "time"] = ""
     observed_generation: int = 0
+
+
+_NO_CONDITION: Final = PodCondition()
 
 
 class ClaimStatus(Wire, frozen=True):
@@ -376,13 +379,18 @@ class Pod(Wire, frozen=True):
         return self.status.phase in ENDED
 
     @property
+    def required_anti_affinity(self) -> tuple[PodAffinityTerm, ...]:
+        """What keeps other pods away from where it is."""
+        return self.spec.affinity.pod_anti_affinity.required if self.spec.affinity is not None else ()
+
+    @property
     def is_queued(self) -> bool:
         """Whether it is the scheduler's to place; one that is being deleted is not."""
         return not self.node_name and not self.finished and not self.metadata.deletion_timestamp
 
-    def condition(self, kind: str) -> PodCondition | None:
-        """The condition of that type, if any."""
-        return next((entry for entry in self.status.conditions if entry.type == kind), None)
+    def condition(self, kind: str) -> PodCondition:
+        """The condition of that type; one without a type where there is none."""
+        return next((entry for entry in self.status.conditions if entry.type == kind), _NO_CONDITION)
 
     def spec_json(self) -> dict[str, Any]:
         """``spec`` in the shape of the API, limited to the fields that were read."""

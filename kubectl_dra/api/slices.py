@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
@@ -308,6 +308,18 @@ class ResourceSlice(Struct, frozen=True, gc=False):
             individual=individual,
             skip_node_operations=tuple(spec.get("skipNodeOperations") or ()),
         )
+
+
+def newest_slices(slices: Iterable[ResourceSlice]) -> dict[PoolID, list[ResourceSlice]]:
+    """The slices of each pool's newest generation, in their order."""
+    newest: dict[PoolID, list[ResourceSlice]] = {}
+    for entry in slices:
+        known = newest.get(entry.pool)
+        if known is None or known[0].generation < entry.generation:
+            newest[entry.pool] = [entry]
+        elif known[0].generation == entry.generation:
+            known.append(entry)
+    return newest
 
 
 def _counters(raw: Mapping[str, JSONObject] | None) -> Counters:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from kubectl_dra.api.releases import EXPLAINED, UNTOLD, Release, default_features
 from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.assumptions import proved, taken_on
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.proved_gates import proved, taken_on
 from kubectl_dra.scheduling.scheduler import Scheduler
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import Allocation, DeviceClass, DeviceResult, ResourceClaim
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -162,9 +162,9 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             nominated = (pod.status.nominated_node_name for change in delta.pods for pod in change if pod is not None)
             nodes.update(dict.fromkeys(filter(None, nominated)))
             for had, has in delta.claims:
-                before, after = (claim.allocation if claim is not None else None for claim in (had, has))
-                for result in () if before is after else (*_results(before), *_results(after)):
-                    home = self.homes.get(result.device.pool)
+                same = had is not None and has is not None and had.allocation is has.allocation
+                for device in () if same else (device for claim in (had, has) if claim for device in claim.devices):
+                    home = self.homes.get(device.pool)
                     if home is None:
                         return None
                     nodes[home] = None
@@ -407,10 +407,6 @@ def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange
             own = key_of(now or was)
             out[pod] = (*known, own) if pod in after else tuple(key for key in known if key != own) or None
     return layered(claims_of, out)
-
-
-def _results(allocation: Allocation | None) -> Sequence[DeviceResult]:
-    return allocation.results if allocation is not None else ()
 
 
 def key_of(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:

@@ -71,10 +71,12 @@ def contents(path: str) -> bytes:
     Raises:
         InputError: unreadable, not a file, damaged, or larger than any snapshot.
     """
+    from kubectl_dra.process import special
+
     if path == STDIN:
         return unpacked(sys.stdin.buffer.read, "standard input")
     try:
-        kind = "" if Path(path).is_file() else _special(path)
+        kind = "" if Path(path).is_file() else special(path)
         if kind == "a directory":
             raise InputError(f"{path}: is a directory")
         if kind:
@@ -150,12 +152,6 @@ class _Counted:
         found, self._first = (self._first[:size], self._first[size:]) if self._first else (self._read(size), b"")
         self.size += len(found)
         return found
-
-
-def _special(path: str) -> str:
-    from kubectl_dra.process import special
-
-    return special(path)
 
 
 def beginning(path: str, size: int) -> bytes:

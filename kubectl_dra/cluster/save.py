@@ -23,7 +23,7 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from kubectl_dra.api.claims import Request
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
 from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS, NEIGHBOUR_KINDS, kind_here
@@ -331,14 +331,11 @@ def _selectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             if expression is not None:
                 yield f"DeviceClass {name}", expression
     for claim in snapshot.claims.values():
-        yield from _of(f"ResourceClaim {claim.key}", claim.requests)
+        yield from _of(f"ResourceClaim {claim.key}", claim)
     for (namespace, name), template in snapshot.templates.items():
-        yield from _of(f"ResourceClaimTemplate {namespace}/{name}", template.claim(name, namespace).requests)
+        yield from _of(f"ResourceClaimTemplate {namespace}/{name}", template.claim(name, namespace))
 
 
-def _of(where: str, requests: tuple[Request, ...]) -> Iterator[tuple[str, str]]:
-    for request in requests:
-        for alternative in request.alternatives():
-            for expression in alternative.selectors:
-                if expression is not None:
-                    yield where, expression
+def _of(where: str, claim: ResourceClaim) -> Iterator[tuple[str, str]]:
+    selectors = (expression for spec in claim.alternatives() for expression in spec.selectors)
+    return ((where, expression) for expression in selectors if expression is not None)

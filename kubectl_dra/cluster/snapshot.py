@@ -245,6 +245,15 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """Whether the kind (in that namespace) is not known completely."""
         return self.missing(kind, namespace) is not None
 
+    def lacks_node(self, name: str) -> bool:
+        """Whether a node that something names is gone: nodes were read, and it is not among them."""
+        return bool(name and self.nodes) and name not in self.nodes and not self.is_gap("Node")
+
+    @property
+    def has_plugins(self) -> bool:
+        """Whether a pod was read in which a driver may run."""
+        return any(pod.plugin is not None for pod in self.pods.values())
+
     def gap_reason(self, kind: str, namespace: str = "") -> str:
         """Why the kind is not known completely, with the detail; empty if it is."""
         gap = self.missing(kind, namespace)

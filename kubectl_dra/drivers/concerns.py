@@ -6,14 +6,14 @@ None of it alone keeps a pod waiting; each explains a failure that the driver's 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import DeviceID, PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.moment import Moment, moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
@@ -154,7 +154,7 @@ def _needs(driver: str) -> tuple[str, ...]:
 
 def exclusive(claim: ResourceClaim) -> Iterator[DeviceID]:
     """The devices that a claim has to itself: neither a share of one nor administrative access."""
-    for result in claim.allocation.results if claim.allocation is not None else ():
+    for result in claim.results:
         if not result.share_id and not result.admin_access:
             yield result.device
 
@@ -171,23 +171,22 @@ def devices_given_twice(claims: Iterable[ResourceClaim]) -> Mapping[DeviceID, tu
     return twice
 
 
+def not_published(
+    claims: Iterable[ResourceClaim], snapshot: Snapshot
+) -> Iterator[tuple[ResourceClaim, DeviceResult, Sequence[ResourceSlice]]]:
+    """Devices of claims that the newest generation of their pool does not have, and its slices: none of no pool."""
+    newest = newest_slices(snapshot.slices)
+    names: dict[PoolID, set[str]] = {}
+    for claim in claims:
+        for result in claim.results:
+            pool = PoolID(result.device.driver, result.device.pool)
+            if pool not in names:
+                names[pool] = {name for entry in newest.get(pool, ()) for name in entry.names}
+            if result.device.device not in names[pool]:
+                yield claim, result, newest.get(pool, ())
+
+
 def held_unpublished(snapshot: Snapshot) -> Mapping[tuple[str, str], int]:
     """By driver and node: how many allocated devices of its published pools their newest generation does not have."""
-    nodes: dict[tuple[str, str], str] = {}
-    newest: dict[tuple[str, str], tuple[int, set[str]]] = {}
-    for entry in snapshot.slices:
-        pool = entry.driver, entry.pool.name
-        nodes.setdefault(pool, entry.scope.node_name)
-        generation, names = newest.get(pool, (-1, set()))
-        if entry.generation > generation:
-            generation, names = entry.generation, set()
-        if entry.generation == generation:
-            names.update(entry.names)
-        newest[pool] = generation, names
-    held: Counter[tuple[str, str]] = Counter()
-    for claim in snapshot.claims.values():
-        for result in claim.allocation.results if claim.allocation is not None else ():
-            pool = result.device.driver, result.device.pool
-            if pool in newest and result.device.device not in newest[pool][1] and nodes[pool]:
-                held[pool[0], nodes[pool]] += 1
-    return held
+    gone = ((result, slices) for _, result, slices in not_published(snapshot.claims.values(), snapshot) if slices)
+    return Counter((result.device.driver, node) for result, slices in gone if (node := slices[0].scope.node_name))

@@ -6,8 +6,8 @@ It takes one pass over the pods and the slices. What could not be read is a gap 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.plugins import DaemonSet, PluginSpec
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.drivers.concerns import held_unpublished
+from kubectl_dra.drivers.concerns import held_unpublished, not_published
 from kubectl_dra.drivers.daemons import REPLICAS, daemon_state, failing_replicas, missing_nodes, replica_state
 from kubectl_dra.drivers.health import (
     SEVERITY,
@@ -78,32 +78,24 @@ class NodeDrivers(NamedTuple):
         return tuple(row for row in self.rows if row.state.broken and driver in ("", row.driver))
 
 
-class _Published(NamedTuple):
-    """What a driver publishes for a node."""
-
-    slices: list[ResourceSlice]
-
-    def row(self, driver: str, node: str, wholes: Mapping[tuple[str, str], tuple[int, int]]) -> NodeDriver:
-        generations: dict[str, int] = {}
-        for entry in self.slices:
-            pool = entry.pool.name
-            generations[pool] = max(generations.get(pool, 0), entry.generation)
-        newest = [entry for entry in self.slices if entry.generation == generations[entry.pool.name]]
-        missing = 0
-        for pool in generations:
-            expected, found = wholes[driver, pool]
-            missing += max(expected - found, 0)
-        return NodeDriver(
-            driver,
-            node,
-            DriverState.UNKNOWN,
-            devices=sum(len(entry.devices) for entry in newest),
-            slices=len(newest),
-            pools=tuple(generations),
-            generation=max(generations.values(), default=0),
-            missing_slices=missing,
-            created=max((entry.creation_timestamp for entry in newest), default=""),
-        )
+def _row(
+    driver: str, node: str, slices: Sequence[ResourceSlice], pools: Mapping[PoolID, Sequence[ResourceSlice]]
+) -> NodeDriver:
+    """What a driver publishes for a node, in these slices and others of the same pools."""
+    own = newest_slices(slices)
+    newest = [entry for entries in own.values() for entry in entries]
+    missing = (max(max(entry.slice_count for entry in pools[pool]) - len(pools[pool]), 0) for pool in own)
+    return NodeDriver(
+        driver,
+        node,
+        DriverState.UNKNOWN,
+        devices=sum(len(entry.devices) for entry in newest),
+        slices=len(newest),
+        pools=tuple(pool.name for pool in own),
+        generation=max(entry.generation for entry in newest),
+        missing_slices=sum(missing),
+        created=max(entry.creation_timestamp for entry in newest),
+    )
 
 
 def joined(snapshot: Snapshot) -> NodeDrivers:
@@ -112,18 +104,22 @@ def joined(snapshot: Snapshot) -> NodeDrivers:
 
 
 def _joined(snapshot: Snapshot) -> NodeDrivers:
-    published, wholes = _published(snapshot.slices)
+    published: dict[tuple[str, str], list[ResourceSlice]] = defaultdict(list)
+    for entry in snapshot.slices:
+        if node := entry.scope.node_name:
+            published[entry.driver, node].append(entry)
     named = {driver for driver, _ in published} | set(_asked_for(snapshot))
     plugins = [pod for pod in snapshot.pods.values() if pod.plugin is not None and not pod.finished]
     daemons: Mapping[Key, DaemonSet] = snapshot.others.get("DaemonSet", {})
     looks = Looks(named)
     pods = _pods(snapshot, plugins, published, looks)
     rows: dict[tuple[str, str], NodeDriver] = {}
-    for (driver, node), found in published.items():
-        rows[driver, node] = found.row(driver, node, wholes)
+    pools = newest_slices(snapshot.slices)
+    for key, slices in published.items():
+        rows[key] = _row(*key, slices, pools)
     for key, pod in pods.items():
         rows[key] = replace(rows.get(key) or NodeDriver(*key, DriverState.UNKNOWN), pod=pod)
-    for key, count in _held_elsewhere(snapshot, wholes).items():
+    for key, count in _held_elsewhere(snapshot).items():
         rows.setdefault(key, NodeDriver(*key, DriverState.GONE, in_use=count))
     sets = _daemons(snapshot, daemons, looks, pods)
     for driver, node in _without_pods(snapshot, daemons, sets, looks):
@@ -143,35 +139,13 @@ def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
     return tuple(gap for gap in gaps if gap.kind != "DaemonSet" or gap.reason != ABSENT)
 
 
-def _published(
-    slices: Iterable[ResourceSlice],
-) -> tuple[dict[tuple[str, str], _Published], dict[tuple[str, str], tuple[int, int]]]:
-    """What is published by driver and node; of each pool how many slices its newest generation has to have, and has."""
-    found: dict[tuple[str, str], _Published] = {}
-    pools: dict[tuple[str, str], tuple[int, int, int]] = {}
-    for entry in slices:
-        key = entry.driver, entry.pool.name
-        generation, expected, count = pools.get(key, (-1, 0, 0))
-        if entry.generation > generation:
-            pools[key] = entry.generation, entry.slice_count, 1
-        elif entry.generation == generation:
-            pools[key] = generation, max(expected, entry.slice_count), count + 1
-        if node := entry.scope.node_name:
-            found.setdefault((entry.driver, node), _Published([])).slices.append(entry)
-    return found, {key: (expected, count) for key, (_, expected, count) in pools.items()}
-
-
-def _held_elsewhere(snapshot: Snapshot, published: Container[tuple[str, str]]) -> Mapping[tuple[str, str], int]:
+def _held_elsewhere(snapshot: Snapshot) -> Mapping[tuple[str, str], int]:
     """By driver and node: how many devices claims hold of pools that nobody publishes, called like a node."""
     if snapshot.is_gap("ResourceSlice"):
         return {}
-    found: dict[tuple[str, str], int] = {}
-    for claim in snapshot.claims.values():
-        for result in claim.allocation.results if claim.allocation is not None else ():
-            key = result.device.driver, result.device.pool
-            if key not in published and key[1] in snapshot.nodes:
-                found[key] = found.get(key, 0) + 1
-    return found
+    missing = not_published(snapshot.claims.values(), snapshot)
+    pools = (result.device[:2] for _, result, slices in missing if not slices)
+    return Counter(pool for pool in pools if pool[1] in snapshot.nodes)
 
 
 def named_in(selectors: Iterable[str | None]) -> Iterator[str]:
@@ -190,7 +164,7 @@ def _asked_for(snapshot: Snapshot) -> Iterator[str]:
 def _pods(
     snapshot: Snapshot,
     plugins: Sequence[Pod],
-    published: Mapping[tuple[str, str], _Published],
+    published: Iterable[tuple[str, str]],
     looks: Looks,
 ) -> dict[tuple[str, str], DriverPod]:
     """The pod of each driver on each node; of several, the newest that is not being deleted."""
@@ -254,7 +228,7 @@ def _bound_to(pod: Pod) -> str:
 
 def _by_nodes(
     found: Mapping[tuple[str, str], tuple[Pod, Served]],
-    published: Mapping[tuple[str, str], _Published],
+    published: Iterable[tuple[str, str]],
     unnamed: Mapping[str, Sequence[Pod]],
 ) -> Iterator[tuple[str, Sequence[Pod]]]:
     """A driver whose pods nothing names: the only plugin without a name that runs on all nodes of the only such one."""
@@ -355,7 +329,7 @@ def _judged(
             daemon=told.state if told is not None else None,
             pods_read=pods_known,
         )
-        if row.node and node is None and snapshot.nodes and not snapshot.is_gap("Node"):
+        if snapshot.lacks_node(row.node):
             # A pod of it, or a slice, is left over.
             yield replace(row, state=DriverState.NODE_DOWN, node_gone=True)
             continue

@@ -209,7 +209,7 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
         state = _container(status, at)
         if status.state.running is not None:
             # An init container that goes on beside the others keeps nobody.
-            if not any(_runs(one) for one in plugin.statuses):
+            if not any(one.state.running for one in plugin.statuses):
                 young = seconds_since(status.state.running.started_at, at) < STARTING_SECONDS
                 return (DriverState.STARTING if young else DriverState.NOT_STARTING), status, True
         elif state is not DriverState.HEALTHY:
@@ -257,10 +257,6 @@ _AGAIN: Final = 2
 """Restarts after which an error is no single one."""
 _MANY: Final = 3
 """Restarts after which a container that is up and not ready counts as one that crashes: it is between two ends."""
-
-
-def _runs(status: PluginStatus) -> bool:
-    return status.state.running is not None
 
 
 def seconds_since(time: str, at: Moment) -> float:

@@ -96,7 +96,7 @@ def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
 def _claims(snapshot: Snapshot, node: str, driver: str, pools: set[PoolID]) -> Iterator[ClaimOfDriver]:
     for claim in snapshot.claims.values():
         by_driver: dict[str, list[DeviceID]] = {}
-        for result in claim.allocation.results if claim.allocation is not None else ():
+        for result in claim.results:
             if PoolID(*result.device[:2]) in pools and driver in ("", result.device.driver):
                 by_driver.setdefault(result.device.driver, []).append(result.device)
         for name, devices in by_driver.items():

@@ -1,4 +1,4 @@
-"""A scene with everything tried in it, on demand: funnels of requests, attempts on nodes, changed worlds."""
+"""A question in its cluster, with everything tried there on demand: funnels of requests, attempts, changed worlds."""
 
 from __future__ import annotations
 
@@ -7,29 +7,46 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from functools import cached_property
 from heapq import nsmallest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import PROOF_NODES
-from kubectl_dra.allocation.extended_resources import CLAIM_NAME, limit_of
+from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PER_NODE, Budget, of_answer
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests, limit_of
+from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.by_identity import ByIdentity
-from kubectl_dra.explain.funnel.blocked import Located
+from kubectl_dra.cluster.cluster import Cluster, key_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import InputError
+from kubectl_dra.explain.funnel.device_view import DeviceView
+from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
-from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.holders import HolderIndex
+from kubectl_dra.explain.node_reasons import one_step_away, reason_of
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.scene.device_view import DeviceView
-from kubectl_dra.explain.scene.node_reasons import one_step_away
-from kubectl_dra.explain.scene.prepare import Scene
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
+from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction, Evictions
+
+
+NOT_ASKED: Final = say("not looked at (--node)")
+"""Why a node is not looked at that the question leaves out."""
 
 
 class Outlook(Enum):
@@ -41,39 +58,61 @@ class Outlook(Enum):
     OPEN = auto()
 
 
-class Analysis:
-    """Everything that finders of causes examine. Each part is computed on first use and never changes.
+class Analysis(Struct, frozen=True, dict=True):
+    """A question with the cluster, and what is tried there. Each part is computed on first use and never changes.
 
-    Nodes are tried only where devices count: see ``trying_nodes``.
+    ``extended`` is what devices may serve of the extended resources. ``pod_outcome`` is the scheduler's attempt for
+    the pod; None where no pod waits for a node. ``claims_outcome`` is the one in which devices are tried: the same, or
+    with the claims alone. Both are made in the snapshot with the claims of the question, and take a part of the
+    ``budget``. ``tries``: devices count, so nodes are tried.
     """
 
-    def __init__(self, scene: Scene, funnels: tuple[Located, ...] | None = None, *, tries: bool = False) -> None:
-        self.scene = scene
-        self._known_funnels = funnels
-        self._tries = tries
+    question: Question
+    snapshot: Snapshot
+    settings: Settings
+    view: DeviceView
+    holders: HolderIndex
+    pod_outcome: Outcome | None
+    claims_outcome: Outcome
+    extended: ExtendedRequests | None
+    budget: Budget
+    tries: bool = False
 
     def trying_nodes(self) -> Analysis:
-        """The same scene, with attempts."""
-        return Analysis(self.scene, self.funnels, tries=True)
+        """The same, with attempts."""
+        out = replace(self, tries=True)
+        # They count devices as published, whatever is tried.
+        out.__dict__["funnels"] = self.funnels
+        return out
 
     @property
-    def question(self) -> Question:
-        return self.scene.question
+    def pod(self) -> Pod | None:
+        """The pod that is asked about; None where it is a claim."""
+        return self.question.pod
 
     @property
-    def view(self) -> DeviceView:
-        return self.scene.view
+    def scheduler(self) -> Scheduler:
+        """The scheduler that is asked."""
+        return self.settings.scheduler
 
-    @property
+    @cached_property
     def claims(self) -> list[ResourceClaim]:
-        """The claims that still need devices."""
-        return self.scene.unallocated
+        """The claims that still need devices, in the order in which they are allocated."""
+        return [claim for claim in self.question.existing_claims if claim.allocation is None]
+
+    @cached_property
+    def allocated(self) -> list[ResourceClaim]:
+        """The claims that hold devices already."""
+        return [claim for claim in self.question.existing_claims if claim.allocation is not None]
+
+    @property
+    def barred_nodes(self) -> list[Node]:
+        """Nodes that exist but where the pod may not run."""
+        return [node for name, node in self.snapshot.nodes.items() if name in self.view.ineligible]
 
     @cached_property
     def funnels(self) -> tuple[Located, ...]:
         """The funnel of every request and subrequest whose class exists."""
-        if self._known_funnels is not None:
-            return self._known_funnels
         out: list[Located] = []
         claims = self.question.existing_claims
         times = Counter(name for claim in claims for name in {entry.name for entry in claim.requests})
@@ -83,7 +122,7 @@ class Analysis:
                     device_class = self.view.cycle.classes.get(spec.device_class)
                     if device_class is not None:
                         name = entry.result_name(spec)
-                        funnel = RequestFunnel(self.view, name, spec, device_class, self.scene.holders)
+                        funnel = RequestFunnel(self.view, name, spec, device_class, self.holders)
                         container, resource = self._limit(claim, name)
                         twice = times[entry.name] > 1
                         place = (claim_index, request_index, alternative)
@@ -91,24 +130,30 @@ class Analysis:
         return tuple(out)
 
     def _limit(self, claim: ResourceClaim, request: str) -> tuple[str, str]:
-        pod = self.question.pod
+        pod = self.pod
         return limit_of(pod, request) if pod is not None and claim.metadata.name == CLAIM_NAME else ("", "")
 
     @cached_property
     def attempts(self) -> Mapping[str, Attempt]:
         """The attempt on each eligible node, in their order, within a total number of steps."""
-        if not self._tries or not self.claims:
+        if not self.tries or not self.claims:
             return {}
-        return {node.name: self.scene.asked.try_on(node) for node in self.view.nodes}
+        return {node.name: self.claims_outcome.try_on(node) for node in self.view.nodes}
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
-        """Nodes on which an allocated claim cannot be used, with the claim."""
-        return self.scene.unavailable
+        """Nodes where an allocated claim of the question cannot be used, with the claim."""
+        out: dict[str, str] = {}
+        for claim in self.allocated:
+            assert claim.allocation is not None
+            for node in self.view.nodes:
+                if not claim.allocation.usable_on(node):
+                    out.setdefault(node.name, claim.key)
+        return out
 
     def would_time_out(self, attempt: Attempt) -> bool:
         """Whether the scheduler's own search would probably not finish in time; a profile can disable the limit."""
-        outcome = self.scene.outcome
+        outcome = self.pod_outcome
         if outcome is not None and outcome.state.profile.args.dynamic_resources.takes_its_time:
             return False
         return attempt.would_time_out
@@ -144,9 +189,9 @@ class Analysis:
         """Which devices end pods; None if there are none, or no pod is asked about."""
         from kubectl_dra.explain.eviction import Evictions
 
-        if self.question.pod is None:
+        if self.pod is None:
             return None
-        found = Evictions(self.scene.snapshot, self.view.cycle.features)
+        found = Evictions(self.snapshot, self.view.cycle.features)
         return found if found.possible else None
 
     @cached_property
@@ -157,7 +202,7 @@ class Analysis:
 
         drivers: set[str] = set()
         classes = self.view.cycle.classes
-        specs = (spec for claim in self.claims for entry in claim.requests for spec in entry.alternatives())
+        specs = (spec for claim in self.claims for spec in claim.alternatives())
         for spec in specs:
             known = classes.get(spec.device_class)
             if known is not None:
@@ -171,15 +216,15 @@ class Analysis:
         """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
         from kubectl_dra.explain.eviction import held, placed
 
-        pod = self.question.pod
+        pod = self.pod
         if pod is None or pod.node_name or self.outlook is not Outlook.FITS or self.ends is None:
             return {}
         found: dict[str, Eviction] = {}
         for name in self.takers:
             attempt = self.attempts.get(name)
-            claims = self.scene.asked.devices.claims_on(self.view.node_by_name[name])
+            claims = self.claims_outcome.devices.claims_on(self.view.node_by_name[name])
             given = placed(claims, attempt.results if attempt is not None else ())
-            first = self.ends.first([*held(self.scene.allocated), *given])
+            first = self.ends.first([*held(self.allocated), *given])
             if first is not None:
                 found[name] = first
         return found
@@ -187,7 +232,7 @@ class Analysis:
     @cached_property
     def outlook(self) -> Outlook:
         """What the attempts alone say."""
-        pod = self.question.pod
+        pod = self.pod
         bound = pod is not None and pod.node_name
         if not self.claims:
             if self.question.kind == "claim" or bound:
@@ -220,37 +265,37 @@ class Analysis:
         nodes = self.view.different_nodes
         if len(nodes) > PROOF_NODES:
             nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
-        scene = self.scene
-        outcome = scene.outcome or scene.asked
+        outcome = self.pod_outcome or self.claims_outcome
         state = outcome.state
-        if scene.snapshot.judged:
+        if self.snapshot.judged:
             # A change may read what the question does not.
             state = state.looking(exact=ByIdentity())
+        barred = (node for node in self.barred_nodes if self.view.ineligible[node.name] is not NOT_ASKED)
         return WhatIf(
-            outcome=outcome.on(state, budget=scene.budget, retried=True),
+            outcome=outcome.on(state, budget=self.budget, retried=True),
             asked=tuple(self.claims),
             nodes=tuple(nodes),
-            alike=scene.asked_nodes,
+            alike=(*self.view.nodes, *barred),
             ends=self.ends,
         )
 
     @cached_property
     def one_step_away(self) -> tuple[Node, ...]:
         """Nodes that only one reason keeps from accepting the pod."""
-        outcome = self.scene.outcome
+        outcome = self.pod_outcome
         if outcome is None:
             return ()
-        return tuple(node for node in self.scene.barred_nodes if one_step_away(outcome, node.name))
+        return tuple(node for node in self.barred_nodes if one_step_away(outcome, node.name))
 
     @property
     def outcome(self) -> Outcome | None:
         """The scheduler's whole attempt with the pod; None if it makes none, or nodes were not tried."""
-        return self.scene.outcome if self._tries else None
+        return self.pod_outcome if self.tries else None
 
     @cached_property
     def together(self) -> Placed | Obstacle | None:
         """The result for the pod's gang, or why it is unknown; None if it is in none, or is tried without it."""
-        outcome, pod = self.scene.outcome, self.question.pod
+        outcome, pod = self.pod_outcome, self.pod
         if outcome is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
             return None
         asked, state = outcome.pod, outcome.state
@@ -267,17 +312,17 @@ class Analysis:
 
         Another scheduler places pods by rules of its own, but nowhere where their devices are not.
         """
-        outcome, pod = self.scene.outcome, self.question.pod
+        outcome, pod = self.pod_outcome, self.pod
         if outcome is None or pod is None or pod.node_name:
             return None
         from kubectl_dra.neighbours.gangs import group_of, members_of
 
-        group = group_of(pod, self.scene.snapshot)
+        group = group_of(pod, self.snapshot)
         if group is None:
             return None
         from kubectl_dra.scheduling.gang_placement import placed_together
 
-        gang = Gang(group.name, group.minimum, members_of(outcome.pod, self.scene.snapshot))
+        gang = Gang(group.name, group.minimum, members_of(outcome.pod, self.snapshot))
         return placed_together(gang, outcome.pod, outcome.state)
 
     @cached_property
@@ -297,6 +342,84 @@ class Analysis:
         while last.next is not None:
             last = last.next
         return last
+
+
+def analysis_of(question: Question, snapshot: Snapshot, settings: Settings, budget: Budget | None = None) -> Analysis:
+    """The analysis of a question. What its answer takes is taken from the ``budget`` as well.
+
+    Raises:
+        InputError: the node asked about does not exist.
+    """
+    own = of_answer(len(snapshot.nodes), budget)
+    nodes = _nodes(snapshot, settings)
+    attempts = own.part(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
+    pod, cluster = _as_created(question, Cluster(snapshot).with_named_nodes())
+    scheduler = settings.scheduler
+    outcome = scheduler.attempt(pod, cluster, attempts) if pod is not None and not pod.node_name else None
+    question, extended = with_extended(question, snapshot, scheduler.features)
+    keys = tuple(key_of(claim) for claim in question.existing_claims if claim.metadata.name != CLAIM_NAME)
+    if outcome is None or [key_of(claim) for claim in outcome.devices.claims] != [*keys]:
+        asked = scheduler.attempt(ClaimsAlone(keys, extended), cluster, attempts)
+    else:
+        asked = outcome
+    ineligible = {name: reason_of(why) for name, why in outcome.filtered.items()} if outcome is not None else {}
+    if settings.node:
+        ineligible.update({name: NOT_ASKED for name in snapshot.nodes if name != settings.node})
+    cycle = asked.state.cycle
+    return Analysis(
+        question=question,
+        snapshot=snapshot,
+        settings=settings,
+        view=DeviceView(
+            cycle, [node for node in nodes if node.name not in ineligible], ineligible, snapshot.judged, extended
+        ),
+        holders=HolderIndex(cycle.state, cluster, question.pod),
+        pod_outcome=outcome,
+        claims_outcome=asked,
+        extended=extended,
+        budget=own,
+    )
+
+
+def _as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Cluster]:
+    """The pod, and the cluster with the claims of the question, also those that the claim controller makes."""
+    known, pod = cluster.snapshot.claims, question.pod
+    claims = [claim for claim in question.existing_claims if known.get(key_of(claim)) is not claim]
+    cluster = cluster.editing(*claims) if claims else cluster
+    made = {entry.entry: entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None}
+    if not made or pod is None:
+        return pod, cluster
+    statuses = [entry for entry in pod.status.resource_claim_statuses if entry.name not in made]
+    statuses += [ClaimStatus(name, claim.metadata.name) for name, claim in made.items()]
+    return replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses))), cluster
+
+
+def with_extended(
+    question: Question, snapshot: Snapshot, features: Features
+) -> tuple[Question, ExtendedRequests | None]:
+    """The question with the claim for the pod's extended resources, existing or not, and what devices may serve."""
+    pod = question.pod
+    extended = extended_requests(pod, snapshot.classes) if pod is not None and features.extended_resources else None
+    if extended is None or pod is None:
+        return question, None
+    stored = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
+    state = ClaimEntry(
+        "extended resources", claim=stored or extended.claim(extended.amounts), hypothetical=stored is None
+    )
+    return replace(question, claims=(*question.claims, state)), extended
+
+
+def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
+    """All nodes, or the one asked about."""
+    nodes = list(Cluster(snapshot).nodes)
+    if not settings.node:
+        return nodes
+    chosen = [node for node in nodes if node.name == settings.node]
+    if not chosen:
+        near = nearest(settings.node, [node.name for node in nodes])
+        hint = f"; {did_you_mean(near)}" if near else ""
+        raise InputError(f"node {settings.node} does not exist{hint}")
+    return chosen
 
 
 def _distance(located: Located, node: Node) -> int:

@@ -15,6 +15,7 @@ from kubectl_dra.api.releases import SCORING_FAILS
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.causes import claim_references as no_consumer
 from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
@@ -23,14 +24,14 @@ from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.gangs import gang_notes
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.causes.kueue import kueue_notes
+from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.drivers_first import awaited
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange, to_make
-from kubectl_dra.explain.scene.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.scheduling.default_preemption import ending_victims
@@ -65,12 +66,12 @@ def answer_notes(
     analysis: Analysis, findings: Sequence[Finding], unclear: Sequence[Words], ways: Sequence[RemedyPlan]
 ) -> tuple[Words, ...]:
     """All notes, each once."""
-    supposed = analysis.scene.settings.supposed
+    supposed = analysis.settings.supposed
     kinds = {finding.kind for finding in findings}
     said = {one.gap for one in unclear if isinstance(one, Unread)}
     assumed = [
         note
-        for note in notes_of(analysis.scene)
+        for note in notes_of(analysis)
         if (note is not NO_CONSUMER or no_consumer.NOBODY_CONSUMES not in kinds)
         and not (isinstance(note, NotSeen) and note.gap in said)
     ]
@@ -83,7 +84,7 @@ def answer_notes(
                 *unclear,
                 *(() if findings else placed_notes(analysis)),
                 *awaited(analysis, findings),
-                *kueue_notes(analysis.question.pod, analysis.scene.snapshot),
+                *kueue_notes(analysis.pod, analysis.snapshot),
                 *gang_notes(analysis),
                 *scheduler_notes(analysis),
                 *assumed,
@@ -96,18 +97,22 @@ def answer_notes(
 
 def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
     """What an autoscaler makes of nodes that are only supposed, and what is assumed of them."""
-    settings = analysis.scene.settings
+    settings = analysis.settings
     if settings.new_nodes:
         from kubectl_dra.explain.autoscaling import autoscaler_notes
         from kubectl_dra.explain.question.new_nodes import assumed_of
 
-        yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.scene.snapshot, settings)
+        yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)
         yield from assumed_of(settings.new_nodes)
 
 
 def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
-    pod, view = analysis.question.pod, analysis.view
-    if pod is not None and pod.priority > 0 and any(_held_otherwise(finding) for finding in findings):
+    pod, view = analysis.pod, analysis.view
+    if (
+        pod is not None
+        and pod.priority > 0
+        and any(finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY for finding in findings)
+    ):
         text = "the pod's priority ({priority}) does not help: no pod is evicted to free a device"
         yield say(text, priority=pod.priority)
     if view.cycle.defects.counters_keyed_by_pool_name:
@@ -136,11 +141,6 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     if never and not any(finding.kind is claim_and_device_plugin.MIXED for finding in findings):
         text = "on {nodes:some} the pod would fit, but never bind: {why}"
         yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
-
-
-def _held_otherwise(finding: Finding) -> bool:
-    """Somebody else has what the pod needs, and the finding does not say that priority is of no use."""
-    return finding.kind.held and finding.kind not in devices_held.SAYING_PRIORITY
 
 
 def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
@@ -175,17 +175,12 @@ def _handed_out_twice(analysis: Analysis) -> Iterator[Phrase]:
 
 def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
     """What defeats a driver on the pod's node though no object says so."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not pod.node_name or pod.finished:
         return
     from kubectl_dra.data.drivers import catalogue
 
-    held = {
-        result.device.driver
-        for claim in analysis.scene.allocated
-        for result in (claim.allocation.results if claim.allocation else ())
-    }
-    for name in sorted(held):
+    for name in drivers_of(analysis.allocated):
         driver = catalogue().driver(name)
         if driver is not None and driver.unseen:
             yield say(driver.unseen, node=pod.node_name)
@@ -193,11 +188,11 @@ def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
 
 def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
     """The pod fits, but no scheduler has reacted to it: normal for a moment, otherwise it will not run."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not analysis.fitting or findings or not analysis.question.exists or pod.node_name or pod.finished:
         return
-    word = last_message(pod, analysis.scene.snapshot)
-    if pod.condition("PodScheduled") is None and (word is None or not word.message):
+    word = last_message(pod, analysis.snapshot)
+    if not pod.condition("PodScheduled").type and (word is None or not word.message):
         yield say(
             "no scheduler has reported on the pod yet (no condition PodScheduled): if that stays so, see whether "
             "{name} runs",
@@ -207,8 +202,8 @@ def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[
 
 def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
     """The scheduler fails when it compares nodes: a pod with allocated and pending claims, several nodes."""
-    scheduler = analysis.scene.settings.scheduler
-    if len(analysis.fitting) < 2 or not analysis.scene.allocated or not analysis.claims:
+    scheduler = analysis.scheduler
+    if len(analysis.fitting) < 2 or not analysis.allocated or not analysis.claims:
         return
     if not SCORING_FAILS.affects(scheduler.release, scheduler.patch):
         return
@@ -225,7 +220,7 @@ def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
 
 def _cut(analysis: Analysis, findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> Iterator[SearchLimit]:
     """Changes were not tried on all the different nodes."""
-    if not analysis.scene.budget.left:
+    if not analysis.budget.left:
         yield NotAllInTime()
     if not ways and not any(finding.proof for finding in findings):
         return
@@ -256,18 +251,17 @@ def changes(analysis: Analysis, pod: Pod, word: LastMessage) -> tuple[Evidence, 
 
 def _of_spec(pod: Pod) -> Iterator[Evidence]:
     """The scheduler examined an earlier spec of the pod."""
-    condition = pod.condition("PodScheduled")
-    seen = condition.observed_generation if condition is not None else 0
+    seen = pod.condition("PodScheduled").observed_generation
     if 0 < seen < pod.metadata.generation:
         text = "{generation}, and the scheduler looked at {seen}"
         shown = say(text, generation=pod.metadata.generation, seen=seen)
-        yield Evidence(Subject("Pod", named("Pod", pod)), "metadata.generation", shown)
+        yield Evidence(subject("Pod", pod), "metadata.generation", shown)
 
 
 def _of_nodes(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
     """Nodes were added or removed."""
     told = _TOTAL.match(word.message)
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     if told is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(told[1]) != len(snapshot.nodes):
         shown = say("{count:,} now, and the scheduler counted {told:,}", count=len(snapshot.nodes), told=int(told[1]))
         yield Evidence("Nodes", "how many there are", shown)
@@ -275,11 +269,11 @@ def _of_nodes(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
 
 def _victims_gone(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
     """The pods that were evicted for this one have ended."""
-    outcome, name = analysis.scene.outcome, pod.status.nominated_node_name
+    outcome, name = analysis.pod_outcome, pod.status.nominated_node_name
     node = outcome.state.nodes.get(name) if outcome is not None and name else None
     if node is not None and not ending_victims(pod, node):
         yield Evidence(
-            Subject("Pod", named("Pod", pod)),
+            subject("Pod", pod),
             "status.nominatedNodeName",
             say("{name}: nothing evicted for it is left there", name=ObjectName("Node", name)),
         )
@@ -289,13 +283,12 @@ def _newer(analysis: Analysis, pod: Pod, word: LastMessage) -> Iterator[Evidence
     """Objects created since, newest first; of the same second, those that were written after the pod."""
     if not word.time:
         return
-    scene = analysis.scene
-    snapshot = scene.snapshot
+    snapshot = analysis.snapshot
     known: list[tuple[str, ObjectMeta]] = []
     known += [("DeviceClass", entry.metadata) for entry in analysis.view.cycle.classes.values()]
     known += [("Node", entry.metadata) for entry in snapshot.nodes.values()]
     known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
-    known += [("ResourceClaim", entry.metadata) for entry in (*scene.allocated, *scene.unallocated)]
+    known += [("ResourceClaim", entry.metadata) for entry in (*analysis.allocated, *analysis.claims)]
     known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
     written = _number(pod.metadata.resource_version)
 
@@ -323,9 +316,9 @@ def _newer(analysis: Analysis, pod: Pod, word: LastMessage) -> Iterator[Evidence
 def _ended(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
     """Pods that have ended and were written after this one."""
     written = _number(pod.metadata.resource_version)
-    for other in analysis.scene.snapshot.pods.values():
+    for other in analysis.snapshot.pods.values():
         if other.finished and other.node_name and 0 < written < _number(other.metadata.resource_version):
-            yield Evidence(Subject("Pod", named("Pod", other)), "status.phase", other.phase)
+            yield Evidence(subject("Pod", other), "status.phase", other.phase)
 
 
 def _number(version: str) -> int:
@@ -346,8 +339,8 @@ def next_step(
         return to_see_more(unclear)
     if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(analysis)):
         return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
-    if verdict is Verdict.ALLOCATABLE and analysis.scene.settings.supposed:
-        return _to_make(analysis, analysis.scene.settings.supposed[0])
+    if verdict is Verdict.ALLOCATABLE and analysis.settings.supposed:
+        return _to_make(analysis, analysis.settings.supposed[0])
     if verdict is Verdict.ALLOCATABLE and asked.kind == "pod":
         return _pod(analysis)
     if first is not None:
@@ -379,7 +372,7 @@ def _devices(analysis: Analysis, finding: Finding) -> NextStep:
     located = next((entry for entry in analysis.funnels if entry.funnel.name == finding.request), None)
     stage = located.funnel.blocking_stage if located is not None else None
     device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
-    shown, look = analysis.scene.settings.with_devices, finding.kind.look
+    shown, look = analysis.settings.with_devices, finding.kind.look
     if device is not None and (look is Look.ONE_DEVICE or (look is Look.SELECTORS and shown)):
         return NextStep(Look.ONE_DEVICE, str(device))
     if not shown:
@@ -424,7 +417,7 @@ def _written(analysis: Analysis, entry: ClaimEntry) -> NextStep:
 def _rival(analysis: Analysis) -> str:
     """Another pod of the namespace that uses a claim to be allocated."""
     name = analysis.question.name
-    pods = (pod for claim in analysis.claims for pod in waiting_for(claim, analysis.scene.snapshot))
+    pods = (pod for claim in analysis.claims for pod in waiting_for(claim, analysis.snapshot))
     return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
 
 

@@ -12,7 +12,7 @@ from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
 from kubectl_dra.explain.question.new_nodes import Addition
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 _LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autoscaler.kubernetes.io/"}
 """How labels and annotations of nodes begin that an autoscaler reads or writes."""
@@ -66,9 +66,7 @@ def _met(question: Question, added: Sequence[Addition], snapshot: Snapshot) -> I
     """What a pod and its claims have that an autoscaler may see otherwise."""
     yield ALWAYS
     pod = question.pod
-    specs = [
-        spec for claim in question.existing_claims for request in claim.requests for spec in request.alternatives()
-    ]
+    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
     if any(spec.admin_access for spec in specs):
         yield "admin-access"
     if any(spec.tolerations for spec in specs):

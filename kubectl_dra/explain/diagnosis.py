@@ -14,12 +14,12 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
+from kubectl_dra.explain.clock import UnderWay
 from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.scene.holders import UnderWay
 
 SCHEMA_VERSION = "4"
 

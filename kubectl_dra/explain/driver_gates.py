@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
     """Configurations of the claims that need a gate which is off where the pod is, or on every node where it may go."""
-    pod = analysis.question.pod
-    for claim in (*analysis.scene.allocated, *analysis.claims):
+    pod = analysis.pod
+    for claim in (*analysis.allocated, *analysis.claims):
         for entry in claim.config:
             opaque = entry.get("opaque") or {}
             driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
@@ -80,8 +80,8 @@ def _needed(driver: str, parameters: dict[str, object]) -> Iterator[tuple[Driver
 
 def _off(analysis: Analysis, driver: str, gate: DriverGate, node: str) -> Sequence[NodeDriver]:
     """The driver on the node, or on all nodes, if its pod was seen there and has the gate off; else nothing."""
-    snapshot = analysis.scene.snapshot
-    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+    snapshot = analysis.snapshot
+    if not snapshot.has_plugins:
         return ()
     from kubectl_dra.drivers.drivers_on_nodes import joined
 

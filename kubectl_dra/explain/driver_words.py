@@ -163,7 +163,7 @@ def twice_notes(snapshot: Snapshot) -> Iterator[Words]:
 
 def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
     """The worst driver of a cluster whose pods were read, and how many more are broken."""
-    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+    if not snapshot.has_plugins:
         return
     from kubectl_dra.drivers.drivers_on_nodes import joined
 

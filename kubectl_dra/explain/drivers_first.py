@@ -63,7 +63,7 @@ def _with_operator(analysis: Analysis, found: Sequence[Finding]) -> list[Finding
     for finding in found:
         if finding.kind in (NO_SLICES, UNHEALTHY):
             for driver in sorted(analysis.wanted_drivers):
-                if (broken := not_ready(driver, analysis.scene.snapshot)) is not None:
+                if (broken := not_ready(driver, analysis.snapshot)) is not None:
                     kind, policy = broken
                     said = say("{state}{why}", state=policy.status.state, why=_why(words_of(policy)))
                     name = ObjectName(kind, policy.metadata.name)
@@ -79,13 +79,13 @@ def _why(said: str) -> Words:
 
 
 def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     counted = bool(analysis.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
     if not found or not analysis.claims or not counted or any(finding.kind.passes for finding in found):
         # Where something else ends the attempt first, no driver does.
         return list(found)
     made = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
-    if not made and not any(pod.plugin is not None for pod in snapshot.pods.values()):
+    if not made and not snapshot.has_plugins:
         return list(found)
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
@@ -119,10 +119,10 @@ def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
 
     Whether the node has any of its devices is not known: it may be that of the likes, or none.
     """
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     if not found or not analysis.attempts or any(finding.kind in (UNHEALTHY, NO_SLICES) for finding in found):
         return
-    if not any(pod.plugin is not None for pod in snapshot.pods.values()):
+    if not snapshot.has_plugins:
         return
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
@@ -142,7 +142,7 @@ def _proof(analysis: Analysis, row: NodeDriver) -> Proof | None:
     node = analysis.view.node_by_name.get(row.node)
     if node is None or not row.likes or row.devices >= row.usual:
         return None
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     like = row.likes[0]
     copies = [_copied(entry, row.node) for entry in snapshot.slices if _of(entry, row.driver, like)]
     old = {entry.name for entry in snapshot.slices if _of(entry, row.driver, row.node)}
@@ -193,7 +193,7 @@ def _finding(
     return Finding(
         UNHEALTHY,
         say(text, driver=first.driver, where=where, why=why(first), more=more),
-        (*_facts(first), *odd(analysis.scene.snapshot, [first]), *(told.evidence if told is not None else ())),
+        (*_facts(first), *odd(analysis.snapshot, [first]), *(told.evidence if told is not None else ())),
         Remedy(change, proof, repairs=True),
         claim=told.claim if told is not None else "",
         request=told.request if told is not None else "",
@@ -222,7 +222,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
             "serve (drivers older than 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
-            release=str(analysis.scene.settings.scheduler.release),
+            release=str(analysis.scheduler.release),
         )
         if missing:
             return say(": neither its class nor its slices are there, so {version}. Upgrade it.", version=version)
@@ -246,7 +246,7 @@ def _outdated(row: NodeDriver, analysis: Analysis) -> Words:
     """
     from kubectl_dra.data.drivers import catalogue
 
-    release, pod, driver = analysis.scene.settings.scheduler.release, row.pod, catalogue().driver(row.driver)
+    release, pod, driver = analysis.scheduler.release, row.pod, catalogue().driver(row.driver)
     if pod is None or driver is None or not pod.api_version or _served(pod.api_version, release):
         return ""
     later = next((first for name, first in driver.writes.items() if _served(name, release)), "")
@@ -266,7 +266,7 @@ def _defect(row: NodeDriver, analysis: Analysis) -> Words | None:
     from kubectl_dra.data.drivers import catalogue
     from kubectl_dra.data.messages import issue_url
 
-    driver, node = catalogue().driver(row.driver), analysis.scene.snapshot.nodes.get(row.node)
+    driver, node = catalogue().driver(row.driver), analysis.snapshot.nodes.get(row.node)
     for defect in driver.defects if driver is not None else ():
         here = not defect.label or (node is not None and defect.label in node.labels)
         version = row.pod.version if row.pod is not None else ""

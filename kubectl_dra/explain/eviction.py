@@ -15,7 +15,7 @@ from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
-from kubectl_dra.api.slices import DeviceID, ResourceSlice
+from kubectl_dra.api.slices import DeviceID, ResourceSlice, newest_slices
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
 from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -100,14 +100,10 @@ def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, tuple[DeviceT
     tainted = {id(entry.devices): any(device.taints for device in entry.devices) for entry in slices}
     if not any(tainted.values()):
         return {}
-    newest: dict[tuple[str, str], int] = {}
-    for entry in slices:
-        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
-    found: dict[DeviceID, tuple[DeviceTaint, ...]] = {}
-    for entry in slices:
-        if not tainted[id(entry.devices)] or entry.generation != newest[entry.pool]:
-            continue
-        for device in entry.exact().devices:
-            if device.taints:
-                found[DeviceID(*entry.pool, device.name)] = device.taints
-    return found
+    newest = (entry for entries in newest_slices(slices).values() for entry in entries if tainted[id(entry.devices)])
+    return {
+        DeviceID(*entry.pool, device.name): device.taints
+        for entry in newest
+        for device in entry.exact().devices
+        if device.taints
+    }

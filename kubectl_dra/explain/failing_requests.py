@@ -10,7 +10,8 @@ from kubectl_dra.api.claims import ALL
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
 from kubectl_dra.explain.diagnosis import Evidence, Finding
-from kubectl_dra.explain.funnel.blocked import Blocked, Located, by_request, made_by_scheduler
+from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
@@ -144,13 +145,13 @@ def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocke
             nodes.setdefault(short.position, []).append(node.name)
     if set(nodes) <= {0}:
         last = funnel.blocking_stage or funnel.stages[0]
-        return [Blocked(analysis.scene, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
+        return [Blocked(analysis, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
     out: list[Blocked] = []
     for position in sorted(nodes, reverse=True):
         if position:
             lost, reasons, left = funnel.lost_on(nodes[position], position)
             stage = funnel.stages[position]
-            out.append(Blocked(analysis.scene, world, located, stage, tuple(nodes[position]), lost, reasons, left))
+            out.append(Blocked(analysis, world, located, stage, tuple(nodes[position]), lost, reasons, left))
     return out
 
 

@@ -20,7 +20,7 @@ from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import concern_words, next_look, pod_named, why
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
@@ -40,7 +40,7 @@ def drivers_meant(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, .
         return (told["driver"],)
     named = {match["name"].rstrip(".") for match in _CLAIM.finditer(message)}
     own = [claim for claim in claims if claim.metadata.name in named] or claims
-    found = {result.device.driver for claim in own for result in (claim.allocation.results if claim.allocation else ())}
+    found = {device.driver for claim in own for device in claim.devices}
     known = understood(message, found)
     said = found & set(known.entry.says) if known is not None else set()
     return tuple(sorted(said or found))
@@ -114,8 +114,7 @@ def _odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[Concern
 
 def with_meaning(found: Finding, message: str, claims: Sequence[ResourceClaim]) -> Finding:
     """A finding with what the container runtime's or kubelet's message means, if it is known."""
-    results = [result for claim in claims for result in (claim.allocation.results if claim.allocation else ())]
-    drivers = {result.device.driver for result in results}
+    drivers = {device.driver for claim in claims for device in claim.devices}
     known = understood(message, drivers)
     if known is None or known.entry.generic:
         return found
@@ -143,8 +142,7 @@ def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: 
             parameters = opaque.get("parameters")
             if isinstance(parameters, dict):
                 kinds.append((claim, str(opaque.get("driver")), str(parameters.get("kind") or "parameters")))
-    bound = pod.condition("PodScheduled")
-    placed, down = parse(bound.last_transition_time if bound is not None else ""), parse(away)
+    placed, down = parse(pod.condition("PodScheduled").last_transition_time), parse(away)
     if not kinds or placed is None or down is None or not timedelta() <= down - placed <= BEGAN:
         return found
     claim, driver, kind = kinds[0]
@@ -156,9 +154,7 @@ def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: 
     )
     words: dict[str, Words] = {"kind": kind, "driver": driver, "node": pod.node_name, "claim": claim.key}
     summary = say(text, summary=found.summary, seconds=seconds, **words)
-    fact = Evidence(
-        Subject("ResourceClaim", named("ResourceClaim", claim)), "configures", say("{driver}: {kind}", **words)
-    )
+    fact = Evidence(subject("ResourceClaim", claim), "configures", say("{driver}: {kind}", **words))
     return replace(found, summary=summary, evidence=(fact, *found.evidence), remedy=Remedy(say(change, **words)))
 
 

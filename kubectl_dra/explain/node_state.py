@@ -18,14 +18,14 @@ from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.diagnosis import Diagnosis, Look, NextStep
 from kubectl_dra.explain.driver_words import next_look, why
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.explain.scene.holders import Clock
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 
 BOOTING: Final = timedelta(seconds=30)

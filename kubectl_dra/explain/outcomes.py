@@ -9,16 +9,15 @@ from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
-from kubectl_dra.explain.analysis import Analysis, Outlook
+from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report
-from kubectl_dra.explain.funnel.blocked import Located
+from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.stages import Shortfall
+from kubectl_dra.explain.node_reasons import reason_of
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 from kubectl_dra.explain.remedies.proof import placed_devices
-from kubectl_dra.explain.scene.node_reasons import reason_of
-from kubectl_dra.explain.scene.prepare import NOT_ASKED
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName
@@ -50,7 +49,7 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
             outcome, reason = "allocated", _AFTER
         groups.setdefault((outcome, reason), []).append(name)
         nearness[outcome, reason] = near
-    if not analysis.attempts and analysis.scene.allocated and not analysis.claims:
+    if not analysis.attempts and analysis.allocated and not analysis.claims:
         usable = "all claims are usable here" if analysis.question.kind == "pod" else "the claim is usable here"
         for node in analysis.view.nodes:
             where = analysis.unavailable.get(node.name)
@@ -119,7 +118,7 @@ def placements_after_giving_back(analysis: Analysis) -> list[NodeDevices]:
 def placements(analysis: Analysis) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
     out: list[NodeDevices] = []
-    pod, together = analysis.question.pod, analysis.together
+    pod, together = analysis.pod, analysis.together
     if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in analysis.fitting:
         # Each pod of a group gets devices that those before it have left.
         given = together.given[pod.key]
@@ -128,7 +127,7 @@ def placements(analysis: Analysis) -> list[NodeDevices]:
     for name in analysis.fitting:
         if name in analysis.unavailable:
             continue
-        claims = analysis.scene.asked.devices.claims_on(analysis.view.node_by_name[name])
+        claims = analysis.claims_outcome.devices.claims_on(analysis.view.node_by_name[name])
         out.append(NodeDevices(name, tuple(placed_devices(claims, analysis.attempts[name].results))))
     return out
 
@@ -139,15 +138,15 @@ def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Locate
     if claim is None:
         kind = "ResourceClaimTemplate" if entry.unresolved is Unresolved.TEMPLATE_MISSING else "ResourceClaim"
         named = entry.unresolved is not Unresolved.NO_SOURCE
-        unread = named and analysis.scene.snapshot.missing(kind, analysis.question.namespace) is not None
+        unread = named and analysis.snapshot.missing(kind, analysis.question.namespace) is not None
         return ClaimReport(entry.entry, "", entry.template, "not read" if unread else "missing")
     if claim.allocation is not None:
         return ClaimReport(
             entry=entry.entry,
             claim=claim.key,
             template=entry.template,
-            state=_reservation(analysis.question.pod, claim),
-            devices=tuple((result.request, result.device) for result in claim.allocation.results),
+            state=_reservation(analysis.pod, claim),
+            devices=tuple((result.request, result.device) for result in claim.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
         )
     return ClaimReport(
@@ -156,7 +155,7 @@ def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Locate
         template=entry.template,
         state="not created yet" if entry.hypothetical else "pending",
         funnels=tuple(
-            report(located.funnel, with_devices=analysis.scene.settings.with_devices)
+            report(located.funnel, with_devices=analysis.settings.with_devices)
             for located in funnels
             if located.claim is claim
         ),
@@ -179,7 +178,7 @@ BATCHING: Final = "OpportunisticBatching"
 
 def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
     """The winning node, or those of which any may win; None if there is nothing to choose."""
-    pod, settings, snapshot = analysis.question.pod, analysis.scene.settings, analysis.scene.snapshot
+    pod, settings, snapshot = analysis.pod, analysis.settings, analysis.snapshot
     outcome = analysis.outcome
     if pod is None or verdict is not Verdict.ALLOCATABLE or outcome is None:
         return None
@@ -204,7 +203,7 @@ def certain_choice(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _told(analysis: Analysis, best: BestNodes, feasible: int) -> Choice:
-    unread = ("Pod",) if analysis.scene.snapshot.missing("Pod") is not None and feasible > 1 else ()
+    unread = ("Pod",) if analysis.snapshot.missing("Pod") is not None and feasible > 1 else ()
     batched = (BATCHING,) if feasible > 1 and _batched(analysis) else ()
     return Choice(feasible, best.nodes, best.enough, (*unread, *best.unknown, *batched))
 
@@ -213,8 +212,8 @@ def _batched(analysis: Analysis) -> bool:
     """Whether the pod may take the second-best node of an identical pod scheduled before: one without claims,
     and without spread constraints of its own or the profile's.
     """
-    pod, outcome = analysis.question.pod, analysis.scene.outcome
-    if pod is None or outcome is None or BATCHING not in analysis.scene.settings.scheduler.gates:
+    pod, outcome = analysis.pod, analysis.pod_outcome
+    if pod is None or outcome is None or BATCHING not in analysis.scheduler.gates:
         return False
     profile = outcome.state.profile
     spread = profile.runs(PluginName.POD_TOPOLOGY_SPREAD, Point.FILTER) and profile.args.spread.constraints

@@ -17,10 +17,11 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 from kubectl_dra.explain.virtual_machines import without_pod
-from kubectl_dra.explain.waiting import Shapes, placed, waiting
+from kubectl_dra.explain.waiting import placed, waiting
 from kubectl_dra.neighbours.kubevirt import UnmadeLauncher, unmade
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")

@@ -68,6 +68,11 @@ def named(kind: str, of: HasMetadata) -> ObjectName:
     return ObjectName(kind, of.metadata.name, of.metadata.namespace)
 
 
+def subject(kind: str, of: HasMetadata) -> Subject:
+    """An object of the cluster."""
+    return Subject(kind, named(kind, of))
+
+
 def by_key(kind: str, key: str) -> ObjectName:
     """An object by its key in the form of ``ObjectMeta.key``."""
     namespace, _, name = key.rpartition("/")

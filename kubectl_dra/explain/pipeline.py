@@ -1,4 +1,4 @@
-"""From a question to a diagnosis: scene, attempts, findings, the verdict, remedies, and the next step."""
+"""From a question to a diagnosis: analysis, attempts, findings, the verdict, remedies, and the next step."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
-from kubectl_dra.explain.analysis import Analysis, Outlook
+from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
 from kubectl_dra.explain.answer_notes import answer_notes, next_step
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, RemedyPlan, SchedulerMessage, Verdict
 from kubectl_dra.explain.drivers_first import drivers_first
-from kubectl_dra.explain.funnel.blocked import Located
+from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings, prepare
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
 from kubectl_dra.explain.unread import NotProved
@@ -51,7 +51,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         InputError: the node or request asked about does not exist.
     """
     snapshot = complete(question, snapshot, settings)
-    analysis = Analysis(prepare(question, snapshot, settings, budget))
+    analysis = analysis_of(question, snapshot, settings, budget)
     told = [*of_question(question, snapshot), *ask(When.SCENE, analysis)]
     before = [finding for finding in told if finding.under_way is None]
     funnels = _asked_for(analysis)
@@ -87,11 +87,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         verdict=judged.verdict,
         node=question.pod.node_name if question.pod is not None else "",
         fitting=analysis.after_giving_back if second else analysis.fitting,
-        held=tuple(
-            result.device
-            for claim in analysis.scene.allocated
-            for result in (claim.allocation.results if claim.allocation else ())
-        ),
+        held=tuple(device for claim in analysis.allocated for device in claim.devices),
         unclear=judged.unclear,
         findings=tuple(shown),
         claims=tuple(claim_report(analysis, entry, funnels) for entry in analysis.question.claims),
@@ -117,7 +113,7 @@ def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[
     from kubectl_dra.explain.outcomes import choice, open_choice
 
     chosen = choice(analysis, verdict)
-    return chosen, tuple(open_choice(chosen, len(analysis.scene.snapshot.nodes)))
+    return chosen, tuple(open_choice(chosen, len(analysis.snapshot.nodes)))
 
 
 def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:
@@ -151,7 +147,7 @@ def _judge(
     analysis: Analysis, expected: Verdict, findings: Sequence[Finding], before: Sequence[Finding], *, stopped: bool
 ) -> Judgement:
     """The verdict: the expected one, unless a deciding fact is unknown."""
-    missing = tuple(missing_objects(analysis.question, analysis.scene.snapshot, findings))
+    missing = tuple(missing_objects(analysis.question, analysis.snapshot, findings))
     if missing:
         return _without(missing, analysis, expected, findings, before)
     hidden = () if stopped else tuple(not_seen(analysis, expected))
@@ -211,12 +207,11 @@ def _after_attempts(analysis: Analysis) -> list[Finding]:
 
 def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
     """Changes that would help, except those that findings offer; devices to add if nothing cheaper was found."""
-    scene = analysis.scene
     failed = analysis.fails_somewhere or any(
         attempt.verdict is not AttemptVerdict.REJECTED and name not in analysis.overtaxed
         for name, attempt in analysis.attempts.items()
     )
-    wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and analysis.claims and scene.settings.with_ways
+    wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and analysis.claims and analysis.settings.with_ways
     if failed or not wanted:
         return []
     from kubectl_dra.explain.remedies import node_rules
@@ -228,7 +223,7 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
         reason = analysis.view.ineligible[node.name]
         if node_rules.can_end(reason):
             near.setdefault(reason, []).append(node.name)
-    changes = candidates(analysis.view, analysis.claims, analysis.funnels, scene.holders, near)
+    changes = candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders, near)
     changes = sorted(dict.fromkeys((*changes, *_ends(analysis))), key=lambda change: change.cost)
     found = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: way.price)
     more = one_more_node(analysis)
@@ -306,11 +301,11 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
 
 def _asked_for(analysis: Analysis) -> list[Located]:
     """The funnels to show: of all requests, or of the one named by ``--request``."""
-    wanted = analysis.scene.settings.request
+    wanted = analysis.settings.request
     if not wanted:
         return list(analysis.funnels)
-    entries = [(entry, spec) for claim in analysis.claims for entry in claim.requests for spec in entry.alternatives()]
-    names = [entry.result_name(spec) for entry, spec in entries]
+    requests = (request for claim in analysis.claims for request in claim.requests)
+    names = [request.result_name(spec) for request in requests for spec in request.alternatives()]
     if not any(wanted in (name, name.split("/")[0]) for name in names):
         hint = did_you_mean_or_known(wanted, names) if names else "all are allocated"
         raise InputError(f'no request "{wanted}" in these claims; {hint}')
@@ -319,7 +314,7 @@ def _asked_for(analysis: Analysis) -> list[Located]:
 
 def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
-    asked, pod, outcome = analysis.scene.outcome, analysis.question.pod, analysis.outcome
+    asked, pod, outcome = analysis.pod_outcome, analysis.pod, analysis.outcome
     # It counts the nodes, and each reason on them.
     if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
         return ""
@@ -332,7 +327,7 @@ def _message(analysis: Analysis, verdict: Verdict) -> str:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = analysis.question.exists and pod.is_queued
-    if not waits or not analysis.scene.settings.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
+    if not waits or not analysis.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
         return ""
     tried = analysis.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""
@@ -343,10 +338,10 @@ def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[Schedul
     if question.pod is None:
         return
     condition = question.pod.condition("PodScheduled")
-    if condition is not None and condition.status == "False":
+    if condition.status == "False":
         yield SchedulerMessage(
             "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
         )
     for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
-        if event.reason in DEVICE_EVENTS and not (condition and event.message == condition.message):
+        if event.reason in DEVICE_EVENTS and not (condition.type and event.message == condition.message):
             yield SchedulerMessage("event", event.reason, event.message, event.last)

@@ -16,16 +16,11 @@ from kubectl_dra.explain.phrase import ObjectName, Phrase, named, say
 
 def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
     """What is to be known of a pod that has a node and its devices; nothing of another."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
-    snapshot, claims = analysis.scene.snapshot, analysis.scene.allocated
-    held = [
-        result.device
-        for claim in claims
-        if relation_of(claim, pod).listed
-        for result in (claim.allocation.results if claim.allocation is not None else ())
-    ]
+    snapshot, claims = analysis.snapshot, analysis.allocated
+    held = [device for claim in claims if relation_of(claim, pod).listed for device in claim.devices]
     yield from _starting(pod, drivers_of(claims))
     if started(pod):
         cycle = analysis.view.cycle
@@ -38,9 +33,8 @@ def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:
     since = pod.status.start_time
     if pod.phase not in ("", "Pending") or not since or not drivers:
         return
-    prepared = pod.condition("PodReadyToStartContainers")
     words = {"node": ObjectName("Node", pod.node_name), "since": since, "drivers": drivers}
-    if prepared is not None and prepared.status == "True":
+    if pod.condition("PodReadyToStartContainers").status == "True":
         yield say("its devices are prepared, and the kubelet of node {node} starts its containers", **words)
         return
     text = (
@@ -71,11 +65,7 @@ def _given_twice(pod: Pod, held: list[DeviceID], snapshot: Snapshot) -> Iterator
         shared = names_given(other) & names.keys()
         if not shared:
             continue
-        own = {
-            result.device.device
-            for claim in claims_of(other, snapshot)
-            for result in (claim.allocation.results if claim.allocation is not None else ())
-        }
+        own = {device.device for claim in claims_of(other, snapshot) for device in claim.devices}
         for name in sorted(shared - own):
             text = (
                 "pod {other} runs on node {node} with {device}, too, and has lost its claim: both use it until that "

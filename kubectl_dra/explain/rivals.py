@@ -20,12 +20,13 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.waiting import Shapes, pods_waiting
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.shapes import Shapes
+from kubectl_dra.explain.waiting import pods_waiting
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
@@ -82,8 +83,7 @@ class Queue:
 
     def turn(self, pod: Pod) -> tuple[int, str]:
         """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
-        condition = pod.condition("PodScheduled")
-        tried = condition.last_transition_time if condition is not None else ""
+        tried = pod.condition("PodScheduled").last_transition_time
         last = self._last.get(key_of(pod), "")
         return -pod.priority, max(pod.metadata.creation_timestamp, tried, last)[:_SECONDS]
 
@@ -108,7 +108,12 @@ class Queue:
         """Whether a pod that is placed changes what its own node has, and nothing else for this pod."""
         spec, config = pod.spec, self._settings.scheduler.config
         spread = any(entry.when_unsatisfiable == "DoNotSchedule" for entry in spec.topology_spread_constraints)
-        if spread or uses_volumes(pod) or config is not None or any(map(_shuns, (pod, *before))):
+        if (
+            spread
+            or uses_volumes(pod)
+            or config is not None
+            or any(one.required_anti_affinity for one in (pod, *before))
+        ):
             return False
         if spec.affinity is not None and spec.affinity.pod_affinity.required:
             return False
@@ -157,11 +162,6 @@ class Queue:
         if known is None:
             known = self._known[pod.key] = self._shapes.of(about_pod(pod, self._snapshot, exists=True), self._snapshot)
         return known
-
-
-def _shuns(pod: Pod) -> bool:
-    """Whether a pod keeps others off the nodes around its own."""
-    return pod.spec.affinity is not None and bool(pod.spec.affinity.pod_anti_affinity.required)
 
 
 class _Run:

@@ -19,7 +19,7 @@ _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 
 def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Why a configuration leaves the answer open: the pod is for another scheduler, or a plugin is not modelled."""
-    pod, scheduler = analysis.question.pod, analysis.scene.settings.scheduler
+    pod, scheduler = analysis.pod, analysis.scheduler
     if pod is None or pod.node_name:
         return
     if scheduler.config is None:
@@ -53,7 +53,7 @@ def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
 
 def scheduler_notes(analysis: Analysis) -> Iterator[Phrase]:
     """How the pod's profile differs from the default one, and gates assumed because of its group."""
-    pod, scheduler = analysis.question.pod, analysis.scene.settings.scheduler
+    pod, scheduler = analysis.pod, analysis.scheduler
     if off := [gate for gate in _group_gates(analysis) if gate not in scheduler.gates]:
         yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)
     profile = scheduler.profile_of(pod) if pod is not None and not pod.node_name else None
@@ -74,11 +74,11 @@ def scheduler_notes(analysis: Analysis) -> Iterator[Phrase]:
 
 def _group_gates(analysis: Analysis) -> Iterator[str]:
     """The gates that the scheduler needs for the pod's group, or for its topology constraints."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or not (pod.pod_group or pod.spec.workload_ref):
         return
     yield "GenericWorkload"
-    if analysis.scene.settings.scheduler.release not in GANGS_WITHOUT_GATE:
+    if analysis.scheduler.release not in GANGS_WITHOUT_GATE:
         yield "GangScheduling"
     if isinstance(analysis.together, Placed) and analysis.together.gang.topology:
         yield "TopologyAwareWorkloadScheduling"

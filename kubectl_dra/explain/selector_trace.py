@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import with_extended
 from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.diagnosis import SecondOpinion, Trace, TraceStep
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings, with_extended
+from kubectl_dra.explain.settings import Settings
 
 VALUE_WIDTH = 40
 
@@ -109,12 +110,10 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
     devices = [device for entry in cycle.index.slices for device in entry.devices]
     expressions: dict[str, None] = {}
     for state in with_extended(question, snapshot, cycle.features)[0].claims:
-        for request in state.claim.requests if state.claim else ():
-            for spec in request.alternatives():
-                device_class = cycle.classes.get(spec.device_class)
-                for expression in (*(device_class.selectors if device_class else ()), *spec.selectors):
-                    if expression:
-                        expressions[expression] = None
+        for spec in state.claim.alternatives() if state.claim else ():
+            device_class = cycle.classes.get(spec.device_class)
+            selectors = (*(device_class.selectors if device_class else ()), *spec.selectors)
+            expressions.update(dict.fromkeys(filter(None, selectors)))
     programs = [cycle.selectors.program(expression) for expression in expressions]
     compiled = [program for program in programs if not isinstance(program, CompileError)]
     comparison = Opinions(devices).compare_all(compiled)

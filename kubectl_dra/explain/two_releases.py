@@ -18,8 +18,9 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
-from kubectl_dra.explain.waiting import Shapes, waiting
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.shapes import Shapes
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
 from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler

@@ -18,14 +18,14 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.diagnosis import Finding, Verdict
+from kubectl_dra.explain.node_reasons import unread_kinds
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
 from kubectl_dra.explain.question.resolve import Question, last_message
-from kubectl_dra.explain.scene.assumptions import NODE_RESOURCES
-from kubectl_dra.explain.scene.node_reasons import unread_kinds
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.kinds_to_read import group_kind
+from kubectl_dra.scheduling.proved_gates import NODE_RESOURCES
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import PluginName, foreign
 
@@ -83,14 +83,10 @@ def not_seen(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
 
 def _refused_anyway(analysis: Analysis) -> bool:
     """Whether the scheduler's other filters refuse every existing node, so that devices do not matter."""
-    outcome = analysis.scene.outcome
-    asked_all = not analysis.scene.settings.node
+    outcome = analysis.pod_outcome
+    asked_all = not analysis.settings.node
     return bool(
-        outcome
-        and analysis.scene.snapshot.nodes
-        and asked_all
-        and not analysis.view.nodes
-        and not unread_kinds(outcome)
+        outcome and analysis.snapshot.nodes and asked_all and not analysis.view.nodes and not unread_kinds(outcome)
     )
 
 
@@ -99,7 +95,7 @@ def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
 
     A "yes" may be ended by any object; a "no" stands unless there are devices or classes that nobody has seen.
     """
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     if verdict is Verdict.ALLOCATABLE:
         yield from unread_of(_of_yes(analysis), snapshot)
     elif verdict is not Verdict.ALLOCATED:
@@ -107,7 +103,7 @@ def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
 
 
 def _of_no(analysis: Analysis) -> Iterator[Stake]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if analysis.claims:
         yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
     serves = analysis.view.cycle.features.extended_resources and pod is not None and resources_of(pod)
@@ -118,7 +114,7 @@ def _of_no(analysis: Analysis) -> Iterator[Stake]:
 
 
 def _of_yes(analysis: Analysis) -> Iterator[Stake]:
-    question, scene = analysis.question, analysis.scene
+    question = analysis.question
     pod, space = question.pod, question.namespace
     waits = pod is not None and not pod.node_name
     # A claim from which the scheduler takes its devices back is allocated anew.
@@ -141,7 +137,7 @@ def _of_yes(analysis: Analysis) -> Iterator[Stake]:
     if kind := group_kind(pod):
         yield Stake(kind, space, UNKNOWN[kind])
         yield Stake("PriorityClass", "", say("the priority of the pod's group is unknown"))
-    yield from _of_admission(question, scene.snapshot)
+    yield from _of_admission(question, analysis.snapshot)
 
 
 def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
@@ -152,7 +148,7 @@ def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
     kinds = dict.fromkeys(question.unread)
     if made:
         kinds["ResourceQuota"] = None
-    if any(spec.admin_access for claim in made for one in claim.requests for spec in one.alternatives()):
+    if any(spec.admin_access for claim in made for spec in claim.alternatives()):
         kinds["Namespace"] = None
     if not question.exists and any(other.status.nominated_node_name for other in snapshot.pods.values()):
         # A pod of lower priority leaves others the room that the scheduler made for them.
@@ -179,9 +175,9 @@ def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
 
 def _class_unknown(analysis: Analysis) -> bool:
     """Whether a request names a class that is not there."""
-    known = analysis.scene.snapshot.classes
+    known = analysis.snapshot.classes
     claims = analysis.question.existing_claims
-    specs = (spec for claim in claims for entry in claim.requests for spec in entry.alternatives())
+    specs = (spec for claim in claims for spec in claim.alternatives())
     return any(spec.device_class not in known for spec in specs)
 
 
@@ -217,7 +213,7 @@ def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase
 
 def _out_of_queue(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """The scheduler does not try the pod because of a claim, and no cause has said so."""
-    outcome = analysis.scene.outcome
+    outcome = analysis.pod_outcome
     if outcome is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists:
         return
     rejection = kept_out(outcome.pod, outcome.state)
@@ -228,7 +224,7 @@ def _out_of_queue(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
 
 def _of_filters(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
     """Kinds that filters need to judge nodes, if no other node accepts the pod."""
-    outcome = analysis.scene.outcome
+    outcome = analysis.pod_outcome
     if outcome is None or verdict is not Verdict.NOT_ALLOCATABLE:
         return
     for kind in sorted(unread_kinds(outcome)):
@@ -239,12 +235,12 @@ def _of_filters(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
 
 def _said_by_others(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """What the scheduler's last message counts and no known filter produces; it may still hold."""
-    pod, scene = analysis.question.pod, analysis.scene
-    if pod is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists or scene.settings.supposed:
+    pod = analysis.pod
+    if pod is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists or analysis.settings.supposed:
         return
-    if not scene.settings.scheduler.schedules(pod):
+    if not analysis.scheduler.schedules(pod):
         return
-    word = last_message(pod, scene.snapshot)
+    word = last_message(pod, analysis.snapshot)
     for text in foreign(word.message) if word is not None else ():
         yield say('the scheduler counts "{text}", which no filter known here says', text=text)
 
@@ -263,7 +259,7 @@ OBSTACLES: Final = {
 
 def _group(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Why it is unknown whether the gang fits, for a pod that fits by itself."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(analysis.together, Obstacle):
         return
     reference = pod.spec.workload_ref
@@ -346,10 +342,8 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
     for claim in analysis.claims:
         for name in claim.unmodelled:
             fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
-        for request in claim.requests:
-            for spec in request.alternatives():
-                for name in spec.unmodelled:
-                    fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
+        for name in (name for spec in claim.alternatives() for name in spec.unmodelled):
+            fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
     for entry in analysis.view.cycle.index.slices:
         for name in entry.unmodelled:
             fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
@@ -359,20 +353,16 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
                     of_nodes.append((DeviceID(*entry.pool, entry.names[position]), entry.name))
                 else:
                     fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
-    within = (
-        _within_reach(analysis)
-        if of_nodes and NODE_RESOURCES in analysis.scene.settings.scheduler.gates
-        else frozenset()
-    )
+    within = _within_reach(analysis) if of_nodes and NODE_RESOURCES in analysis.scheduler.gates else frozenset()
     for device_id, slice_name in of_nodes:
         if device_id in within:
             fields.setdefault(f"spec.devices[].{MAPPINGS}", f"ResourceSlice {slice_name}")
-    for rule in analysis.scene.snapshot.taint_rules:
+    for rule in analysis.snapshot.taint_rules:
         for name in rule.unmodelled:
             fields.setdefault(f"spec.{name}", f"DeviceTaintRule {rule.metadata.name}")
     for field, where in sorted(fields.items()):
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
-    release = analysis.scene.settings.scheduler.release
+    release = analysis.scheduler.release
     for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(analysis)):
         text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
         yield say(text, where=where, field=field, release=release)
@@ -381,16 +371,14 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
 def _within_reach(analysis: Analysis) -> frozenset[DeviceID]:
     """The devices that the question has, or that a request of it asks for: no other can take anything for the pod."""
     selected = [item.id for located in analysis.funnels for item in located.funnel.selected()]
-    held = [
-        result.device for claim in analysis.scene.allocated if claim.allocation for result in claim.allocation.results
-    ]
+    held = [device for claim in analysis.allocated for device in claim.devices]
     return frozenset((*selected, *held))
 
 
 def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:
     """Fields that change an allocation and that releases before 1.37 do not have, and the first object with each."""
     for claim in analysis.claims:
-        if any(spec.derived_attributes for request in claim.requests for spec in request.alternatives()):
+        if any(spec.derived_attributes for spec in claim.alternatives()):
             yield "requests[].derivedAttributes", f"claim {claim.key}"
             break
     index = analysis.view.cycle.index
@@ -401,7 +389,7 @@ def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:
         if entry.skip_node_operations:
             yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
             break
-    if index.takes_of_nodes and NODE_RESOURCES in analysis.scene.settings.scheduler.gates:
+    if index.takes_of_nodes and NODE_RESOURCES in analysis.scheduler.gates:
         within = _within_reach(analysis)
         for entry in index.slices:
             named = zip(entry.devices, entry.names, strict=True)

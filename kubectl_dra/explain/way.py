@@ -19,7 +19,7 @@ from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.diagnosis import Milestone
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 _STATIONS: Final = (
     "admission",
@@ -65,14 +65,14 @@ def _of_pod(pod: Pod) -> Iterator[Milestone]:
     yield Milestone(meta.creation_timestamp, "admission", "pod made")
     yield Milestone(pod.status.start_time, "node admission", say("seen by the kubelet of node {node}", node=node))
     scheduled, prepared = pod.condition("PodScheduled"), pod.condition("PodReadyToStartContainers")
-    if scheduled is not None and scheduled.status == "True":
+    if scheduled.status == "True":
         yield Milestone(scheduled.last_transition_time, "scheduling", say("placed on node {node}", node=node))
-    if prepared is not None and prepared.status == "True":
+    if prepared.status == "True":
         yield Milestone(prepared.last_transition_time, "preparation", "devices prepared, sandbox made")
     ready, evicted = pod.condition("Ready"), pod.condition("DisruptionTarget")
-    if ready is not None and ready.status == "True":
+    if ready.status == "True":
         yield Milestone(ready.last_transition_time, "running", "containers ready")
-    if evicted is not None and evicted.status == "True":
+    if evicted.status == "True":
         why = "chosen for eviction by a device taint" if evicted.reason == EVICTION_REASON else "chosen for eviction"
         yield Milestone(evicted.last_transition_time, "ending", why)
     ending = "ending" if meta.deletion_timestamp or pod.finished else "running"
@@ -92,12 +92,11 @@ def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
         if entry.template:
             yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} made", **words))
         if claim.allocation is not None and relation_of(claim, pod).listed:
-            devices = [result.device for result in claim.allocation.results]
             time, made = claim.allocation.timestamp, pod.metadata.creation_timestamp
             text = "claim {claim} allocated: {devices:some 3}"
             if time and time < made:
                 text = "claim {claim} is allocated since {time}: {devices:some 3}"
-            what = say(text, devices=devices, time=time, **words)
+            what = say(text, devices=claim.devices, time=time, **words)
             yield Milestone(max(time, made) if time else "", "scheduling", what)
 
 

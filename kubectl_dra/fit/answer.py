@@ -27,13 +27,13 @@ from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.assumptions import refused_notes
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.scene.assumptions import refused_notes
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.explain.waiting import pods_waiting
 from kubectl_dra.fit import existing

@@ -13,10 +13,10 @@ from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.room import EndPods, can_end
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
@@ -150,7 +150,7 @@ def _holders(state: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimH
         holder = index.holder(claim)
         if all(can_end(pod) and pod.key not in own for pod in holder.pods):
             found.append(holder)
-    return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
+    return sorted(found, key=lambda holder: (holder.order, len(holder.claim.results), holder.claim.key))
 
 
 def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
@@ -160,8 +160,7 @@ def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
 
 def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
     """The nodes of the claim's devices; None for devices that several nodes can use."""
-    results = claim.allocation.results if claim.allocation is not None else ()
-    return {state.cluster.homes.get(entry.device.pool) for entry in results}
+    return {state.cluster.homes.get(device.pool) for device in claim.devices}
 
 
 def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:

@@ -10,7 +10,6 @@ from typing import Final
 from msgspec import Struct, structs
 
 from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP, Budget
-from kubectl_dra.api.claims import Allocation
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
@@ -358,8 +357,7 @@ def _held(pod: Pod, state: ClusterState) -> Iterator[HeldDevice]:
     stored = state.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
     for name in sorted(stored.claim_names):
         claim = state.snapshot.claims.get((pod.metadata.namespace, name))
-        allocation: Allocation | None = claim.allocation if claim is not None else None
-        for entry in allocation.results if allocation is not None else ():
+        for entry in claim.results if claim is not None else ():
             consumed = tuple((key, str(amount)) for key, amount in entry.consumed_capacity.items())
             yield HeldDevice(name, entry.request, entry.device, consumed)
 

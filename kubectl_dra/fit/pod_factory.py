@@ -23,7 +23,7 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.workload import TEMPLATE_HASH, Role, WorkloadPods, controller_of
 from kubectl_dra.manifests.workloads import key_of
 

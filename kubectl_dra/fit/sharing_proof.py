@@ -11,7 +11,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.existing import pods_of
 from kubectl_dra.fit.result import FitVerdict, WorkloadFit
@@ -53,10 +53,7 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> tuple
     devices = [device for entry in exact.slices for device in entry.devices]
     if found is None:
         return devices, []
-    texts = [text for text in found.selectors if text]
-    return devices, [
-        device for device in devices if all(cycle.selectors.verdict(text, device) is True for text in texts)
-    ]
+    return devices, cycle.selectors.accepted(filter(None, found.selectors), devices)
 
 
 def tried(

@@ -15,12 +15,12 @@ from kubectl_dra.cluster.moment import Moment, moment, parse
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.errors import UndeterminedError
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
 from kubectl_dra.explain.eviction import Evictions, held
 from kubectl_dra.explain.overview import Alike, Overview, pending
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.metrics.bounded import Labels
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses

@@ -36,7 +36,7 @@ from kubectl_dra.scheduling.taint_toleration import TaintToleration
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
-    from kubectl_dra.explain.scene.prepare import Settings as Assumed
+    from kubectl_dra.explain.settings import Settings as Assumed
 
 SHOWN: Final = 5
 """How many nodes are named before the rest is only counted."""

@@ -52,7 +52,6 @@ def _drivers(pod: Pod, snapshot: Snapshot) -> set[str]:
         template = snapshot.templates.get((space, entry.template_name))
         if claim is None and template is not None:
             claim = template.claim("", space)
-        for request in claim.requests if claim is not None else ():
-            classes.update(each.device_class for each in request.alternatives())
+        classes.update(spec.device_class for spec in (claim.alternatives() if claim is not None else ()))
     drivers = (catalogue().of_class(name) for name in classes)
     return {driver.name for driver in drivers if driver is not None}

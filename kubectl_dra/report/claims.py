@@ -85,7 +85,7 @@ def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
     yield owned_by(item.owner)
     yield times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
     if wide:
-        yield ",".join(dict.fromkeys(each.device_class for one in item.claim.requests for each in one.alternatives()))
+        yield ",".join(dict.fromkeys(each.device_class for each in item.claim.alternatives()))
     yield written(item.waits_for) or EMPTY
 
 
@@ -139,7 +139,7 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
         "namespace": meta.namespace,
         "name": meta.name,
         "state": item.state.value,
-        "classes": list(dict.fromkeys(each.device_class for one in item.claim.requests for each in one.alternatives())),
+        "classes": list(dict.fromkeys(each.device_class for each in item.claim.alternatives())),
         "devices": [_device(result) for result in item.results],
         "pods": list(item.pods),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_dra.explain.devices.inventory import Inventory
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.blocks import FunnelStep, Section, Steps, noted
 from kubectl_dra.report.devices import nothing, summary
 from kubectl_dra.report.html.blocks_html import blocks_html

@@ -12,7 +12,7 @@ from kubectl_dra.explain.devices.alike_devices import Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import model_of
 from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inventory
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 

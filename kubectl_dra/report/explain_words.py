@@ -21,13 +21,13 @@ from kubectl_dra.explain.diagnosis import (
     Verdict,
 )
 from kubectl_dra.explain.funnel.shown import Observation
+from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended, some, whole_number

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.free import Free
-from kubectl_dra.explain.scene.holders import ClaimHolder
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
@@ -133,11 +133,10 @@ def _more(more: More) -> dict[str, Any]:
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:
-    results = holder.claim.allocation.results if holder.claim.allocation is not None else ()
     return {
         "claim": {"namespace": holder.claim.metadata.namespace, "name": holder.claim.metadata.name},
         "state": holder.standing.name.lower(),
-        "devices": [str(result.device) for result in results],
+        "devices": list(map(str, holder.claim.devices)),
         "pods": [_pod(pod) for pod in holder.pods],
     }
 

@@ -106,7 +106,7 @@ class _Resized:
     def __init__(self, pod: Pod) -> None:
         status = pod.status
         self._statuses = {entry.name: entry for entry in (*status.container_statuses, *status.init_container_statuses)}
-        self._infeasible = _infeasible(pod)
+        self._infeasible = pod.condition("PodResizePending").reason == "Infeasible"
 
     def __call__(self, container: Container) -> Mapping[str, Amount]:
         status = self._statuses.get(container.name)
@@ -129,14 +129,10 @@ def _of_the_pod(pod: Pod, resize: bool) -> dict[str, Quantity]:
     status = pod.status
     if not written or not resize or status.resources is None:
         return written
-    asked = {} if _infeasible(pod) else {name: str(amount) for name, amount in written.items()}
+    infeasible = pod.condition("PodResizePending").reason == "Infeasible"
+    asked = {} if infeasible else {name: str(amount) for name, amount in written.items()}
     most = pod_resources.amounts(_most(asked, status.resources.requests, status.allocated_resources))
     return {name: most.get(name, Quantity.of(0)) for name in written}
-
-
-def _infeasible(pod: Pod) -> bool:
-    pending = pod.condition("PodResizePending")
-    return pending is not None and pending.reason == "Infeasible"
 
 
 def _most(*several: Mapping[str, Amount]) -> dict[str, Amount]:

@@ -141,7 +141,7 @@ def ending_victims(pod: Pod, node: NodeState) -> list[Pod]:
 
 def _evicted_by_scheduler(pod: Pod) -> bool:
     condition = pod.condition("DisruptionTarget")
-    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
+    return condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
 class _Node:

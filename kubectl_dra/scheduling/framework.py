@@ -93,8 +93,7 @@ class NodeState:
     def pods_with_required_anti_affinity(self) -> Sequence[Pod]:
         """Its pods with required anti-affinity."""
         if self._repelling is None:
-            given = [(pod, pod.spec.affinity) for pod in self.pods if pod.spec.affinity is not None]
-            self._repelling = tuple([pod for pod, affinity in given if affinity.pod_anti_affinity.required])
+            self._repelling = tuple([pod for pod in self.pods if pod.required_anti_affinity])
         return self._repelling
 
     def changed(self, *, removed: Iterable[Pod] = (), added: Iterable[Pod] = ()) -> NodeState:

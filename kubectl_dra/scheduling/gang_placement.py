@@ -25,7 +25,11 @@ from kubectl_dra.scheduling.volumes import fully_bound, volume_claims
 
 def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obstacle:
     """Where the pods of the gang of ``pod`` would be placed, or why that is unknown."""
-    waiting = [member for member in gang.members if _is_tried(member)]
+    waiting = [
+        member
+        for member in gang.members
+        if not (member.node_name or member.scheduling_gates or member.metadata.deletion_timestamp)
+    ]
     bound = tuple(member.key for member in gang.members if member.node_name)
     if gang.nested:
         return Obstacle.NESTED
@@ -34,7 +38,8 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
         return Obstacle.TOO_LARGE
     if any(isinstance(found, ClaimNotCreated) for member in waiting for found in resolve(member, state)):
         return Obstacle.CLAIMS
-    if len(waiting) > 1 and any(_binds_volumes(member, state) for member in waiting):
+    volumes = (entry.claim for member in waiting for entry in volume_claims(member, state))
+    if len(waiting) > 1 and any(claim is not None and not fully_bound(claim) for claim in volumes):
         return Obstacle.VOLUMES
     domains = domains_of(gang, state)
     if domains is None:
@@ -64,14 +69,6 @@ def _said(pod: Pod, found: Placed) -> str:
 def _is_open(refused: Outcome) -> bool:
     """Whether a search for devices did not end, so that a node may have them for a pod that got none."""
     return any(attempt.verdict is AttemptVerdict.UNDETERMINED for attempt in refused.attempts.values())
-
-
-def _is_tried(member: Pod) -> bool:
-    return not member.node_name and not member.scheduling_gates and not member.metadata.deletion_timestamp
-
-
-def _binds_volumes(member: Pod, state: ClusterState) -> bool:
-    return any(entry.claim is not None and not fully_bound(entry.claim) for entry in volume_claims(member, state))
 
 
 def _in_domains(

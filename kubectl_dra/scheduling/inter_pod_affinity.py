@@ -230,12 +230,11 @@ class InterPodAffinity(Plugin):
     def _refused_by(self, pods: Iterable[Pod], node: Node) -> Iterator[Pair]:
         """The domains of pods whose anti-affinity selects this pod, per term."""
         for other in pods:
-            if other.spec.affinity is not None:
-                for term in other.spec.affinity.pod_anti_affinity.required:
-                    if is_about(term, other, self.pod, self._labels):
-                        pair = pair_of(term.topology_key, node)
-                        if pair is not None:
-                            yield pair
+            for term in other.required_anti_affinity:
+                if is_about(term, other, self.pod, self._labels):
+                    pair = pair_of(term.topology_key, node)
+                    if pair is not None:
+                        yield pair
 
 
 def _count(into: Counter[Pair], pairs: Iterable[Pair], each: int = 1) -> None:
@@ -262,8 +261,7 @@ def _key_by_namespace_labels(pod: Pod, state: ClusterState) -> str | None:
 def _existing_anti_affinity(state: ClusterState) -> Iterator[PodAffinityTerm]:
     for node in state.nodes_with_required_anti_affinity:
         for other in node.pods_with_required_anti_affinity:
-            if other.spec.affinity is not None:
-                yield from other.spec.affinity.pod_anti_affinity.required
+            yield from other.required_anti_affinity
 
 
 def _by_namespace_labels(term: PodAffinityTerm) -> bool:

@@ -92,7 +92,7 @@ def judge_at_once(cycle: Cycle, nodes: Iterable[Node], claims: Iterable[Resource
         with suppress(AllocationError):
             for pool in cycle.pools_of(node).pools:
                 devices += [device for entry in pool.slices for device in entry.devices]
-    specs = [spec for claim in claims for request in claim.requests for spec in request.alternatives()]
+    specs = [spec for claim in claims for spec in claim.alternatives()]
     for expression in {text for spec in specs for text in _expressions(cycle, spec) or () if text}:
         cycle.selectors.prefetch(expression, devices)
 
@@ -107,10 +107,8 @@ class NodeEquivalence:
 
     def __init__(self, cycle: Cycle, claims: Sequence[ResourceClaim]) -> None:
         self._cycle = cycle
-        self._specs = [spec for claim in claims for request in claim.requests for spec in request.alternatives()]
-        self._compared = [
-            entry.match_attribute or entry.distinct_attribute for claim in claims for entry in claim.constraints
-        ]
+        self._specs = [spec for claim in claims for spec in claim.alternatives()]
+        self._compared = [entry.attribute for claim in claims for entry in claim.constraints]
         self._derives = any(spec.derived_attributes for spec in self._specs)
         self._amounts = any(spec.capacity for spec in self._specs)
         self._expressions = [_expressions(cycle, spec) for spec in self._specs]
@@ -129,8 +127,11 @@ class NodeEquivalence:
 
     @cached_property
     def _names(self) -> Set[str]:
-        """Names of pools whose counters the scheduler may confuse."""
-        return _names_of_several(self._cycle) if self._cycle.defects.counters_keyed_by_pool_name else frozenset()
+        """Names of pools of several drivers, whose counters the scheduler may confuse."""
+        if not self._cycle.defects.counters_keyed_by_pool_name:
+            return frozenset()
+        times = Counter(pool.name for pool in self._cycle.index.by_pool)
+        return frozenset(name for name, number in times.items() if number > 1)
 
     def of(self, node: Node, pools: NodePools) -> Hashable:
         """What an attempt reads from the node; None if that is too much."""
@@ -226,12 +227,11 @@ class NodeEquivalence:
             tuple([not taints or blocking_taint(taints, spec.tolerations) is None for spec in self._specs]),
             tuple([(attribute_of(device, name), values_of(device, name)) for name in self._compared]),
             device.allow_multiple_allocations,
-            json.encode(device.capacity) if self._reads_capacity(device) else None,
+            json.encode(device.capacity)
+            if features.consumable_capacity and (self._amounts or not decides_nothing(device))
+            else None,
             bool(device.binding_conditions),
         )
-
-    def _reads_capacity(self, device: Device) -> bool:
-        return self._cycle.features.consumable_capacity and (self._amounts or not decides_nothing(device))
 
     def _verdict(self, expressions: Sequence[str], device: Device) -> Hashable:
         """True, False, or which error a selector raises."""
@@ -250,12 +250,6 @@ def _expressions(cycle: Cycle, spec: DeviceRequest) -> list[str] | None:
         return None
     found = [text for text in (*device_class.selectors, *spec.selectors) if text is not None]
     return found if len(found) == len(device_class.selectors) + len(spec.selectors) else None
-
-
-def _names_of_several(cycle: Cycle) -> frozenset[str]:
-    """Names shared by pools of several drivers."""
-    times = Counter(pool.name for pool in cycle.index.by_pool)
-    return frozenset(name for name, number in times.items() if number > 1)
 
 
 def _amounts(amounts: Mapping[str, Quantity]) -> Hashable:

@@ -18,7 +18,7 @@ from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceC
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice, identifies
+from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice, identifies, newest_slices
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.scheduling.framework import ClusterState
@@ -98,9 +98,8 @@ def _local(nodes: Mapping[str, Node], index: SliceIndex) -> dict[str, Sequence[R
         home = _home(entries[0], hosts)
         if not home or any(_home(entry, hosts) != home for entry in entries[1:]):
             continue
-        newest = max(entry.generation for entry in entries)
         if len(entries) > 1:
-            entries = [entry for entry in entries if entry.generation == newest]
+            (entries,) = newest_slices(entries).values()
         found[home] = (*found[home], *entries) if home in found else entries
     return found
 
@@ -206,13 +205,11 @@ class _Copier:
         owner = claim.metadata.controller()
         if owner is None or owner.name != pod.metadata.name or claim.allocation is None:
             return None
-        results = tuple(self._result(result) for result in claim.allocation.results if self._is_local(result))
+        local = (result for result in claim.results if PoolID(*result.device[:2]) in self._pools)
+        results = tuple(map(self._result, local))
         meta = structs.replace(claim.metadata, name=claim.metadata.name + self._more, uid=f"more:{claim.key}")
         allocation = Allocation(results, None, claim.allocation.timestamp)
         return structs.replace(claim, metadata=meta, allocation=allocation, reserved_for=(user,)) if results else None
-
-    def _is_local(self, result: DeviceResult) -> bool:
-        return PoolID(result.device.driver, result.device.pool) in self._pools
 
     def _result(self, result: DeviceResult) -> DeviceResult:
         pool = self._pool(PoolID(result.device.driver, result.device.pool))

@@ -209,8 +209,7 @@ def about_nodes(rejection: Rejection) -> bool:
 
 def is_mapped(claim: ResourceClaim, slices: Slices) -> bool:
     """Whether a device of the allocated claim stands for part of a resource of its node."""
-    results = claim.allocation.results if claim.allocation is not None else ()
-    devices = (device for result in results for _, device in _published(result.device, slices))
+    devices = (device for result in claim.results for _, device in _published(result.device, slices))
     return any(entry.mapped for device in devices for entry in device.node_resources)
 
 

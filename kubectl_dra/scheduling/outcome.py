@@ -383,4 +383,4 @@ class Outcome:
 def _shuns(delta: Delta) -> bool:
     """Whether a pod came or went that has required anti-affinity."""
     pods = (pod for change in delta.pods for pod in change if pod is not None)
-    return any(pod.spec.affinity is not None and bool(pod.spec.affinity.pod_anti_affinity.required) for pod in pods)
+    return any(pod.required_anti_affinity for pod in pods)

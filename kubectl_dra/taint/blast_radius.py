@@ -20,7 +20,7 @@ from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import DesiredRule, blind_scheduler
@@ -200,8 +200,7 @@ def _evicting(step: RuleStep, at: datetime, *, held: bool) -> _Evicting:
 
 
 def _holds(claim: ResourceClaim, device: DeviceID) -> bool:
-    results = claim.allocation.results if claim.allocation else ()
-    return any(result.device == device and not result.admin_access for result in results)
+    return any(result.device == device and not result.admin_access for result in claim.results)
 
 
 _MATTERS: Final = ("ResourceClaim", "ResourceClaimTemplate", "Pod", "DeviceClass", "DeviceTaintRule", "Node")
@@ -219,7 +218,7 @@ def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
     """The claims to which each device is allocated, each once."""
     out: dict[DeviceID, list[ResourceClaim]] = {}
     for claim in snapshot.claims.values():
-        for id in dict.fromkeys(result.device for result in (claim.allocation.results if claim.allocation else ())):
+        for id in dict.fromkeys(claim.devices):
             out.setdefault(id, []).append(claim)
     return out
 
@@ -227,7 +226,7 @@ def _holders(snapshot: Snapshot) -> dict[DeviceID, list[ResourceClaim]]:
 def _claim_hit(
     evicting: _Evicting, claim: ResourceClaim, snapshot: Snapshot, at: datetime, tolerations_kept: bool
 ) -> ClaimHit:
-    results = [r for r in (claim.allocation.results if claim.allocation else ()) if r.device == evicting.device]
+    results = [r for r in claim.results if r.device == evicting.device]
     pods: list[PodHit] = []
     others: list[Consumer] = []
     # A pod that was not read may be younger than the list of pods, so it is never taken to be gone.

@@ -207,7 +207,7 @@ class Drain:
         taint = self._rules[device]
         if taint.effect != "NoExecute":
             return f"running; {taint.effect} does not end it"
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             found = [t for t in result.tolerations if t.effect == "NoExecute" and t.tolerates(taint)]
             if result.device == device and found:
                 limits = [t.seconds for t in found if t.seconds is not None]
@@ -228,7 +228,7 @@ class Drain:
         if pod.metadata.deletion_timestamp:
             return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod, drivers))
         condition = pod.condition("DisruptionTarget")
-        if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+        if condition.status == "True" and condition.reason == EVICTION_REASON:
             return PodState(EVICTING, condition.last_transition_time, "chosen for eviction, not deleted yet")
         return PodState(RUNNING)
 

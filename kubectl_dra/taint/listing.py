@@ -143,7 +143,7 @@ def _users(snapshot: Snapshot) -> dict[DeviceID, list[str]]:
             for use in consumers_of(claim, snapshot.pods).entries
             if not use.relation.stale
         ]
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             out.setdefault(result.device, []).extend(pods)
     return out
 

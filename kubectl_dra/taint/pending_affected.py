@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from datetime import datetime
 from typing import Final
 
@@ -11,17 +11,19 @@ from msgspec import Struct
 from kubectl_dra.allocation.attempt import Attempt, Cycle
 from kubectl_dra.allocation.budgets import TAINT_STEPS, Budget
 from kubectl_dra.allocation.extended_resources import extended_requests
-from kubectl_dra.api.claims import ALL, DeviceRequest, Request
+from kubectl_dra.api.claims import ALL, DeviceRequest
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.analysis import Analysis, analysis_of
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
-from kubectl_dra.explain.scene.prepare import Scene, Settings, prepare
-from kubectl_dra.explain.waiting import Shapes, waiting
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.shapes import Shapes
+from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.memory import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.taint import typed as times
@@ -74,7 +76,7 @@ def lost_matches(
                 untried += 1
                 continue
         if known[kind]:
-            specs = [spec for state in question.claims if state.claim for spec in _specs(state.claim.requests)]
+            specs = (spec for claim in question.existing_claims for spec in claim.alternatives())
             alls = any(spec.allocation_mode == ALL for spec in specs)
             out.append(Lost(question.kind, question.namespace, question.name, alls))
     if untried:
@@ -104,24 +106,23 @@ class _Trial:
         if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
             return False
         self._check_budget()
-        now = prepare(question, self._snapshot, self._settings, self._budget)
-        if not now.unallocated and not (now.extended and now.extended.amounts):
+        now = analysis_of(question, self._snapshot, self._settings, self._budget)
+        if not now.claims and not (now.extended and now.extended.amounts):
             return False
-        unavailable = now.unavailable
-        near, far = self._nodes(now, unavailable)
+        near, far = self._nodes(now)
         # Who fits on a node without one of the devices goes on doing so, and nothing changes on nodes that see none.
-        fit = next((attempt for attempt in self._attempts(now.asked, near) if attempt.certain), None)
-        if fit is None or self._devices.isdisjoint(fit.devices) or not self._excluded(now.asked, far):
+        fit = next((attempt for attempt in self._attempts(now.claims_outcome, near) if attempt.certain), None)
+        if fit is None or self._devices.isdisjoint(fit.devices) or not self._excluded(now.claims_outcome, far):
             return False
-        after = now.asked.state.cluster.tainting(self._taints, {desired.name for desired in self._desired})
-        return self._excluded(now.asked.changed(after, budget=now.budget), near)
+        after = now.claims_outcome.state.cluster.tainting(self._taints, {desired.name for desired in self._desired})
+        return self._excluded(now.claims_outcome.changed(after, budget=now.budget), near)
 
-    def _nodes(self, case: Scene, unavailable: Mapping[str, str]) -> tuple[list[Node], list[Node]]:
+    def _nodes(self, case: Analysis) -> tuple[list[Node], list[Node]]:
         """The nodes that see pools of the devices, and the others."""
         near: list[Node] = []
         far: list[Node] = []
         for node in case.view.nodes:
-            if node.name not in unavailable:
+            if node.name not in case.unavailable:
                 pools = case.view.pools.get(node.name)
                 sees = pools is not None and any(pool.id in self._pools for pool in pools.pools)
                 (near if sees else far).append(node)
@@ -159,8 +160,8 @@ def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache:
     pod = question.pod
     if pod is not None and cycle.features.extended_resources and extended_requests(pod, cycle.classes) is not None:
         return True
-    for state in question.claims:
-        for spec in _specs(state.claim.requests) if state.claim and state.claim.allocation is None else ():
+    for claim in question.existing_claims:
+        for spec in claim.alternatives() if claim.allocation is None else ():
             # Many pods of one workload ask for the same.
             key = repr((spec.device_class, spec.selectors))
             if key not in cache:
@@ -176,10 +177,6 @@ def selected(spec: DeviceRequest, devices: Sequence[Device], cycle: Cycle) -> Se
     if device_class is None:
         return frozenset()
     return frozenset(map(id, cycle.selectors.accepted((*device_class.selectors, *spec.selectors), devices)))
-
-
-def _specs(requests: Iterable[Request]) -> Iterator[DeviceRequest]:
-    return (spec for request in requests for spec in request.alternatives())
 
 
 def taint_of(desired: DesiredRule, at: datetime) -> DeviceTaint:

@@ -47,7 +47,7 @@ class Devices:
         for row in rows:
             self._targets.setdefault(row.id, Target(row.id, row.where, hardware_id(row.device), row))
         for claim in snapshot.claims.values():
-            for result in claim.allocation.results if claim.allocation else ():
+            for result in claim.results:
                 self._targets.setdefault(result.device, Target(result.device, slices_read=read))
         for rule in snapshot.taint_rules:
             selected = rule.selector
@@ -145,7 +145,7 @@ class Devices:
         return self._allocated(claims, f"--pod: Pod {pod.key}")
 
     def _allocated(self, claims: Iterable[ResourceClaim], what: str) -> tuple[Target, ...]:
-        ids = [result.device for claim in claims if claim.allocation for result in claim.allocation.results]
+        ids = [device for claim in claims for device in claim.devices]
         if not ids:
             raise InputError(f"{what} holds no device")
         return tuple(dict.fromkeys(self._targets[id] for id in ids))

@@ -130,8 +130,8 @@ def _pools(subject: Subject, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield subject.driver, subject.pool
     elif isinstance(subject, Asked):
         for claim in snapshot.claims.values():
-            if claim.allocation is not None and _is_of(claim, subject):
-                yield from ((result.device.driver, result.device.pool) for result in claim.allocation.results)
+            if _is_of(claim, subject):
+                yield from (device[:2] for device in claim.devices)
 
 
 def _is_of(claim: ResourceClaim, subject: Asked) -> bool:

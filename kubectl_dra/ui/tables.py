@@ -15,14 +15,14 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import one_line
 from kubectl_dra.errors import UndeterminedError
+from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import names_of, singly
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report import claims as claims_text
 from kubectl_dra.report import devices as devices_text
 from kubectl_dra.report import overview

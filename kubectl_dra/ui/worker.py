@@ -18,7 +18,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview, pending
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.ui.tables import ClusterView, look
 
 # Where the screen gets what it shows, and what it may do there; the command line gives it a cluster, live or saved.

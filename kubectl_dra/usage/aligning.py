@@ -17,10 +17,10 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.remedies.claim_edits import in_single_requests
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.usage.alignment import STANDARD, DevicePlace, PodAlignment, Topology, topology_of
 
 MAX_REQUESTS: Final = 32

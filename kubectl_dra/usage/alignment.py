@@ -11,9 +11,8 @@ from msgspec import Struct
 from kubectl_dra.allocation.constraints import Values, values_of
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, DeviceID
+from kubectl_dra.api.slices import Device, DeviceID, PoolID, newest_slices
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Key, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
@@ -147,7 +146,8 @@ def alignments(
         gap = snapshot.missing(kind, namespace if kind == "ResourceClaim" else "")
         if gap is not None and gap.reason == FORBIDDEN and not gap.read_in:
             raise UndeterminedError(f"{gap}, so {what} is unknown{gap.help}")
-    read = snapshot.exact({column for column in snapshot.individual if _tells_place(column)})
+    places = {column for column in snapshot.individual if column.kind == "attribute" and topology_of(column.name)}
+    read = snapshot.exact(places)
     wanted = {
         key: pod
         for key, pod in sorted(read.pods.items())
@@ -157,12 +157,7 @@ def alignments(
         and (labels is None or labels.matches(pod.metadata.labels))
     }
     claims = {key: [*_claims_of(pod, read.claims)] for key, pod in wanted.items()}
-    held = {
-        result.device
-        for own in claims.values()
-        for claim in own
-        for result in (claim.allocation.results if claim.allocation else ())
-    }
+    held = {device for own in claims.values() for claim in own for device in claim.devices}
     devices = _published(held, read)
     found = [PodAlignment(pod, tuple(_places(claims[key], devices))) for key, pod in wanted.items()]
     several = [item for item in found if len(item.places) > 1]
@@ -177,10 +172,6 @@ def alignments(
     return Alignments(tuple(several), single, tuple(unread_of(stakes, snapshot)))
 
 
-def _tells_place(column: PerDeviceColumn) -> bool:
-    return column.kind == "attribute" and topology_of(column.name) is not None
-
-
 def _claims_of(pod: Pod, known: Mapping[Key, ResourceClaim]) -> Iterator[ResourceClaim]:
     for name in sorted(pod.claim_names):
         claim = known.get((pod.metadata.namespace, name))
@@ -190,21 +181,15 @@ def _claims_of(pod: Pod, known: Mapping[Key, ResourceClaim]) -> Iterator[Resourc
 
 def _published(wanted: Collection[DeviceID], snapshot: Snapshot) -> Mapping[DeviceID, Device]:
     """The devices as the newest generation of their pools has them."""
-    pools = {device[:2] for device in wanted}
-    found: dict[DeviceID, tuple[int, Device]] = {}
-    for entry in snapshot.slices:
-        if entry.pool not in pools:
-            continue
-        for name, device in zip(entry.names, entry.devices, strict=True):
-            key = DeviceID(*entry.pool, name)
-            if key in wanted and found.get(key, (-1,))[0] < entry.generation:
-                found[key] = entry.generation, device
-    return {key: device for key, (_, device) in found.items()}
+    newest = newest_slices(snapshot.slices)
+    slices = [entry for pool in {device[:2] for device in wanted} for entry in newest.get(PoolID(*pool), ())]
+    pairs = ((entry, *pair) for entry in slices for pair in zip(entry.names, entry.devices, strict=True))
+    return {key: device for entry, name, device in pairs if (key := DeviceID(*entry.pool, name)) in wanted}
 
 
 def _places(claims: Iterable[ResourceClaim], devices: Mapping[DeviceID, Device]) -> Iterator[DevicePlace]:
     for claim in claims:
-        for result in claim.allocation.results if claim.allocation is not None else ():
+        for result in claim.results:
             if result.admin_access:
                 continue
             device = devices.get(result.device)

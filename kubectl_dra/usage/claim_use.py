@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import FAILED_PREPARE, ObjectMeta
+from kubectl_dra.api.meta import EMPTY, FAILED_PREPARE, ObjectMeta
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
@@ -156,9 +156,7 @@ def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse
     hidden = bool(snapshot.unread(("Pod",), claim.metadata.namespace))
     state, waits_for = _state(claim, users, listed, hidden=hidden)
     waits_for = _on_node(claim, waits_for, snapshot) or waits_for
-    results = (
-        tuple(result for result in claim.allocation.results if not result.admin_access) if claim.allocation else ()
-    )
+    results = tuple(result for result in claim.results if not result.admin_access)
     names = tuple([use.entry.name for use in listed.entries] or [pod.metadata.name for pod in users])
     return ClaimUse(claim, state, results, _node(claim, pods), names, _owner(claim.metadata, pods), waits_for)
 
@@ -263,7 +261,7 @@ def _placing(pod: Pod) -> Words:
     condition = pod.condition("PodScheduled")
     if pod.scheduling_gates:
         return WaitsForNode(pod.metadata.name, f"scheduling gates: {', '.join(pod.scheduling_gates)}")
-    reason = condition.reason if condition is not None and condition.status == "False" else ""
+    reason = condition.reason if condition.status == "False" else ""
     return WaitsForNode(pod.metadata.name, reason or pod.phase or "not looked at yet")
 
 
@@ -273,10 +271,9 @@ def _finalizers(claim: ResourceClaim) -> Words:
 
 def _unset_condition(claim: ResourceClaim) -> WaitsForDriver | None:
     """The first binding condition that no driver has set yet."""
-    for result in claim.allocation.results if claim.allocation else ():
-        reported = [one for one in claim.device_statuses if one.device == result.device]
-        met = {one.get("type") for entry in reported for one in entry.conditions if one.get("status") == "True"}
+    for result in claim.results:
+        reported = claim.reported(result)
         for condition in result.binding_conditions:
-            if condition not in met:
+            if reported.get(condition, EMPTY).get("status") != "True":
                 return WaitsForDriver(condition, str(result.device))
     return None

@@ -16,7 +16,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
-from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.taint import typed as times
 from tools.api_server import APIServer
 

@@ -18,7 +18,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.scheduler import Scheduler
 

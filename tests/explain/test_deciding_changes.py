@@ -11,7 +11,7 @@ import pytest
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.two_releases import TookTooLong, compare, deciding_changes
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding
 from kubectl_dra.scheduling.scheduler import Scheduler

@@ -12,9 +12,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.node_reasons import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated, reason_of
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.node_rules import toleration_for
-from kubectl_dra.explain.scene.node_reasons import AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated, reason_of
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import Plugin
 from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import Failures, StageResult
-from kubectl_dra.explain.scene.device_view import DeviceView
 from tools.builders import cycle, device, slice_of
 
 NODES = [Node.named(f"n{index}") for index in range(3)]

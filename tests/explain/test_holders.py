@@ -9,7 +9,7 @@ from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.holders import HolderIndex, HolderState
+from kubectl_dra.explain.holders import HolderIndex, HolderState
 from kubectl_dra.report.phrases import written
 
 CLAIM = ResourceClaim.from_json(

@@ -10,10 +10,10 @@ from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import Device, ResourceSlice
 from kubectl_dra.cel import Environment
+from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.selector_values import loosened
-from kubectl_dra.explain.scene.device_view import PublishedDevice
 
 Attributes = dict[str, dict[str, Any]]
 SELECTORS = Selectors(Environment.for_release("1.36"))

@@ -12,11 +12,11 @@ from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.cluster.device_lists import SAMPLE
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
 from kubectl_dra.explain.selector_trace import trace, verify
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.benchmarks import explain as fleet
 

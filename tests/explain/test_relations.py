@@ -17,10 +17,10 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.claim_relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.overview import pending
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.two_releases import compare, running
 from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.phrases import written

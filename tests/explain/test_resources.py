@@ -15,8 +15,8 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.node_reasons import PodLimitReached, ResourceShort, reason_of
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.scene.node_reasons import PodLimitReached, ResourceShort, reason_of
 from kubectl_dra.scheduling.node_resources import NodeResourcesFit
 from kubectl_dra.scheduling.scheduler import Scheduler
 

@@ -12,7 +12,7 @@ import yaml
 from kubectl_dra.api.releases import NEWEST_MODELLED, Release, default_features, parse_release
 from kubectl_dra.cli.lint.upgrade import rescheduled
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster

@@ -18,7 +18,7 @@ from kubectl_dra.cli.ui.source import SavedCluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet

@@ -26,8 +26,8 @@ from kubectl_dra.cel.program import as_bool
 from kubectl_dra.cluster import device_lists
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.attributes_read import complete
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.memory import NodeEquivalence
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.builders import claim, request

@@ -188,19 +188,13 @@ def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
 
 def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Named], bool]:
     """Devices as driver/pool/device, or as pool/device if begun that way; part by part if there are many."""
-    newest: dict[object, int] = {}
-    for entry in snapshot.slices:
-        newest[entry.pool] = max(entry.generation, newest.get(entry.pool, 0))
-    full, short = [], []
-    for entry in snapshot.slices:
-        if entry.generation < newest[entry.pool]:
-            continue
-        for device in entry.devices:
-            full.append(f"{entry.driver}/{entry.pool.name}/{device.name}")
-            short.append(f"{entry.pool.name}/{device.name}")
-    matching = sorted({name for name in full if name.startswith(typed)}) or sorted(
-        {name for name in short if name.startswith(typed)}
-    )
+    from kubectl_dra.api.slices import newest_slices
+
+    slices = [entry for entries in newest_slices(snapshot.slices).values() for entry in entries]
+    full = {f"{entry.pool}/{device.name}" for entry in slices for device in entry.devices}
+    short = {name.partition("/")[2] for name in full}
+    matching = next((found for names in (full, short) if (found := [n for n in names if n.startswith(typed)])), [])
+    matching.sort()
     if len(matching) > MANY:
         parts = {typed + name[len(typed) :].partition("/")[0] + "/" for name in matching if "/" in name[len(typed) :]}
         if parts:

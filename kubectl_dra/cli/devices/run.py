@@ -16,12 +16,12 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
-from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""

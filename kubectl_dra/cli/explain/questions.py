@@ -18,6 +18,8 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.assumptions import rules_notes
+from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -25,9 +27,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
-from kubectl_dra.explain.scene.assumptions import rules_notes
-from kubectl_dra.explain.scene.attributes_read import complete
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.page_text import cause_json, write_page
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes

@@ -16,7 +16,7 @@ from kubectl_dra.cli.explain.target import TypedTarget
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
 

@@ -30,7 +30,7 @@ from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
 from kubectl_dra.fit.result import FitAnswer, FitVerdict
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
@@ -39,7 +39,7 @@ from kubectl_dra.report.explain_words import Invocation
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.explain.question.new_nodes import Addition
-    from kubectl_dra.explain.scene.prepare import Settings
+    from kubectl_dra.explain.settings import Settings
 
 
 def run(asked: FitFlags, connection: ConnectionFlags) -> int:

@@ -28,7 +28,7 @@ from kubectl_dra.text import amount
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.explain.diagnosis import Diagnosis
-    from kubectl_dra.explain.scene.prepare import Settings
+    from kubectl_dra.explain.settings import Settings
     from kubectl_dra.lint.context import AssumedCluster
 
 
@@ -170,8 +170,8 @@ def _settings(
     target: ReleaseNamed,
 ) -> tuple[Settings, Settings]:
     """What is assumed of both schedulers, from what the cluster's objects show."""
-    from kubectl_dra.explain.scene.assumptions import RULES, proved
-    from kubectl_dra.explain.scene.prepare import Settings
+    from kubectl_dra.explain.settings import Settings
+    from kubectl_dra.scheduling.proved_gates import RULES, proved
     from kubectl_dra.scheduling.scheduler import Scheduler
 
     claims = snapshot.claims.values()

@@ -26,7 +26,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.paint import tell
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import RuleWriter

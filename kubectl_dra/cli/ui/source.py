@@ -21,7 +21,7 @@ from kubectl_dra.cluster.saved_object import saved_object
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.ui.worker import Ask, ScreenSource, Tainting
 
 WATCHED = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Pod")

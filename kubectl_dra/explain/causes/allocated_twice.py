@@ -12,7 +12,7 @@ from kubectl_dra.drivers.concerns import exclusive
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, pods_named, say
+from kubectl_dra.explain.phrase import ObjectName, Words, pods_named, say, subject
 
 TWICE = CauseKind(
     code="device-allocated-twice",
@@ -23,10 +23,10 @@ TWICE = CauseKind(
 
 
 def _twice(analysis: Analysis) -> Iterator[Finding]:
-    own = {device: claim for claim in analysis.scene.allocated for device in exclusive(claim)}
+    own = {device: claim for claim in analysis.allocated for device in exclusive(claim)}
     if not own:
         return
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     for other in snapshot.claims.values():
         device = next((each for each in exclusive(other) if each in own), None)
         if device is None or other.metadata.key == own[device].metadata.key:
@@ -52,15 +52,15 @@ def _allocated_at(claim: ResourceClaim) -> tuple[str, str]:
 
 def _holders(device: DeviceID, claims: tuple[ResourceClaim, ...], analysis: Analysis) -> Iterator[Evidence]:
     for claim in claims:
-        pods = consumers_of(claim, analysis.scene.snapshot.pods).pods
+        pods = consumers_of(claim, analysis.snapshot.pods).pods
         who = pods_named(pod.key for pod in pods)
-        about = Subject("ResourceClaim", named("ResourceClaim", claim))
+        about = subject("ResourceClaim", claim)
         value = say("{device}, for {pods:some 2 else nobody}", device=device, pods=who)
         yield Evidence(about, "has", value, relation=Relation.DOES)
 
 
 def _change(younger: ResourceClaim, analysis: Analysis) -> Words:
-    pods = consumers_of(younger, analysis.scene.snapshot.pods).pods
+    pods = consumers_of(younger, analysis.snapshot.pods).pods
     names = tuple(ObjectName("Pod", pod.metadata.name, pod.metadata.namespace) for pod in pods)
     text = (
         "Make claim {claim}, which got it later, and {pods:some 2 else its pods} again, so that they get another one. "

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.meta import JSONObject
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Joined, Subject, Words, named, say
-from kubectl_dra.explain.scene.holders import Clock
+from kubectl_dra.explain.phrase import Joined, Words, say, subject
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 
 BINDING_PENDING = CauseKind(
@@ -24,46 +25,38 @@ BINDING_PENDING = CauseKind(
 BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
 ATTACHED = timedelta(minutes=1)
 """How long a device is given to be attached before somebody looks after it."""
-_Conditions = dict[str, tuple[str, tuple[str, ...]]]
-"""By type: the status, and what is said about it."""
 
 
 def _before_binding(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is not None and not pod.node_name and not pod.finished:
         yield from _not_ready(analysis)
 
 
 def _of_claim(analysis: Analysis) -> Iterator[Finding]:
-    if analysis.question.pod is None:
+    if analysis.pod is None:
         yield from _not_ready(analysis)
 
 
 def _not_ready(analysis: Analysis) -> Iterator[Finding]:
     if not analysis.view.cycle.features.binding_conditions:
         return
-    for claim in analysis.scene.allocated:
-        for result in claim.allocation.results if claim.allocation else ():
-            conditions = _conditions(claim, result)
+    for claim in analysis.allocated:
+        for result in claim.results:
+            conditions = claim.reported(result)
+            true = {name for name, condition in conditions.items() if condition.get("status") == "True"}
             for name in result.binding_failure_conditions:
-                if conditions.get(name, ("",))[0] == "True":
-                    yield _failed(claim, result, name, conditions[name][1])
+                if name in true:
+                    yield _failed(claim, result, name, _said(conditions[name]))
                     return
-            missing = [name for name in result.binding_conditions if conditions.get(name, ("",))[0] != "True"]
+            missing = [name for name in result.binding_conditions if name not in true]
             if missing:
                 yield _pending(analysis, claim, result, missing, conditions)
                 return
 
 
-def _conditions(claim: ResourceClaim, result: DeviceResult) -> _Conditions:
-    """The reported conditions of a device in the allocation."""
-    out: _Conditions = {}
-    for entry in claim.device_statuses:
-        if entry.device == result.device and entry.share_id == result.share_id:
-            for condition in entry.conditions:
-                said = tuple(part for part in (condition.get("reason"), condition.get("message")) if part)
-                out[condition.get("type") or ""] = (condition.get("status") or "", said)
-    return out
+def _said(condition: JSONObject) -> tuple[str, ...]:
+    return tuple(part for name in ("reason", "message") if (part := condition.get(name)))
 
 
 def _field(result: DeviceResult, name: str) -> Words:
@@ -83,7 +76,7 @@ def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[
         ),
         (
             Evidence(
-                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                subject("ResourceClaim", claim),
                 _field(result, name),
                 say("True, {said}", said=said),
             ),
@@ -94,10 +87,14 @@ def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[
 
 
 def _pending(
-    analysis: Analysis, claim: ResourceClaim, result: DeviceResult, missing: Sequence[str], conditions: _Conditions
+    analysis: Analysis,
+    claim: ResourceClaim,
+    result: DeviceResult,
+    missing: Sequence[str],
+    conditions: Mapping[str, JSONObject],
 ) -> Finding:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
-    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    pod, snapshot = analysis.pod, analysis.snapshot
+    own = subject("ResourceClaim", claim)
     evidence = [Evidence(own, _field(result, name), _state(conditions.get(name))) for name in missing]
     if claim.allocation is not None and claim.allocation.timestamp:
         evidence.append(Evidence(own, "status.allocation.allocationTimestamp", claim.allocation.timestamp))
@@ -129,15 +126,15 @@ def _pending(
 def _given_up(pod: Pod, claim: ResourceClaim) -> bool:
     """Whether the scheduler has waited until its bindingTimeout: it then gives the reservation back, and reports."""
     condition = pod.condition("PodScheduled")
-    return condition is not None and condition.reason == SCHEDULER_ERROR and not relation_of(claim, pod).listed
+    return condition.reason == SCHEDULER_ERROR and not relation_of(claim, pod).listed
 
 
-def _state(condition: tuple[str, tuple[str, ...]] | None) -> Words:
+def _state(condition: JSONObject | None) -> Words:
     """A condition that is not True."""
     if condition is None:
         return "not set"
-    status, said = condition
-    return say("{state}, {said}" if said else "{state}", state=status or "no status", said=Joined(said, ": "))
+    said, status = _said(condition), condition.get("status") or "no status"
+    return say("{state}, {said}" if said else "{state}", state=status, said=Joined(said, ": "))
 
 
 FINDERS = (

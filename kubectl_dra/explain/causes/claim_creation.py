@@ -8,14 +8,15 @@ from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceClass, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import CommandEffect, kubectl
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, under_way
 
 CREATION_FAILED = "FailedResourceClaimCreation"
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -78,7 +79,7 @@ def _waiting(pod: Pod, entry: ClaimEntry, snapshot: Snapshot) -> Finding:
         ),
         (
             Evidence(
-                Subject("Pod", named("Pod", pod)),
+                subject("Pod", pod),
                 "status.resourceClaimStatuses",
                 say("no entry {entry}", entry=entry.entry),
             ),
@@ -101,7 +102,7 @@ def _waiting(pod: Pod, entry: ClaimEntry, snapshot: Snapshot) -> Finding:
 
 def creation_failed(pod: Pod, snapshot: Snapshot) -> Event | None:
     """The event that says why a claim of the pod was not created."""
-    events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    events = snapshot.events_about("Pod", *key_of(pod))
     return next((event for event in events if event.reason == CREATION_FAILED), None)
 
 
@@ -134,7 +135,7 @@ def _labelling(namespace: str) -> Remedy:
 def without_admin_label(claim: ResourceClaim, snapshot: Snapshot) -> bool:
     """Whether a claim asks for admin access in a namespace that does not allow it, as far as that was read."""
     namespace = snapshot.namespaces.get(claim.metadata.namespace)
-    asks = any(spec.admin_access for request in claim.requests for spec in request.alternatives())
+    asks = any(spec.admin_access for spec in claim.alternatives())
     return asks and namespace is not None and namespace.labels.get(ADMIN_LABEL) != "true"
 
 
@@ -172,7 +173,7 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Fin
                 say("ResourceQuota {quota} allows {hard} of {key}: {used} used, {need} more needed", **numbers),
                 (
                     Evidence(
-                        Subject("ResourceQuota", named("ResourceQuota", quota)),
+                        subject("ResourceQuota", quota),
                         say("status.used {key}", **numbers),
                         say("{used} of {hard}", **numbers),
                     ),

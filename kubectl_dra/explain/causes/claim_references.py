@@ -22,10 +22,11 @@ from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
-from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.holders import consumers_named
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, consumers_named, under_way
 from kubectl_dra.text import nearest
 
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
@@ -52,7 +53,7 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
                     namespace=context.question.namespace,
                     claim=entry.name,
                 ),
-                (Evidence(Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", status),),
+                (Evidence(subject("Pod", pod), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
                 object=entry.name,
                 # Claims are read beside the pods: one that was just made may have been missed.
@@ -64,7 +65,7 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
                 say('entry "{entry}" of spec.resourceClaims names neither a claim nor a template', entry=entry.entry),
                 (
                     Evidence(
-                        Subject("Pod", named("Pod", pod)),
+                        subject("Pod", pod),
                         say("spec.resourceClaims[{entry}]", entry=entry.entry),
                         "no resourceClaimName, no resourceClaimTemplateName",
                     ),
@@ -153,7 +154,7 @@ def _where(exists: bool) -> str:
 
 def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
     path = say("spec.resourceClaims[{entry}].{field}", entry=entry.entry, field=field)
-    return Evidence(Subject("Pod", named("Pod", pod)), path, name)
+    return Evidence(subject("Pod", pod), path, name)
 
 
 # Two entries of the pod refer to the same claim.
@@ -173,11 +174,7 @@ def _twice(context: QuestionContext) -> Iterator[Finding]:
             yield Finding(
                 TWICE,
                 say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names),
-                (
-                    Evidence(
-                        Subject("Pod", named("Pod", pod)), "spec.resourceClaims", say("{first}, {second}", **names)
-                    ),
-                ),
+                (Evidence(subject("Pod", pod), "spec.resourceClaims", say("{first}, {second}", **names)),),
             )
 
 
@@ -198,11 +195,11 @@ def _not_owned(context: QuestionContext) -> Iterator[Finding]:
             say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
             (
                 Evidence(
-                    Subject("ResourceClaim", named("ResourceClaim", claim)),
+                    subject("ResourceClaim", claim),
                     "metadata.ownerReferences[controller].uid",
                     uid,
                 ),
-                Evidence(Subject("Pod", named("Pod", pod)), "metadata.uid", pod.metadata.uid),
+                Evidence(subject("Pod", pod), "metadata.uid", pod.metadata.uid),
             ),
             Remedy(
                 CLAIM_NOT_OWNED.fix,
@@ -217,7 +214,7 @@ NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD
 
 
 def _nobody(analysis: Analysis) -> Iterator[Finding]:
-    asked, snapshot = analysis.question, analysis.scene.snapshot
+    asked, snapshot = analysis.question, analysis.snapshot
     if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
         return
     claim = analysis.claims[0]
@@ -238,7 +235,7 @@ CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look
 
 
 def _class_missing_missing(analysis: Analysis) -> Iterator[Finding]:
-    if analysis.scene.snapshot.missing("DeviceClass"):
+    if analysis.snapshot.missing("DeviceClass"):
         return
     for claim in analysis.claims:
         for entry in claim.requests:
@@ -259,7 +256,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
     from kubectl_dra.explain.remedies.candidates import part_off
 
-    off = part_off(wanted, analysis.scene.snapshot.nodes.values(), analysis.view.drivers())
+    off = part_off(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None
     if near:
         remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))
@@ -293,7 +290,7 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
         # It stays for the pods that have it.
         if not since or (context.question.pod is not None and relation_of(claim, context.question.pod) in _HAS):
             continue
-        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        own = subject("ResourceClaim", claim)
         finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
         consumers = consumers_named(claim)
         listed = consumers_of(
@@ -368,7 +365,7 @@ def _full(context: QuestionContext) -> Iterator[Finding]:
         if count >= MAX_CONSUMERS and not relation_of(claim, pod).listed:
             text = "claim {claim} has {count} consumers, and no claim can have more"
             facts = Evidence(
-                Subject("ResourceClaim", named("ResourceClaim", claim)),
+                subject("ResourceClaim", claim),
                 "status.reservedFor",
                 say("{count} entries", count=count),
             )
@@ -376,18 +373,18 @@ def _full(context: QuestionContext) -> Iterator[Finding]:
 
 
 def _without_time(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
-    if pod is None or pod.node_name or not analysis.scene.allocated:
+    pod = analysis.pod
+    if pod is None or pod.node_name or not analysis.allocated:
         return
     from kubectl_dra.scheduling.binding import takes_no_pod
 
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         if takes_no_pod(claim, analysis.view.cycle.features) and not relation_of(claim, pod).listed:
             yield _claim_takes_no_pod_finding(claim)
 
 
 def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
-    own, users = Subject("ResourceClaim", named("ResourceClaim", claim)), consumers_named(claim)
+    own, users = subject("ResourceClaim", claim), consumers_named(claim)
     text = "claim {claim} was allocated without a timestamp, and the scheduler can add no further pod to such a claim"
     change = (
         "Let {users:some} end: the claim then gives its devices back, and is allocated anew for the next pod. If they "

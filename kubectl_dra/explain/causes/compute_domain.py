@@ -71,7 +71,7 @@ def words_of(pod: Pod) -> str:
         if one.state.waiting is not None:
             return ": ".join(filter(None, (one.state.waiting.reason, one.state.waiting.message)))
     scheduled = pod.condition("PodScheduled")
-    if scheduled is not None and scheduled.status == "False":
+    if scheduled.status == "False":
         return scheduled.message or scheduled.reason
     return "" if pod.phase == "Running" else pod.phase
 
@@ -97,11 +97,10 @@ def _lacks_label(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not pod.node_name or pod.phase not in ("", "Pending"):
         return
-    prepared = pod.condition("PodReadyToStartContainers")
-    if prepared is not None and prepared.status == "True":
+    if pod.condition("PodReadyToStartContainers").status == "True":
         return
     domain = domain_of(pod, snapshot)
     if domain is None:

@@ -14,13 +14,13 @@ from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_r
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
+from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, nodes_named, say
+from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.claim_edits import with_claims
 from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.scene.device_view import PublishedDevice
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderState, consumers_named
 
 # No single node has enough devices for a request.
 
@@ -81,7 +81,7 @@ HELD_WHOLE = CauseKind(code="shareable-device-held-whole", family=Family.DEVICES
 
 
 def _held(blocked: Blocked) -> Iterator[Finding]:
-    holders = blocked.scene.holders
+    holders = blocked.analysis.holders
     held: dict[str, list[PublishedDevice]] = {}
     claims: dict[str, ResourceClaim] = {}
     for item in blocked.lost:
@@ -125,7 +125,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
 
 def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
     """What people expect of a pod's priority, where it is higher than that of a holder."""
-    pod = blocked.scene.question.pod
+    pod = blocked.analysis.pod
     if pod is None or all(holder.priority >= pod.priority for holder in holders if holder.pods):
         return ""
     return say("; priority {priority} does not help, because no pod is evicted to free a device", priority=pod.priority)
@@ -134,7 +134,7 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
 def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
     text = "Lower the replicas of {owner}, or add devices."
-    own = next((entry for entry in blocked.scene.question.claims if entry.claim is blocked.located.claim), None)
+    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
     if own is None or not own.template:
         return Remedy(say(text, owner=str(sibling.owner)))
     proof = _using(blocked, sibling.claim)
@@ -147,7 +147,7 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
 
 def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
     """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
-    pod, own = blocked.scene.question.pod, blocked.located.claim
+    pod, own = blocked.analysis.pod, blocked.located.claim
     if pod is None or claim.metadata.namespace != own.metadata.namespace:
         return None
     return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
@@ -159,10 +159,10 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
     None where nothing says that sharing is meant: neither a configuration of the driver for that, nor a driver whose
     claims are meant to be shared.
     """
-    own = next((entry for entry in blocked.scene.question.claims if entry.claim is blocked.located.claim), None)
+    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
     if own is None or not own.template or own.claim is None:
         return None
-    pods = blocked.scene.snapshot.pods
+    pods = blocked.analysis.snapshot.pods
     holders = [
         pods.get((claim.metadata.namespace, use.name))
         for claim in held
@@ -217,8 +217,8 @@ def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
     by: Words = say("other pods of {owner}", owner=str(siblings.owner)) if siblings is not None else "other claims"
     if blocked.left:
         best, lost, left = _best_node(blocked)
-        holders = {claim.key: claim for item in lost for claim in blocked.scene.holders.claims(item.id)}
-        held = [blocked.scene.holders.users(claim) for claim in holders.values()]
+        holders = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
+        held = [blocked.analysis.holders.users(claim) for claim in holders.values()]
         whole = blocked.spec.allocation_mode == ALL
         needs: Words = "all of a node's" if whole else say("{count:,} on one node", count=blocked.spec.count)
         verb = "holds" if len(held) == 1 else "hold"
@@ -245,7 +245,7 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     position = blocked.funnel.stages.index(blocked.stage)
     lost, _, left = blocked.funnel.lost_on([stuck.node], position)
     claim = stuck.holder.claim
-    own = [item for item in lost if claim in blocked.scene.holders.claims(item.id)]
+    own = [item for item in lost if claim in blocked.analysis.holders.claims(item.id)]
     whole = blocked.spec.allocation_mode == ALL
     needs: Words = "every matching device of a node" if whole else say("{count:device}", count=blocked.spec.count)
     free = "{left} of {tested} {left:is|are} free, and " if left else ""
@@ -267,7 +267,7 @@ def _keeper(blocked: Blocked, holder: ClaimHolder) -> Keeper | None:
     if holder.standing is not HolderState.ENDING:
         return None
     ending = (pod for pod in holder.pods if pod.metadata.deletion_timestamp)
-    keepers = (kept_by_driver(pod, blocked.scene.snapshot) for pod in ending)
+    keepers = (kept_by_driver(pod, blocked.analysis.snapshot) for pod in ending)
     return next((keeper for keeper in keepers if keeper is not None), None)
 
 
@@ -325,17 +325,16 @@ _STUCK = {
 
 def _of_claim(analysis: Analysis) -> Iterator[Finding]:
     """The claim itself is asked about, and nobody needs its devices, or not for long."""
-    if analysis.question.pod is not None:
+    if analysis.pod is not None:
         return
-    snapshot, holders = analysis.scene.snapshot, analysis.scene.holders
-    for claim in analysis.scene.allocated:
+    snapshot, holders = analysis.snapshot, analysis.holders
+    for claim in analysis.allocated:
         holder = holders.holder(claim)
-        results = claim.allocation.results if claim.allocation is not None else ()
-        devices = [entry.device for entry in results if not entry.admin_access]
+        devices = [entry.device for entry in claim.results if not entry.admin_access]
         if not devices or (holder.standing is HolderState.UNUSED and waiting_for(claim, snapshot)):
             continue
         own = Evidence(
-            Subject("ResourceClaim", named("ResourceClaim", claim)),
+            subject("ResourceClaim", claim),
             "status.reservedFor",
             say("{consumers: else nobody}", consumers=consumers_named(claim)),
         )
@@ -398,26 +397,26 @@ def _stuck(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _of_claims(analysis: Analysis) -> Iterator[Finding]:
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         if claim.key in analysis.unavailable.values():
             yield _finding(analysis, claim)
 
 
 def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
-    asking = analysis.question.pod
+    asking = analysis.pod
     listed = asking is not None and relation_of(claim, asking, groups=False).listed
     others = len(claim.reserved_for) - listed
     selector = claim.allocation.node_selector if claim.allocation else None
     usable = [
         node
-        for node in analysis.scene.barred_nodes
+        for node in analysis.barred_nodes
         if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
     ]
     barred = [
         Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", analysis.view.ineligible[node.name])
         for node in usable
     ]
-    own = Subject("ResourceClaim", named("ResourceClaim", claim))
+    own = subject("ResourceClaim", claim)
     consumers = consumers_named(claim)
     reasons = {reason for node in usable if (reason := analysis.view.ineligible.get(node.name)) is not None}
     why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.explain.causes.nodes import FEATURES
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import UnderWay, under_way
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say
-from kubectl_dra.explain.scene.device_view import DeviceView
-from kubectl_dra.explain.scene.holders import UnderWay, under_way
+from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say, subject
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
 
@@ -53,7 +53,7 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
 def _booting(blocked: Blocked) -> UnderWay | None:
     """That every node has just been made, so that no driver can have published."""
     made = [node.metadata.creation_timestamp for node in blocked.view.nodes]
-    waits = [under_way("the driver", at, blocked.scene.snapshot) for at in made]
+    waits = [under_way("the driver", at, blocked.analysis.snapshot) for at in made]
     return None if None in waits or not waits else max((one for one in waits if one is not None), key=_seconds)
 
 
@@ -63,7 +63,7 @@ def _seconds(waiting: UnderWay) -> int:
 
 def _was_there(blocked: Blocked, driver: str) -> list[Unpublished]:
     """Devices of the driver (of any, where none is named) that claims hold though it publishes nothing there."""
-    found = unpublished(blocked.scene.snapshot)
+    found = unpublished(blocked.analysis.snapshot)
     return [one for one in found if one.silent and driver in ("", one.driver)]
 
 
@@ -82,9 +82,9 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
         change = change.replace("{driver},", "{driver} on {nodes:some},", 1)
     held = [
         Evidence(
-            Subject("ResourceClaim", named("ResourceClaim", claim)),
+            subject("ResourceClaim", claim),
             "status.allocation",
-            say("{devices:some 3}", devices=[entry.device for entry in claim.allocation.results]),
+            say("{devices:some 3}", devices=claim.devices),
         )
         for one in lost
         for claim in one.claims[:3]

@@ -54,7 +54,8 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]) -> Remedy:
-    rules = sorted({item.rule for item in _blocking_all(blocked) if item.rule})
+    blocking = (_blocking(blocked, item.device.taints) for item in blocked.lost)
+    rules = sorted({taint.rule for taint in blocking if taint is not None and taint.rule})
     if rules and blocked.located.place.extended:
         return Remedy(say("End the maintenance (DeviceTaintRule {rules}).", rules=rules))
     tolerate = Tolerate(blocked.located.place, taints)
@@ -77,11 +78,6 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
 
 def _blocking(blocked: Blocked, taints: Collection[DeviceTaint]) -> DeviceTaint | None:
     return blocking_taint(tuple(taints), blocked.spec.tolerations)
-
-
-def _blocking_all(blocked: Blocked) -> list[DeviceTaint]:
-    found = (_blocking(blocked, item.device.taints) for item in blocked.lost)
-    return [taint for taint in found if taint is not None]
 
 
 def _missed(blocked: Blocked) -> tuple[Phrase, ...]:

@@ -8,9 +8,9 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.devices_held import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
+from kubectl_dra.explain.holders import consumers_named
+from kubectl_dra.explain.node_reasons import ShortForDevices, reason_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say
-from kubectl_dra.explain.scene.holders import consumers_named
-from kubectl_dra.explain.scene.node_reasons import ShortForDevices, reason_of
 from kubectl_dra.scheduling.node_resources_of_devices import (
     DeviceGone,
     InsufficientForDevices,
@@ -35,7 +35,7 @@ def _too_much(analysis: Analysis) -> Iterator[Finding]:
     """Also the claims that are allocated for other nodes, unless the scheduler takes them back and goes on."""
     if not analysis.overtaxed or analysis.after_giving_back:
         return
-    if failed := list(_not_computable(analysis)):
+    if failed := list(_grouped(analysis, UNKNOWN, *_ERRORS)):
         # The error ends the attempt, whatever is found elsewhere.
         yield from failed
         return
@@ -68,7 +68,7 @@ def _lacking(why: Words) -> float:
 
 def _in_use(analysis: Analysis) -> Iterator[Finding]:
     keys = {reason.claim for _, reason in _reasons(analysis, MappedClaimInUse) if isinstance(reason, MappedClaimInUse)}
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         if claim.key in keys:
             text = "claim {claim} stands for resources of its node, so only one pod can use it, and {users:some} does"
             users = [entry.name for entry in claim.reserved_for]
@@ -82,10 +82,6 @@ def _in_use(analysis: Analysis) -> Iterator[Finding]:
 
 def _exceeded(analysis: Analysis) -> Iterator[Finding]:
     yield from _grouped(analysis, EXCEEDED, PodRequestExceeded, PodLimitExceeded)
-
-
-def _not_computable(analysis: Analysis) -> Iterator[Finding]:
-    yield from _grouped(analysis, UNKNOWN, *_ERRORS)
 
 
 def _grouped(analysis: Analysis, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:

@@ -30,10 +30,10 @@ from kubectl_dra.explain.causes.on_node import (
     waits_for_driver,
 )
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import GIVEN, Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, named, nodes_named, say
-from kubectl_dra.explain.scene.holders import GIVEN, Clock
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say, subject
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction
@@ -48,7 +48,7 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
     if pod is None:
         return
     condition = pod.condition("DisruptionTarget")
-    if condition is not None and condition.status == "True" and condition.reason == EVICTION_REASON:
+    if condition.status == "True" and condition.reason == EVICTION_REASON:
         stuck = None
         if pod.metadata.deletion_timestamp and not pod.finished:
             stuck = waits_for_driver(pod, context.question.existing_claims, context.snapshot)
@@ -64,10 +64,10 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
 
 
 def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
-    facts = [Evidence(Subject("Pod", named("Pod", pod)), "status.phase", pod.phase)]
+    facts = [Evidence(subject("Pod", pod), "status.phase", pod.phase)]
     for claim in claims:
         if claim.allocation is not None and relation_of(claim, pod).listed:
-            own = Subject("ResourceClaim", named("ResourceClaim", claim))
+            own = subject("ResourceClaim", claim)
             said = "lists it still: kube-controller-manager removes that, and takes the devices back, within seconds"
             facts.append(Evidence(own, "status.reservedFor", said))
     if pod.phase == "Succeeded":
@@ -89,7 +89,7 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
 
 
 def _deletion(pod: Pod) -> Iterator[Evidence]:
-    own = Subject("Pod", named("Pod", pod))
+    own = subject("Pod", pod)
     yield Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)
     if pod.metadata.finalizers:
         yield Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers))
@@ -103,13 +103,13 @@ def _deleting(pod: Pod) -> Finding:
 
 def _terminating(analysis: Analysis) -> Iterator[Finding]:
     """The pod has its devices until it is gone, and its node decides when."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None:
         return
-    held = _held(pod, analysis.scene.allocated)
+    held = _held(pod, analysis.allocated)
     if not held:
         return
-    if (stuck := waits_for_driver(pod, analysis.scene.allocated, snapshot)) is not None:
+    if (stuck := waits_for_driver(pod, analysis.allocated, snapshot)) is not None:
         yield _with_its_pod(stuck, pod, snapshot, held)
         return
     facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
@@ -122,12 +122,7 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
 
 def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
     """The devices that a pod has until it is gone."""
-    return [
-        result.device
-        for claim in claims
-        if relation_of(claim, pod) is ClaimRelation.ENDING
-        for result in (claim.allocation.results if claim.allocation else ())
-    ]
+    return [device for claim in claims if relation_of(claim, pod) is ClaimRelation.ENDING for device in claim.devices]
 
 
 def _with_its_pod(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
@@ -219,7 +214,7 @@ def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     node = snapshot.nodes.get(pod.node_name)
     if node is not None and node.ready is False:
         yield from node_troubles(node)
-    elif node is None and snapshot.nodes and not snapshot.is_gap("Node"):
+    elif snapshot.lacks_node(pod.node_name):
         yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
 
 
@@ -254,13 +249,13 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
     from kubectl_dra.explain.eviction import EFFECT, DeviceTaints
 
     change: Words = EVICTED.fix
-    evidence = [Evidence(Subject("Pod", named("Pod", pod)), "condition DisruptionTarget", said)]
+    evidence = [Evidence(subject("Pod", pod), "condition DisruptionTarget", said)]
     first: Words = ""
     ended = ""
     # That the pod is evicted shows that the gates are on.
     taints = DeviceTaints(snapshot, Features(taint_rules=True))
     for claim in claims:
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             for taint in (taint for taint in taints.of(result.device) if taint.effect == EFFECT):
                 shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
                 evidence.append(Evidence(Subject("device", result.device), "taint", shown))
@@ -331,7 +326,7 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
     if covering and not any(entry.effect == "NoExecute" for entry in covering):
         better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
     field = say("tolerations of {device} that cover it", device=result.device)
-    return Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), field, shown), better
+    return Evidence(subject("ResourceClaim", claim), field, shown), better
 
 
 def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:

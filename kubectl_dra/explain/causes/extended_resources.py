@@ -19,23 +19,23 @@ from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy, Verdict
+from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.outcomes import choice
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
-from kubectl_dra.explain.scene.node_reasons import ResourceShort
+from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject
 
 STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
 
 def _left_over(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or pod.finished or not pod.metadata.uid:
         return
-    for claim in analysis.scene.snapshot.claims.values():
+    for claim in analysis.snapshot.claims.values():
         owner = claim.metadata.controller()
         made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
         if not made or owner is None or owner.uid != pod.metadata.uid:
             continue
-        own = Subject("ResourceClaim", named("ResourceClaim", claim))
+        own = subject("ResourceClaim", claim)
         text = (
             "claim {claim}, which the scheduler made for the pod's extended resources, is left from an earlier attempt"
         )
@@ -45,7 +45,7 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
             (
                 Evidence(own, say("annotation {name}", name=MADE_FOR_EXTENDED), "true"),
                 Evidence(own, "status.allocation", "set" if claim.allocation is not None else "not set"),
-                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", "not set"),
+                Evidence(subject("Pod", pod), "spec.nodeName", "not set"),
             ),
             Remedy(
                 STALE_CLAIM.fix,
@@ -61,7 +61,7 @@ TWO_CLASSES = CauseKind(code="extended-resource-two-classes", family=Family.EXTE
 
 
 def _two_classes(analysis: Analysis) -> Iterator[Finding]:
-    extended = analysis.scene.extended
+    extended = analysis.extended
     for resource, winner in extended.classes.items() if extended else ():
         for other in sorted(analysis.view.cycle.classes.values(), key=lambda entry: entry.name):
             if other.extended_resource_name != resource or other is winner:
@@ -116,11 +116,11 @@ NOT_ELIGIBLE = CauseKind(
 
 def _unserved(analysis: Analysis) -> Iterator[Finding]:
     """Extended resources of the pod that no node's device plugin offers and no class serves."""
-    pod, scene = analysis.question.pod, analysis.scene
-    nodes = scene.snapshot.nodes.values()
+    pod = analysis.pod
+    nodes = analysis.snapshot.nodes.values()
     if pod is None or pod.node_name or pod.finished or not any(node.allocatable for node in nodes):
         return
-    if scene.snapshot.missing("DeviceClass"):
+    if analysis.snapshot.missing("DeviceClass"):
         return
     classes = analysis.view.cycle.classes
     backed = class_by_resource(classes)
@@ -149,12 +149,12 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
                     "{release})",
                     name=device_class.name,
                     resource=resource,
-                    release=str(scene.settings.scheduler.release),
+                    release=str(analysis.scheduler.release),
                 ),
                 (
                     nowhere,
                     Evidence(
-                        Subject("Kubernetes", str(scene.settings.scheduler.release)),
+                        Subject("Kubernetes", str(analysis.scheduler.release)),
                         "feature gate DRAExtendedResource",
                         "off",
                     ),
@@ -172,7 +172,7 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
 
 def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
     """Resources that no node offers, and a class only under a name that devices cannot serve."""
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or pod.finished:
         return
     asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
@@ -180,7 +180,7 @@ def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
         resource = device_class.extended_resource_name
         if resource not in asked or eligible_name(resource):
             continue
-        if any(amount_of(node.allocatable.get(resource)) for node in analysis.scene.snapshot.nodes.values()):
+        if any(amount_of(node.allocatable.get(resource)) for node in analysis.snapshot.nodes.values()):
             continue
         text = "DeviceClass {name} offers {resource}, but devices cannot serve a resource of that name"
         yield Finding(
@@ -203,11 +203,11 @@ PLUGIN_EXHAUSTED = CauseKind(code="device-plugin-exhausted", family=Family.EXTEN
 
 
 def _exhausted(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if analysis.view.nodes or pod is None:
         return
     for resource in resources_of(pod):
-        nodes = analysis.scene.snapshot.nodes.values()
+        nodes = analysis.snapshot.nodes.values()
         offering = [node.name for node in nodes if amount_of(node.allocatable.get(resource))]
         reasons = {name: analysis.view.ineligible.get(name) for name in offering}
         short = {
@@ -246,14 +246,14 @@ MIXED = CauseKind(
 
 def never_bound(analysis: Analysis) -> set[str]:
     """Nodes that pass the filters and then fail to bind (``ExtendedRequests.never_binds``)."""
-    extended = analysis.scene.extended
+    extended = analysis.extended
     if extended is None:
         return set()
     return {name for name in analysis.fitting if extended.never_binds(analysis.view.node_by_name[name])}
 
 
 def _mixed(analysis: Analysis) -> Iterator[Finding]:
-    never, extended = never_bound(analysis), analysis.scene.extended
+    never, extended = never_bound(analysis), analysis.extended
     if not never or extended is None:
         return
     text = (

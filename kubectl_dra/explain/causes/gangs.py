@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, pods_named, say, subject
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
 from kubectl_dra.neighbours.gangs import GroupState, group_of, later_pods, members_of
 from kubectl_dra.scheduling.gang_scheduling import Placed
@@ -36,14 +37,15 @@ REFUSED = CauseKind(code="other-scheduler-refuses", family=Family.POD, look=Look
 
 
 def _waits(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or pod.node_name or pod.finished or not analysis.question.exists:
         return
     layer = SCHEDULERS.get(pod.scheduler_name)
-    if layer not in _SAYS or analysis.scene.settings.scheduler.schedules(pod):
+    if layer not in _SAYS or analysis.scheduler.schedules(pod):
         return
     group, known = group_of(pod, snapshot), _known(pod, snapshot)
-    if known is not None and not known[1].entry.normal and not _is_of_gang(known[1]):
+    # What is generic says no more than that the group does not fit: the attempt says why.
+    if known is not None and not known[1].entry.normal and not known[1].entry.generic:
         yield _refused(pod, layer, *known)
     elif group is not None and group.held:
         yield _queued(pod, group, layer)
@@ -56,20 +58,14 @@ def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
     from kubectl_dra.data.messages import understood
 
     layer = SCHEDULERS[pod.scheduler_name]
-    condition = pod.condition("PodScheduled")
-    events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
-    said = [*(event.message for event in reversed(events)), condition.message if condition is not None else ""]
+    events = snapshot.events_about("Pod", *key_of(pod))
+    said = [*(event.message for event in reversed(events)), pod.condition("PodScheduled").message]
     group = group_of(pod, snapshot)
     for text in (*said, *(group.said if group is not None else ())):
         found = understood(text, (_SAYS[layer],)) if text else None
         if found is not None and _SAYS[layer] in found.entry.says:
             return text, found
     return None
-
-
-def _is_of_gang(known: Understood) -> bool:
-    """Whether it says no more than that the group does not fit: the attempt says why."""
-    return known.entry.generic
 
 
 def _refused(pod: Pod, layer: Layer, text: str, known: Understood) -> Finding:
@@ -79,7 +75,7 @@ def _refused(pod: Pod, layer: Layer, text: str, known: Understood) -> Finding:
 
 
 def _of(pod: Pod) -> Evidence:
-    return Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulerName", pod.scheduler_name)
+    return Evidence(subject("Pod", pod), "spec.schedulerName", pod.scheduler_name)
 
 
 def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
@@ -112,7 +108,7 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
     """Too few members exist, or too few of them fit together; whether they fit is proved by the default scheduler's
     steps, for no scheduler gives a pod devices that are not there.
     """
-    members = members_of(pod, analysis.scene.snapshot)
+    members = members_of(pod, analysis.snapshot)
     about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
     wanted = Evidence(about, "spec.minMember", group.minimum)
     if len(members) < group.minimum:
@@ -174,7 +170,7 @@ def placed_without_dra(pod: Pod) -> Remedy | None:
 
 def gang_notes(analysis: Analysis) -> Iterator[Phrase]:
     """What another scheduler decides by rules of its own, and the pods that come later."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or pod.finished:
         return
     placed = analysis.in_foreign_gang

@@ -77,11 +77,11 @@ def _of_devices(resource: str, pod: Pod, snapshot: Snapshot) -> bool:
 
 def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
     """That a pod which shares its claim may lose the devices, because another pod of it is just ending."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
     defects = [each for each in (UNPREPARED_IN_USE, JOINS_UNPREPARED) if kubelet_has(each, pod.node_name, snapshot)]
-    for claim in analysis.scene.allocated if defects else ():
+    for claim in analysis.allocated if defects else ():
         for use in consumers_of(claim, snapshot.pods).entries:
             other = use.pod
             if use.relation is ClaimRelation.ENDING and other is not None and other.node_name == pod.node_name:
@@ -125,7 +125,7 @@ def left_unprepared(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], s
 
 def devices_halved(analysis: Analysis) -> Iterator[Phrase]:
     """That the scheduler of the cluster's own release serves no request as large as one of the question's."""
-    release = analysis.scene.snapshot.release
+    release = analysis.snapshot.release
     if release is None or not HALF_A_CLAIM.affects(release, release.patch):
         return
     for claim in analysis.claims:

@@ -11,7 +11,7 @@ from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say
+from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
 from kubectl_dra.neighbours.kueue import (
     LOCAL_QUEUE,
@@ -57,18 +57,14 @@ def _held_back(context: QuestionContext) -> Iterator[Finding]:
         return
     state, workload = state_of(pod, snapshot), workload_of(pod, snapshot)
     if workload is not None:
-        yield _of_workload(workload, state, pod, snapshot)
+        yield of_workload(workload, state, pod, snapshot)
     elif state.standing is KueueStanding.NO_WORKLOAD:
-        gate = Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", decider(pod).value)
+        gate = Evidence(subject("Pod", pod), "spec.schedulingGates", decider(pod).value)
         yield without_workload(gate, pod, snapshot)
 
 
 def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
     """What keeps a Workload, and so the pods that it stands for."""
-    return _of_workload(workload, state, pod, snapshot)
-
-
-def _of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
     from kubectl_dra.data.messages import understood
 
     queue = cluster_queue_of(pod, snapshot)

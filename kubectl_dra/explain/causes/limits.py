@@ -54,7 +54,7 @@ TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=
 def _overfull(analysis: Analysis) -> Iterator[Finding]:
     found = [analysis.attempts[name] for name in analysis.fitting if name not in analysis.unavailable]
     largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in found]
-    if analysis.question.pod is None or not largest or min(largest) <= MAX_CONFIGS:
+    if analysis.pod is None or not largest or min(largest) <= MAX_CONFIGS:
         return
     most = min(largest)
     text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
@@ -149,7 +149,7 @@ def _slow(analysis: Analysis) -> Iterator[Finding]:
 def _where_all_are_slow(analysis: Analysis) -> Iterator[Finding]:
     """The claims fit, but the search would finish too late on every node."""
     fitting = [analysis.attempts[name] for name in analysis.fitting]
-    if analysis.question.pod is not None and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
+    if analysis.pod is not None and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
         yield from _slow(analysis)
 
 

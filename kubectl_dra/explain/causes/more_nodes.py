@@ -14,9 +14,9 @@ from kubectl_dra.data.autoscalers import cloud_of
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, COMING, DRIVER, KARPENTER, LATER, UNKNOWN, all_understood
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
-from kubectl_dra.explain.scene.holders import Clock
 from kubectl_dra.neighbours.autoscaler_status import GroupStatus
 from kubectl_dra.neighbours.autoscalers import (
     NODE_CLAIM,
@@ -44,11 +44,11 @@ _PATIENCE: Final = timedelta(minutes=PROVISION_MINUTES)
 
 
 def _more_nodes(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.node_name or not analysis.question.exists:
         return
-    clock = Clock(analysis.scene.snapshot)
-    newest_first = sorted(scale_signs(pod, analysis.scene.snapshot), key=lambda sign: sign.event.last, reverse=True)
+    clock = Clock(analysis.snapshot)
+    newest_first = sorted(scale_signs(pod, analysis.snapshot), key=lambda sign: sign.event.last, reverse=True)
     # Where one of two autoscalers makes a node, the other need not; unless that was to be there long ago.
     signs = sorted(newest_first, key=lambda sign: sign.outcome != COMING or _is_stale(sign, clock))
     for sign in signs[:1]:
@@ -81,7 +81,7 @@ def _expected_elsewhere(analysis: Analysis, sign: ScaleSign) -> Finding:
 
 def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     """Karpenter has named the NodeClaim that the pod waits for: how far it is."""
-    snapshot = analysis.scene.snapshot
+    snapshot = analysis.snapshot
     claim = node_claim_of(sign, snapshot)
     if claim is None:
         if snapshot.is_gap(NODE_CLAIM):
@@ -137,7 +137,7 @@ def _uninitialized(
     text = (
         "the node of NodeClaim {name} has joined, and Karpenter waits{lasting} for what it lacks: {reason}: {message}"
     )
-    lasting = Clock(analysis.scene.snapshot).lasting(step.last_transition_time)
+    lasting = Clock(analysis.snapshot).lasting(step.last_transition_time)
     words = {"name": claim.metadata.name, "lasting": lasting, "reason": step.reason, "message": step.message}
     if not late:
         wait = Remedy("Wait: what a node lacks at first comes within minutes.")
@@ -148,7 +148,7 @@ def _uninitialized(
 
 def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     """A node was asked for, and nothing but the nodes themselves says whether it has come."""
-    snapshot, since = analysis.scene.snapshot, sign.event.first or sign.event.last
+    snapshot, since = analysis.snapshot, sign.event.first or sign.event.last
     late = Clock(snapshot).age(sign.event.last) > _PATIENCE
     group = next((each for each in groups(snapshot) if each.name == sign.group), None)
     facts = (_event(analysis, sign), *([_group(group)] if group is not None else []))
@@ -174,7 +174,7 @@ def _coming(
     analysis: Analysis, sign: ScaleSign, facts: Sequence[Evidence], *, late: bool, at: Words | None = None
 ) -> Finding:
     """The node is on its way, or has not come in time."""
-    clock, who, why = Clock(analysis.scene.snapshot), sign.who, sign.deciding[0].why
+    clock, who, why = Clock(analysis.snapshot), sign.who, sign.deciding[0].why
     at_it = clock.lasting(sign.event.first or sign.event.last)
     if late:
         text = "{who} has asked for a node{at_it}, and none has come ({at})"
@@ -193,7 +193,7 @@ def _silent(
     analysis: Analysis, sign: ScaleSign, nodes: Sequence[str], facts: Sequence[Evidence], *, late: bool
 ) -> Finding:
     """The node has come, and the driver has not published its devices there."""
-    snapshot, drivers = analysis.scene.snapshot, sorted(analysis.wanted_drivers)
+    snapshot, drivers = analysis.snapshot, sorted(analysis.wanted_drivers)
     made = snapshot.nodes[nodes[0]].metadata.creation_timestamp if nodes and nodes[0] in snapshot.nodes else ""
     words = {"nodes": nodes_named(nodes), "drivers": drivers, "count": len(nodes), "who": sign.who}
     come: Words = say("{count:node|nodes} {nodes:some 3} {count:has|have} come since {who} asked for one", **words)
@@ -219,7 +219,7 @@ def _silent(
 
 def _without_devices(analysis: Analysis, nodes: Sequence[str]) -> list[str]:
     """Those of some nodes that have no devices of the drivers that the pod needs."""
-    snapshot, wanted = analysis.scene.snapshot, analysis.wanted_drivers
+    snapshot, wanted = analysis.snapshot, analysis.wanted_drivers
     slices = (entry for entry in snapshot.slices if entry.devices and (not wanted or entry.driver in wanted))
     serving = {entry.scope.node_name for entry in slices}
     return [name for name in nodes if name in snapshot.nodes and name not in serving]
@@ -230,7 +230,7 @@ def _without_devices(analysis: Analysis, nodes: Sequence[str]) -> list[str]:
 
 def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
     """No node is added, and why, as far as that is known."""
-    snapshot, slices, who = analysis.scene.snapshot, analysis.view.cycle.index.slices, sign.who
+    snapshot, slices, who = analysis.snapshot, analysis.view.cycle.index.slices, sign.who
     bound = sum(1 for entry in slices if entry.scope.node_name)
     scope = say(
         "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)
@@ -262,7 +262,7 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
 
 def _remedy(analysis: Analysis, sign: ScaleSign, *, zero: bool) -> Remedy | None:
     if zero:
-        cloud = cloud_of(analysis.scene.snapshot.nodes.values())
+        cloud = cloud_of(analysis.snapshot.nodes.values())
         text = "{zero}. What a group of no nodes would publish, {who} learns only from its cloud provider."
         return Remedy(say(text, zero=cloud.zero, who=sign.who))
     commands = _look(sign.who) if sign.outcome == LATER else ()
@@ -282,7 +282,7 @@ def _about(node_claim: str) -> str:
 
 
 def _event(analysis: Analysis, sign: ScaleSign) -> Evidence:
-    pod = analysis.question.pod
+    pod = analysis.pod
     assert pod is not None
     said: Phrase = say("{reason} of {who}", reason=sign.event.reason, who=sign.who)
     return Evidence(Subject("Event on Pod", named("Pod", pod)), said, sign.event.message)

@@ -45,8 +45,8 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     remedy = node_rules.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
     nodes = barred.get(first, ())
-    kind = kind_on(blocked.scene.outcome, nodes[0]) if nodes else None
-    space = blocked.scene.question.namespace
+    kind = kind_on(blocked.analysis.pod_outcome, nodes[0]) if nodes else None
+    space = blocked.analysis.question.namespace
     look = NextStep(kind.look, namespace=space) if kind is not None else node_rules.look_at(first, nodes)
     return Finding(
         NOT_FOR_NODE,

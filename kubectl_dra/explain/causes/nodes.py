@@ -8,9 +8,9 @@ from typing import Final
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies import node_rules
-from kubectl_dra.explain.scene.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.volumes import ObjectNotFound
@@ -59,7 +59,7 @@ def kind_of_all(analysis: Analysis) -> CauseKind | None:
 def _by_kind(analysis: Analysis) -> dict[CauseKind, dict[str, Words]]:
     """The nodes of each cause, with their reasons."""
     found: dict[CauseKind, dict[str, Words]] = {}
-    outcome = analysis.scene.outcome
+    outcome = analysis.pod_outcome
     for name in outcome.filtered if outcome is not None else ():
         kind = kind_on(outcome, name)
         if kind is not None and name in analysis.view.ineligible:
@@ -73,7 +73,7 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
 
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
-        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.scene.outcome, reasons))
+        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, reasons))
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
@@ -104,11 +104,11 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
     summary = say("none of the {count:,} nodes may run the pod: {reasons}", count=count, reasons=counted(groups))
     if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
-        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.scene.outcome, groups[0].nodes))
+        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, groups[0].nodes))
         return
     first, nodes = groups[0]
     reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]
-    kind_there = kind_on(analysis.scene.outcome, nodes[0])
+    kind_there = kind_on(analysis.pod_outcome, nodes[0])
     remedy = node_rules.best(reasons, analysis.world) or Remedy((kind_there or NO_NODE).fix)
     look = (
         NextStep(kind_there.look, namespace=analysis.question.namespace)

@@ -15,12 +15,13 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import SCHEDULER, Clock, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
-from kubectl_dra.explain.scene.holders import SCHEDULER, Clock, under_way
 
 # The kubelet refused the pod.
 
@@ -52,7 +53,7 @@ def rejection(pod: Pod) -> Finding:
     """The kubelet's refusal, in its own words, and what they mean."""
     from kubectl_dra.data.messages import understood
 
-    owner, own = owner_of(pod), Subject("Pod", named("Pod", pod))
+    owner, own = owner_of(pod), subject("Pod", pod)
     again = "The pod never runs again: delete it, and create it again once the node has what it asks for{unbound}."
     if owner is not None and owner.kind in MAKES_AGAIN:
         again = (
@@ -132,15 +133,14 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
     if pod is None:
         return
-    scheduled = pod.condition("PodScheduled")
     # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
-    normal = under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", context.snapshot)
+    normal = under_way(SCHEDULER, pod.condition("PodScheduled").last_transition_time, context.snapshot)
     unread = context.snapshot.is_gap("ResourceClaim", context.question.namespace)
     for entry in lost_claims(context.question, unread=unread):
         claim = f"{context.question.namespace}/{entry.name or (entry.claim.metadata.name if entry.claim else '')}"
         how = "is no longer allocated" if entry.claim is not None else "does not exist any more"
         given = devices_given(pod)
-        own = Subject("Pod", named("Pod", pod))
+        own = subject("Pod", pod)
         facts = [Evidence(own, "status.phase", pod.phase)]
         if given:
             facts.append(Evidence(own, "devices that its containers were given", say("{given:some}", given=given)))
@@ -164,7 +164,7 @@ def _next_holders(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     """Claims for which a device of that name on the same node is allocated by now."""
     names = names_given(pod)
     for claim in snapshot.claims.values():
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             if result.device.device in names and any(
                 entry.resource == "pods"
                 and (other := snapshot.pods.get((claim.metadata.namespace, entry.name))) is not None
@@ -183,10 +183,10 @@ NODE_LOST = CauseKind(
 
 
 def _node_lost(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or pod.finished or pod.metadata.deletion_timestamp or pod.phase in ("", "Pending"):
         return
-    if not analysis.scene.allocated:
+    if not analysis.allocated:
         return
     since = unready_since(pod.node_name, snapshot)
     if since is None:
@@ -226,7 +226,7 @@ def unready_since(name: str, snapshot: Snapshot) -> str | None:
     """Since when a node is not ready, empty if it does not say or is gone; None if it is ready, or nobody knows."""
     node = snapshot.nodes.get(name)
     if node is None:
-        return "" if name and snapshot.nodes and not snapshot.is_gap("Node") else None
+        return "" if snapshot.lacks_node(name) else None
     if node.ready is not False:
         return None
     return next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "")
@@ -248,10 +248,7 @@ def node_troubles(node: Node | None) -> Iterator[Evidence]:
 
 def drivers_of(claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
     """The drivers of the allocated devices."""
-    found = {
-        result.device.driver for claim in claims for result in (claim.allocation.results if claim.allocation else ())
-    }
-    return tuple(sorted(found))
+    return tuple(sorted({device.driver for claim in claims for device in claim.devices}))
 
 
 def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -264,15 +261,7 @@ def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, 
 
 def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[DeviceID, ...]:
     """Allocated devices that their pool, which is published, does not have any more."""
-    out = []
-    for claim in claims:
-        for result in claim.allocation.results if claim.allocation else ():
-            own = [entry for entry in snapshot.slices if entry.pool == result.device[:2]]
-            newest = max((entry.generation for entry in own), default=0)
-            names = {name for entry in own if entry.generation == newest for name in entry.names}
-            if own and result.device.device not in names:
-                out.append(result.device)
-    return tuple(out)
+    return tuple(result.device for _, result, slices in not_published(claims, snapshot) if slices)
 
 
 ANSWER: Final = timedelta(seconds=45)
@@ -321,7 +310,7 @@ def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapsh
             "Read the log of driver {driver:some} on node {node}, where the reason is (no event has it), and start the "
             "driver if it is away: the kubelet asks it again, and then the pod is gone."
         )
-    facts = [Evidence(Subject("Pod", named("Pod", pod)), "metadata.deletionTimestamp", due)]
+    facts = [Evidence(subject("Pod", pod), "metadata.deletionTimestamp", due)]
     for driver in drivers:
         count = sum(entry.driver == driver and entry.scope.node_name == pod.node_name for entry in snapshot.slices)
         said = say("{count:ResourceSlice}", count=count)

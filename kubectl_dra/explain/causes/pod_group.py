@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say, subject
 from kubectl_dra.scheduling.gang_scheduling import (
     GroupMissing,
     GroupNotInWorkload,
@@ -35,21 +36,21 @@ GROUP_CLAIM = CauseKind(code="pod-group-claim-unknown", family=Family.POD, look=
 
 def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """The scheduler keeps the pod out of its queue because of its group, or reports an attempt with the group."""
-    pod, outcome = analysis.question.pod, analysis.scene.outcome
+    pod, outcome = analysis.pod, analysis.pod_outcome
     if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
         return
-    said = _said(pod, analysis.scene.snapshot)
+    said = _said(pod, analysis.snapshot)
     quoted = (Evidence("the scheduler", "says", said),) if said else ()
     rejection = kept_out(outcome.pod, outcome.state) if outcome is not None else None
     for reason in rejection.reasons if rejection is not None else ():
         if isinstance(reason, TooFewPeers):
-            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, analysis.scene.snapshot))
+            yield replace(_too_few(pod, reason, quoted), under_way=_being_made(pod, analysis.snapshot))
             return
         if isinstance(reason, PriorityDiffers):
             yield _other_priority(pod, reason, quoted)
             return
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
-            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, analysis.scene.snapshot))
+            yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, analysis.snapshot))
             return
     found = analysis.together
     if isinstance(found, Placed) and outcome is not None:
@@ -62,10 +63,10 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
                 "this one"
             )
             summary = say(text, group=found.gang.name, count=found.count)
-            refused = Evidence(Subject("Pod", named("Pod", pod)), "fits nowhere then", found.refused[pod.key].message)
+            refused = Evidence(subject("Pod", pod), "fits nowhere then", found.refused[pod.key].message)
             yield Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
     elif said:
-        yield _group_waits(pod, analysis.scene.snapshot, quoted)
+        yield _group_waits(pod, analysis.snapshot, quoted)
 
 
 def _being_made(pod: Pod, snapshot: Snapshot) -> UnderWay | None:
@@ -121,14 +122,14 @@ def _places(found: Placed) -> Iterator[Evidence]:
 def _was_tried(pod: Pod, reason: Reason) -> bool:
     """Whether the scheduler knew the group when it last examined the pod; then the group merely was not read."""
     condition = pod.condition("PodScheduled")
-    return condition is not None and bool(condition.message) and condition.message != reason.words
+    return bool(condition.message) and condition.message != reason.words
 
 
 def _said(pod: Pod, snapshot: Snapshot) -> str:
     """The scheduler's last message about the pod's group."""
     condition = pod.condition("PodScheduled")
-    said = [condition.message] if condition is not None else []
-    said += [event.message for event in snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)]
+    said = [condition.message] if condition.type else []
+    said += [event.message for event in snapshot.events_about("Pod", *key_of(pod))]
     return next((text for text in reversed(said) if _WAITS_FOR_GROUP.search(text)), "")
 
 
@@ -204,8 +205,8 @@ def _membership(pod: Pod) -> Evidence:
     """The field in which the pod names its group."""
     if reference := pod.spec.workload_ref:
         value = say("{workload}/{group}", workload=reference.name, group=reference.pod_group)
-        return Evidence(Subject("Pod", named("Pod", pod)), "spec.workloadRef", value)
-    return Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGroup.podGroupName", pod.pod_group)
+        return Evidence(subject("Pod", pod), "spec.workloadRef", value)
+    return Evidence(subject("Pod", pod), "spec.schedulingGroup.podGroupName", pod.pod_group)
 
 
 def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
@@ -235,10 +236,8 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
             group=pod.pod_group,
         ),
         (
-            Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGroup.podGroupName", pod.pod_group),
-            Evidence(
-                Subject("Pod", named("Pod", pod)), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry)
-            ),
+            Evidence(subject("Pod", pod), "spec.schedulingGroup.podGroupName", pod.pod_group),
+            Evidence(subject("Pod", pod), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry)),
             Evidence(
                 Subject("PodGroup", pod.pod_group), "status.resourceClaimStatuses", _named_by_group(pod, snapshot)
             ),

@@ -10,13 +10,13 @@ from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
+from kubectl_dra.explain.clock import UnderWay, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
 from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.scene.device_view import DeviceView
-from kubectl_dra.explain.scene.holders import UnderWay, under_way
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
 OBSOLETE = CauseKind(code="pool-obsolete-for-node", family=Family.POOLS, look=Look.SLICES)
@@ -77,7 +77,7 @@ def _wait(waiting: UnderWay | None) -> Remedy | None:
 def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:
     """Whether a driver has just begun to publish each of the pools anew."""
     made = (max(entry.creation_timestamp for entry in (*pool.slices, *pool.other_slices)) for pool in pools)
-    found = [under_way(pool.id.driver, at, blocked.scene.snapshot) for pool, at in zip(pools, made, strict=True)]
+    found = [under_way(pool.id.driver, at, blocked.analysis.snapshot) for pool, at in zip(pools, made, strict=True)]
     longest = max((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
     return None if None in found else longest
 

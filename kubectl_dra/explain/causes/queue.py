@@ -9,6 +9,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS
@@ -16,9 +17,9 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
+from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say
-from kubectl_dra.explain.scene.holders import SCHEDULER, under_way
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
 from kubectl_dra.neighbours.gangs import group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
@@ -61,7 +62,7 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
             count=len(held),
             gates=gates,
         ),
-        (Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulingGates", gates), *seen),
+        (Evidence(subject("Pod", pod), "spec.schedulingGates", gates), *seen),
         remedy,
     )
 
@@ -74,14 +75,14 @@ OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look
 
 
 def _ignored(analysis: Analysis) -> Iterator[Finding]:
-    question, snapshot, settings = analysis.question, analysis.scene.snapshot, analysis.scene.settings
+    question, snapshot, settings = analysis.question, analysis.snapshot, analysis.settings
     pod = question.pod
     if pod is None or not question.exists or pod.node_name or pod.finished or settings.scheduler.schedules(pod):
         return
     name = pod.scheduler_name
-    if pod.condition("PodScheduled") is not None or of_question(question, snapshot):
+    if pod.condition("PodScheduled").type or of_question(question, snapshot):
         return
-    events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
+    events = snapshot.events_about("Pod", *key_of(pod))
     # A group that its scheduler looks after shows that it runs.
     tried = any(event.reason in _TRIED and event.component not in AUTOSCALERS for event in events)
     if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
@@ -91,8 +92,8 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
         OTHER_SCHEDULER,
         say("the pod asks for scheduler {name}, and no scheduler has looked at it yet", name=name),
         (
-            Evidence(Subject("Pod", named("Pod", pod)), "spec.schedulerName", name),
-            Evidence(Subject("Pod", named("Pod", pod)), "status.conditions", "no PodScheduled"),
+            Evidence(subject("Pod", pod), "spec.schedulerName", name),
+            Evidence(subject("Pod", pod), "status.conditions", "no PodScheduled"),
         ),
         Remedy(say(text, name=name, default=DEFAULT_SCHEDULER)),
     )
@@ -113,22 +114,20 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
         if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
     ]
     scheduled = pod.condition("PodScheduled")
-    if unallocated and not started(pod) and not (scheduled and scheduled.status == "True" and scheduled.reason):
+    if unallocated and not started(pod) and not (scheduled.status == "True" and scheduled.reason):
         text = "the pod was bound to node {node} without the scheduler, so nobody allocates {claims}"
         yield Finding(
             BOUND_BY_HAND,
             say(text, node=pod.node_name, claims=[claim.key for claim in unallocated]),
             (
-                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", ObjectName("Node", pod.node_name)),
-                Evidence(
-                    Subject("ResourceClaim", named("ResourceClaim", unallocated[0])), "status.allocation", "not set"
-                ),
+                Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", pod.node_name)),
+                Evidence(subject("ResourceClaim", unallocated[0]), "status.allocation", "not set"),
             ),
             placed_without_dra(pod),
             # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
             under_way=None
             if _refused_claim(pod, context.snapshot)
-            else under_way(SCHEDULER, scheduled.last_transition_time if scheduled else "", context.snapshot),
+            else under_way(SCHEDULER, scheduled.last_transition_time, context.snapshot),
         )
     yield from _misplaced(pod, context.question.existing_claims, context.snapshot)
 
@@ -154,9 +153,9 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
             BOUND_BY_HAND,
             say(text, node=node.name, claim=claim.key, selector=str(selector)),
             (
-                Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", ObjectName("Node", node.name)),
+                Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", node.name)),
                 Evidence(
-                    Subject("ResourceClaim", named("ResourceClaim", claim)),
+                    subject("ResourceClaim", claim),
                     "status.allocation.nodeSelector",
                     str(selector),
                 ),

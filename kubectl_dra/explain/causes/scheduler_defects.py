@@ -68,7 +68,7 @@ PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE)
 
 
 def _crash(analysis: Analysis) -> Iterator[Finding]:
-    scheduler = analysis.scene.settings.scheduler
+    scheduler = analysis.scheduler
     crashes = scheduler.has(CRASH_ON_ALL)
     if not crashes or not analysis.view.cycle.features.partitionable_devices:
         return
@@ -105,9 +105,9 @@ RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE)
 
 def _unseen(analysis: Analysis) -> Iterator[Finding]:
     scheduler, rules, pod = (
-        analysis.scene.settings.scheduler,
-        analysis.scene.snapshot.taint_rules,
-        analysis.question.pod,
+        analysis.scheduler,
+        analysis.snapshot.taint_rules,
+        analysis.pod,
     )
     if pod is None or pod.node_name or pod.finished:
         return
@@ -134,12 +134,12 @@ RULE_OF_ALL = CauseKind(code="taint-rule-without-selector", family=Family.RELEAS
 
 
 def _of_every_device(analysis: Analysis) -> Iterator[Finding]:
-    scheduler, question = analysis.scene.settings.scheduler, analysis.question
+    scheduler, question = analysis.scheduler, analysis.question
     if not analysis.view.cycle.features.taint_rules or (question.pod is not None and question.pod.node_name):
         return
     if not RULE_FOR_ALL.affects(scheduler.release, scheduler.patch):
         return
-    for rule in analysis.scene.snapshot.taint_rules:
+    for rule in analysis.snapshot.taint_rules:
         if rule.selector is not None:
             continue
         for claim, request in _kept_out(analysis, rule.taint):

@@ -13,10 +13,10 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.observed_values import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.scene.device_view import DeviceView
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.device_view import DeviceView, distinct
 from kubectl_dra.explain.funnel.selector_terms import plain
 from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.funnel.stages import StageResult
@@ -24,7 +25,6 @@ from kubectl_dra.explain.remedies.candidates import fitting_classes
 from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
 from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term, names_single, slots
-from kubectl_dra.explain.scene.device_view import DeviceView, distinct
 
 _CONTAINER = " (in container '')"
 """An addition of the compiler that means nothing here."""

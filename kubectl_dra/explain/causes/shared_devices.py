@@ -10,6 +10,7 @@ from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, counted
@@ -17,7 +18,6 @@ from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
 from kubectl_dra.explain.remedies.free import first_enough, freeing
-from kubectl_dra.explain.scene.device_view import PublishedDevice
 
 CAPACITY = CauseKind(code="capacity-insufficient", family=Family.DEVICES, held=True)
 CAPACITY_UNKNOWN = CauseKind(code="capacity-unknown", family=Family.DEVICES)
@@ -154,14 +154,14 @@ def _how_many(blocked: Blocked) -> Words:
 def _remedy(blocked: Blocked) -> Remedy | None:
     """One claim that has to give its partition back."""
     pools = {item.slice.pool for item in blocked.lost}
-    holders = blocked.scene.holders
+    holders = blocked.analysis.holders
     users = {
         id(claim): claim
         for device, claims in blocked.view.cycle.state.holders.items()
         for claim in claims
         if device[:2] in pools
     }
-    ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
+    ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
     search = first_enough(blocked.world, [freeing(claim, blocked.view, holders) for claim in ranked])
     if search.found is None:
         return None

@@ -14,7 +14,7 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject
 
 WITHOUT = CauseKind(
     code="runs-without-its-devices", family=Family.NODE, look=Look.POD, state="runs without its devices"
@@ -34,7 +34,7 @@ def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snaps
         homes.setdefault(entry.pool, set()).add(entry.scope.node_name)
     out: dict[DeviceID, str] = {}
     for claim in claims:
-        for result in claim.allocation.results if claim.allocation else ():
+        for result in claim.results:
             there = homes.get(PoolID(result.device.driver, result.device.pool), set())
             if there and "" not in there and pod.node_name not in there:
                 out[result.device] = min(there)
@@ -42,10 +42,10 @@ def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snaps
 
 
 def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not started(pod) or pod.metadata.deletion_timestamp:
         return
-    elsewhere = devices_elsewhere(pod, analysis.scene.allocated, snapshot)
+    elsewhere = devices_elsewhere(pod, analysis.allocated, snapshot)
     if not elsewhere:
         return
     device, home = next(iter(elsewhere.items()))
@@ -55,21 +55,21 @@ def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
         WITHOUT,
         say(text, **words),
         (
-            Evidence(Subject("Pod", named("Pod", pod)), "spec.nodeName", ObjectName("Node", pod.node_name)),
+            Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", pod.node_name)),
             Evidence(Subject("device", device), "is published for", ObjectName("Node", home)),
         ),
     )
 
 
 def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not started(pod) or pod.extended_resource_claim or pod.metadata.deletion_timestamp:
         return
     resources = unserved(pod, snapshot)
     if not resources or not analysis.view.cycle.features.extended_resources:
         return
     text = "it was bound to node {node} without the scheduler, so nobody allocated {resources:some}"
-    release = analysis.scene.settings.scheduler.release
+    release = analysis.scheduler.release
     words = {"node": ObjectName("Node", pod.node_name), "resources": resources, "release": str(release)}
     remedy = None
     if release in IMPLICIT_PASSED_OVER and all(name.startswith(IMPLICIT_PREFIX) for name in resources):
@@ -86,7 +86,7 @@ def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
         WITHOUT,
         say(text, **words),
         (
-            Evidence(Subject("Pod", named("Pod", pod)), "status.extendedResourceClaimStatus", "not set"),
+            Evidence(subject("Pod", pod), "status.extendedResourceClaimStatus", "not set"),
             Evidence(Subject("Node", words["node"]), say("status.allocatable of {resources:some}", **words), "none"),
         ),
         remedy,

@@ -11,15 +11,17 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import ContainerStatus, Pod
 from kubectl_dra.cluster.claim_relation import relation_of
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.known_defects import left_unprepared
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, node_troubles, unready_since, withdrawn
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
-from kubectl_dra.explain.scene.holders import CLAIM_CONTROLLER, STARTING, Clock, consumers_named, under_way
+from kubectl_dra.explain.holders import STARTING, consumers_named
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 # What the kubelet writes: its own words are all that tells.
@@ -50,20 +52,17 @@ DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=L
 
 
 def _on_node(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot, claims = analysis.question.pod, analysis.scene.snapshot, analysis.scene.allocated
+    pod, snapshot, claims = analysis.pod, analysis.snapshot, analysis.allocated
     if pod is None or pod.phase not in ("", "Pending"):
         return
-    bound = pod.condition("PodScheduled")
-    since = bound.last_transition_time if bound is not None else ""
+    since = pod.condition("PodScheduled").last_transition_time
     for claim in claims:
         if not relation_of(claim, pod).listed:
             yield replace(_not_reserved(claim, pod), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
     events = snapshot.events_of(pod, FAILED_PREPARE)
     node = snapshot.nodes.get(pod.node_name)
-    lost = node is None and bool(snapshot.nodes) and not snapshot.is_gap("Node")
-    gone = lost or (node is not None and node.ready is False)
-    prepared = pod.condition("PodReadyToStartContainers")
-    if prepared is not None and prepared.status == "True":
+    gone = snapshot.lacks_node(pod.node_name) or (node is not None and node.ready is False)
+    if pod.condition("PodReadyToStartContainers").status == "True":
         # The pod has its sandbox, so its devices are prepared: what an event says is over.
         return
     if events and not _NOT_ALLOWED.search(events[-1].message):
@@ -104,7 +103,7 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
     return Finding(
         NOT_RESERVED,
         say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),
-        (Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "status.reservedFor", listed),),
+        (Evidence(subject("ResourceClaim", claim), "status.reservedFor", listed),),
         remedy,
         claim=claim.key,
     )
@@ -113,7 +112,7 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
 def _not_prepared(
     analysis: Analysis, pod: Pod, event: Event, drivers: Sequence[str], gone: bool, facts: Sequence[Evidence]
 ) -> Finding:
-    claims, snapshot = analysis.scene.allocated, analysis.scene.snapshot
+    claims, snapshot = analysis.allocated, analysis.snapshot
     said = _OF_CLAIM.search(event.message)
     own = [claim for claim in claims if said is not None and claim.metadata.name == said["claim"]]
     kind, text = PREPARE_FAILED, "on node {node} the driver could not prepare the devices: {message}"
@@ -213,7 +212,7 @@ NOT_STARTED = CauseKind(code="pod-does-not-start", family=Family.NODE, look=Look
 
 
 def _of_devices(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.question.pod
+    pod = analysis.pod
     if pod is None or pod.finished or not pod.node_name:
         return
     if pod.phase in ("", "Pending"):
@@ -222,7 +221,7 @@ def _of_devices(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _not_ready(analysis: Analysis) -> Iterator[Finding]:
-    for claim in analysis.scene.allocated:
+    for claim in analysis.allocated:
         for entry in claim.device_statuses:
             for condition in entry.conditions:
                 kind, status = str(condition.get("type") or ""), condition.get("status")
@@ -236,13 +235,13 @@ def _not_ready(analysis: Analysis) -> Iterator[Finding]:
                     say(text, device=entry.device, said=say(": {said}", said=said) if said else ""),
                     (
                         Evidence(
-                            Subject("ResourceClaim", named("ResourceClaim", claim)),
+                            subject("ResourceClaim", claim),
                             say("status.devices[{device}] {kind}", device=entry.device, kind=kind),
                             say("{said: else False}", said=said),
                         ),
                     ),
                     claim=claim.key,
-                    under_way=under_way(str(entry.device.driver), since, analysis.scene.snapshot),
+                    under_way=under_way(str(entry.device.driver), since, analysis.snapshot),
                 )
                 return
 
@@ -266,7 +265,7 @@ def _unhealthy(pod: Pod) -> Iterator[Finding]:
                         ),
                         (
                             Evidence(
-                                Subject("Pod", named("Pod", pod)),
+                                subject("Pod", pod),
                                 say("status of container {container}, {name}", **where),
                                 say("{resource}: Unhealthy{said}", **where),
                             ),
@@ -277,13 +276,13 @@ def _unhealthy(pod: Pod) -> Iterator[Finding]:
 
 def _other(analysis: Analysis) -> Iterator[Finding]:
     """Another reason, or none that anybody wrote down."""
-    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
-    if pod is None or not pod.node_name or pod.finished or not analysis.scene.allocated:
+    pod, snapshot = analysis.pod, analysis.snapshot
+    if pod is None or not pod.node_name or pod.finished or not analysis.allocated:
         return
     if pod.metadata.deletion_timestamp:
         # That it did not start matters no more.
         return
-    own = Subject("Pod", named("Pod", pod))
+    own = subject("Pod", pod)
     waiting = next(
         (
             entry
@@ -299,7 +298,7 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         fact = Evidence(own, say("container {name}", **words), say("{reason}", **words))
         from kubectl_dra.explain.node_driver import with_meaning
 
-        claims = analysis.scene.allocated
+        claims = analysis.allocated
         found = Finding(NOT_STARTED, say(text, **words), (fact,))
         if waiting.last_state.terminated is not None:
             found = _crashed(pod, waiting)
@@ -321,7 +320,7 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         return
     clock = Clock(snapshot)
     since = pod.status.start_time or pod.metadata.creation_timestamp
-    warning = _last_warning(snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name))
+    warning = _last_warning(snapshot.events_about("Pod", *key_of(pod)))
     node = ObjectName("Node", pod.node_name)
     if warning is not None:
         fact = Evidence(Subject("Event on Pod", named("Pod", pod)), warning.reason, warning.message)
@@ -355,7 +354,7 @@ def _crashed(pod: Pod, container: ContainerStatus) -> Finding:
     return Finding(
         NOT_STARTED,
         say("container {name} ended with exit code {code}{when}{often}", **words),
-        (Evidence(Subject("Pod", named("Pod", pod)), say("container {name}", **words), shown),),
+        (Evidence(subject("Pod", pod), say("container {name}", **words), shown),),
         Remedy(say("Read the log of container {name}, where the reason is: the devices are prepared.", **words)),
         next=NextStep(look, pod.metadata.name, pod.metadata.namespace, container.name),
     )
@@ -363,19 +362,18 @@ def _crashed(pod: Pod, container: ContainerStatus) -> Finding:
 
 def _slow(pod: Pod, clock: Clock) -> bool:
     """Whether the kubelet has had the time to prepare a pod's devices, and has not."""
-    ready, bound = pod.condition("PodReadyToStartContainers"), pod.condition("PodScheduled")
-    since = pod.status.start_time or (bound.last_transition_time if bound is not None else "")
-    if pod.status.start_time and (ready is None or ready.status == "True"):
+    ready = pod.condition("PodReadyToStartContainers")
+    since = pod.status.start_time or pod.condition("PodScheduled").last_transition_time
+    if pod.status.start_time and (not ready.type or ready.status == "True"):
         return False
     return clock.age(since) >= ANSWER
 
 
 def _not_begun(analysis: Analysis, pod: Pod, clock: Clock) -> Finding:
     """No event says why: the kubelet has not looked at the pod, or waits for an answer."""
-    node, own = ObjectName("Node", pod.node_name), Subject("Pod", named("Pod", pod))
-    bound = pod.condition("PodScheduled")
-    since = pod.status.start_time or (bound.last_transition_time if bound is not None else "")
-    words = {"node": node, "drivers": drivers_of(analysis.scene.allocated), "since": since}
+    node, own = ObjectName("Node", pod.node_name), subject("Pod", pod)
+    since = pod.status.start_time or pod.condition("PodScheduled").last_transition_time
+    words = {"node": node, "drivers": drivers_of(analysis.allocated), "since": since}
     if not pod.status.start_time:
         return Finding(
             NOT_STARTED,
@@ -409,9 +407,9 @@ _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 
 def _prepare_failed(analysis: Analysis, pod: Pod) -> bool:
     """Whether something that has to do with devices tells it already."""
-    node = analysis.scene.snapshot.nodes.get(pod.node_name)
-    told = bool(analysis.scene.snapshot.events_of(pod, FAILED_PREPARE))
-    barred = any(not relation_of(claim, pod).listed for claim in analysis.scene.allocated)
+    node = analysis.snapshot.nodes.get(pod.node_name)
+    told = bool(analysis.snapshot.events_of(pod, FAILED_PREPARE))
+    barred = any(not relation_of(claim, pod).listed for claim in analysis.allocated)
     return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
 
 

@@ -17,12 +17,12 @@ from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.shared_devices import CAPACITY, COUNTERS, GROUPS
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
-from kubectl_dra.explain.funnel.blocked import Located, by_request, made_by_scheduler
+from kubectl_dra.explain.funnel.device_view import PublishedDevice
+from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.remedies.change import DropConstraint, LowerCount
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import Proof, Tried
-from kubectl_dra.explain.scene.device_view import PublishedDevice
 from kubectl_dra.text import nearest
 
 MAX_EVIDENCE = 8
@@ -179,7 +179,7 @@ def _together(analysis: Analysis) -> Iterator[Finding]:
 def _finding(
     analysis: Analysis, index: int, claim: ResourceClaim, constraint: DeviceConstraint, proof: Proof
 ) -> Finding:
-    name = constraint.match_attribute or constraint.distinct_attribute
+    name = constraint.attribute
     group = [entry for entry in analysis.funnels if entry.claim is claim and constraint.covers(*entry.names)]
     evidence: list[Evidence] = []
     for located in group:
@@ -207,7 +207,7 @@ def _finding(
 
 def _value(analysis: Analysis, located: Located, item: PublishedDevice, constraint: DeviceConstraint) -> str:
     """The value that the constraint compares, which the request may derive; empty if there is none."""
-    name = constraint.match_attribute or constraint.distinct_attribute
+    name = constraint.attribute
     device = item.device
     if located.funnel.spec.derived_attributes:
         from kubectl_dra.allocation.constraints import as_compared

@@ -13,10 +13,10 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say, subject
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
-from kubectl_dra.explain.scene.holders import Clock
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
 MAX_CANDIDATES = 5
@@ -100,12 +100,12 @@ _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
 
 def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """At most one cause. With a hypothetical change, causes that resolve themselves do not count."""
-    pod, scene = analysis.question.pod, analysis.scene
+    pod = analysis.pod
     if pod is None or not analysis.question.exists or pod.node_name or pod.finished:
         return
-    if not scene.settings.scheduler.schedules(pod):
+    if not analysis.scheduler.schedules(pod):
         return
-    word = last_message(pod, scene.snapshot)
+    word = last_message(pod, analysis.snapshot)
     if word is None or not word.message:
         return
     about = Subject("Event on Pod" if word.event else "Pod", named("Pod", pod))
@@ -113,7 +113,7 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
     from kubectl_dra.explain.answer_notes import changes
 
     since = changes(analysis, pod, word)
-    supposed = bool(scene.settings.supposed)
+    supposed = bool(analysis.settings.supposed)
     for pattern, kind in _SAID:
         if pattern.search(word.message) and (kind.never_binds or not supposed):
             summary = say("the scheduler says: {message}", message=word.message)
@@ -134,10 +134,10 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
 
 def _missed(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
     """That the scheduler may have missed a change of a claim, where it has had the time to react."""
-    scheduler, defect = analysis.scene.settings.scheduler, CLAIM_EVENT_MISSED
-    if not (analysis.scene.allocated or analysis.claims) or not defect.affects(scheduler.release, scheduler.patch):
+    scheduler, defect = analysis.scheduler, CLAIM_EVENT_MISSED
+    if not (analysis.allocated or analysis.claims) or not defect.affects(scheduler.release, scheduler.patch):
         return
-    if LATE <= Clock(analysis.scene.snapshot).age(word.time) < UNTIL_FLUSHED:
+    if LATE <= Clock(analysis.snapshot).age(word.time) < UNTIL_FLUSHED:
         text = "a change of a claim, and the pod waits up to 5 minutes ({reference}, fixed in {fixes:some})"
         yield Evidence("the scheduler", "may have missed", say(text, reference=defect.reference, fixes=defect.fixes))
 
@@ -146,13 +146,13 @@ def _other_consumers(analysis: Analysis, asking: Pod) -> Iterator[Evidence]:
     """Other pods that use the claims to be allocated."""
     for claim in analysis.claims:
         states: list[Phrase] = []
-        for pod in waiting_for(claim, analysis.scene.snapshot):
+        for pod in waiting_for(claim, analysis.snapshot):
             if pod.key != asking.key:
                 where = say("on {node}", node=ObjectName("Node", pod.node_name)) if pod.node_name else pod.phase or "?"
                 states.append(say("{pod} ({where})", pod=named("Pod", pod), where=where))
         if states:
             shown = say("{states:some}", states=states)
-            yield Evidence(Subject("ResourceClaim", named("ResourceClaim", claim)), "other pods that use it", shown)
+            yield Evidence(subject("ResourceClaim", claim), "other pods that use it", shown)
 
 
 FINDERS = (

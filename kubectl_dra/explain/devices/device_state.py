@@ -14,9 +14,9 @@ from kubectl_dra.api.slices import Device, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.cluster import ANY_NODE
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import Statement, Words, say
-from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import unread_devices
 
 

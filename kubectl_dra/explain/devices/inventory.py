@@ -22,8 +22,8 @@ from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, Devic
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
+from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
 from kubectl_dra.text import did_you_mean, nearest, some
 
@@ -202,9 +202,6 @@ class _Listing:
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = DeviceView(cycle, nodes, {})
         self._states = DeviceStates(snapshot, cycle, self._view)
-        self._generations: dict[PoolID, set[int]] = {}
-        for entry in cycle.index.slices:
-            self._generations.setdefault(entry.pool, set()).add(entry.generation)
         # The scheduler of some releases does not see DeviceTaintRules: they are shown all the same.
         self._unseen_rules = snapshot.taint_rules if cycle.index.slices is snapshot.slices else ()
 
@@ -274,16 +271,18 @@ class _Listing:
         for pool, entries in groupby(slices, key=lambda entry: entry.pool):
             left: list[ResourceSlice] = []
             names: set[str] = set()
+            own = list(entries)
+            several = len({entry.generation for entry in own}) > 1
             # What a node sees comes before a newer generation that no node sees.
-            for entry in sorted(entries, key=lambda entry: entry.name not in view.slice_nodes):
+            for entry in sorted(own, key=lambda entry: entry.name not in view.slice_nodes):
                 items = view.by_slice.get(entry.name, ())
                 if not items:
                     left.append(entry)
-                elif len(self._generations[pool]) == 1:
-                    yield from items
-                else:
+                elif several:
                     yield from (item for item in items if item.id.device not in names)
                     names.update(item.id.device for item in items)
+                else:
+                    yield from items
             for entry in left:
                 for position, (device, name) in enumerate(zip(entry.devices, entry.names, strict=True)):
                     if pool in view.obsolete and name not in names:

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.slices import DeviceID, PoolID, ResourceSlice
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.phrase import ObjectName, Phrase, say
 
 
@@ -53,20 +54,10 @@ def unpublished(snapshot: Snapshot, claims: Iterable[ResourceClaim] | None = Non
     """
     if snapshot.missing("ResourceSlice") is not None:
         return ()
-    slices: dict[PoolID, list[ResourceSlice]] = {}
-    for entry in snapshot.slices:
-        slices.setdefault(entry.pool, []).append(entry)
-    names: dict[PoolID, set[str]] = {}
     held: dict[tuple[str, str], list[tuple[DeviceID, ResourceClaim]]] = {}
-    for claim in snapshot.claims.values() if claims is None else claims:
-        for result in claim.allocation.results if claim.allocation is not None else ():
-            pool = PoolID(result.device.driver, result.device.pool)
-            if pool not in names:
-                own = slices.get(pool, [])
-                newest = max((entry.generation for entry in own), default=0)
-                names[pool] = {name for entry in own if entry.generation == newest for name in entry.names}
-            if not result.admin_access and result.device.device not in names[pool]:
-                held.setdefault((pool.driver, _node(claim, snapshot)), []).append((result.device, claim))
+    for claim, result, _ in not_published(snapshot.claims.values() if claims is None else claims, snapshot):
+        if not result.admin_access:
+            held.setdefault((result.device.driver, _node(claim, snapshot)), []).append((result.device, claim))
     there = {(entry.driver, entry.scope.node_name) for entry in snapshot.slices}
     return tuple(
         Unpublished(
@@ -75,7 +66,7 @@ def unpublished(snapshot: Snapshot, claims: Iterable[ResourceClaim] | None = Non
             tuple(dict.fromkeys(device for device, _ in found)),
             tuple({claim.key: claim for _, claim in found}.values()),
             (driver, node) not in there and (driver, "") not in there,
-            bool(node and snapshot.nodes) and node not in snapshot.nodes and not snapshot.is_gap("Node"),
+            snapshot.lacks_node(node),
         )
         for (driver, node), found in sorted(held.items())
     )

@@ -11,8 +11,8 @@ from kubectl_dra.api.per_device import OwnValues
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.explain.funnel.device_view import PublishedDevice, in_slices
 from kubectl_dra.explain.funnel.shown import Observation
-from kubectl_dra.explain.scene.device_view import PublishedDevice, in_slices
 
 MAX_NAMES = 4
 

@@ -15,6 +15,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import EvaluationError, Program
+from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, in_slices
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
 from kubectl_dra.explain.funnel.shown import Observation, StageName
@@ -36,9 +37,8 @@ from kubectl_dra.explain.funnel.stages import (
     story,
     told_by_numbers,
 )
+from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.phrase import ObjectName, Words, say
-from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, in_slices
-from kubectl_dra.explain.scene.holders import HolderIndex
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import GroupClash

@@ -15,9 +15,9 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import DeviceRequest
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.shown import Position, StageError, StageName
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
-from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice
 
 _TOLD_BY_NUMBERS = (StageName.PUBLISHED, StageName.NODE, StageName.BINDING, StageName.HELD)
 

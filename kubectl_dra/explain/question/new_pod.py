@@ -15,7 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 
 
 def about_new_pod(

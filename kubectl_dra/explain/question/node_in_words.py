@@ -169,15 +169,14 @@ def _columns(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> It
     expressions: dict[str, None] = {}
     for claim in question.existing_claims:
         for constraint in claim.constraints:
-            name = constraint.match_attribute or constraint.distinct_attribute or ""
+            name = constraint.attribute
             domain, _, name = name.rpartition("/")
             yield Column("attribute", domain or None, name)
-        for request in claim.requests:
-            for spec in request.alternatives():
-                known = snapshot.classes.get(spec.device_class)
-                selectors = (*spec.selectors, *(known.selectors if known is not None else ()))
-                expressions.update(dict.fromkeys(filter(None, selectors)))
-                yield from (Column("capacity", None, name) for name in spec.capacity or ())
+        for spec in claim.alternatives():
+            known = snapshot.classes.get(spec.device_class)
+            selectors = (*spec.selectors, *(known.selectors if known is not None else ()))
+            expressions.update(dict.fromkeys(filter(None, selectors)))
+            yield from (Column("capacity", None, name) for name in spec.capacity or ())
     for expression in expressions:
         try:
             yield from compile_expression(scheduler.environment, expression).columns or ()

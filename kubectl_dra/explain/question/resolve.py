@@ -138,8 +138,8 @@ def last_message(pod: Pod, snapshot: Snapshot) -> LastMessage | None:
     """The scheduler's last message about a waiting pod; None if there is none."""
     condition = pod.condition("PodScheduled")
     events = [event for event in snapshot.events_of(pod, "FailedScheduling") if event.component not in AUTOSCALERS]
-    if events and not (condition and condition.last_transition_time > events[-1].last):
+    if events and condition.last_transition_time <= events[-1].last:
         return LastMessage(True, events[-1].message, events[-1].last)
-    if condition is not None and condition.status == "False":
+    if condition.status == "False":
         return LastMessage(False, condition.message, condition.last_transition_time)
     return None

@@ -19,8 +19,10 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.funnel.blocked import Located
+from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, distinct, in_slices
+from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.shown import StageName
+from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.phrase import Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
@@ -35,8 +37,6 @@ from kubectl_dra.explain.remedies.free import freeing
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule, can_end
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
-from kubectl_dra.explain.scene.device_view import DeviceView, PublishedDevice, distinct, in_slices
-from kubectl_dra.explain.scene.holders import HolderIndex
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6
@@ -231,7 +231,7 @@ def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex)
                 found.update((id(claim), claim) for claim in _in_the_way(name, item, view, holders))
     # Who ends a replica of the pod's own owner makes another one wait.
     others = [claim for claim in found.values() if not holders.holder(claim).replica]
-    ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, holders.size(claim), claim.key))
+    ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
     for claim in ranked:
         yield freeing(claim, view, holders)
 

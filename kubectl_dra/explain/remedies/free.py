@@ -10,14 +10,13 @@ from kubectl_dra.allocation.budgets import HOLDERS_COUNTED, HOLDERS_TRIED
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN
-from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.device_view import MAX_NEAR, DeviceView, PublishedDevice
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
-from kubectl_dra.explain.scene.device_view import MAX_NEAR, DeviceView, PublishedDevice
-from kubectl_dra.explain.scene.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.scheduling.default_preemption import fewest
 
 _PRICES: Final = {
@@ -52,7 +51,7 @@ class Free(Change, frozen=True):
     @property
     def devices(self) -> int:
         """How many devices are given back."""
-        return sum(_size(holder.claim) for holder in self.holders)
+        return sum(len(holder.claim.results) for holder in self.holders)
 
     @property
     def about(self) -> Hashable:
@@ -80,7 +79,7 @@ class Free(Change, frozen=True):
         return ChangeStep(
             StepKind.RELEASE_CLAIMS,
             StepTarget(self.keys),
-            frees=tuple(device for holder in self.holders for device in _devices(holder.claim)),
+            frees=tuple(device for holder in self.holders for device in holder.claim.devices),
             holders=tuple(_holder(holder) for holder in self.holders),
         )
 
@@ -98,14 +97,6 @@ def _holder(holder: ClaimHolder) -> StepHolder:
     )
 
 
-def _devices(claim: ResourceClaim) -> list[DeviceID]:
-    return [result.device for result in claim.allocation.results] if claim.allocation else []
-
-
-def _size(claim: ResourceClaim) -> int:
-    return len(_devices(claim))
-
-
 def _ending(holder: ClaimHolder) -> Phrase:
     """What has to become of one holder."""
     claim = holder.claim
@@ -118,7 +109,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
         key=claim.key,
         pods=holder.users,
         users=len(claim.reserved_for),
-        held=holder.holding or _size(claim),
+        held=holder.holding or len(claim.results),
         holding=say("{users:has|have} held" if holder.lasting else "{users:holds|hold}", users=len(claim.reserved_for)),
         lasting=holder.lasting,
         since=next((pod.metadata.deletion_timestamp for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
@@ -195,7 +186,7 @@ class InTheWay(NamedTuple):
 def in_the_way(blocked: Blocked) -> InTheWay:
     """Who is in the way of a request that falls short at the stage of devices that are held."""
     spots = nsmallest(HOLDERS_COUNTED, _spots(blocked), lambda spot: spot.lacking)
-    holders = blocked.scene.holders
+    holders = blocked.analysis.holders
     claims: dict[int, ResourceClaim] = {}
     where: dict[int, list[Spot]] = {}
     for spot in spots:
@@ -205,7 +196,7 @@ def in_the_way(blocked: Blocked) -> InTheWay:
                 where.setdefault(id(claim), []).append(spot)
 
     def order(claim: ResourceClaim) -> tuple[object, ...]:
-        return holders.holder(claim).order, where[id(claim)][0].lacking, holders.size(claim), claim.key
+        return holders.holder(claim).order, where[id(claim)][0].lacking, len(claim.results), claim.key
 
     single = [
         Free.of([holders.holder(claim)], _nodes(blocked, where[id(claim)]))
@@ -216,7 +207,7 @@ def in_the_way(blocked: Blocked) -> InTheWay:
 
 def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
     """One set of holders for each of the nearest nodes: those who are asked first, and none too many."""
-    holders = blocked.scene.holders
+    holders = blocked.analysis.holders
     for spot in spots[:NODES_OF_SETS]:
 
         def enough(claims: Sequence[ResourceClaim], spot: Spot = spot) -> bool:

@@ -10,11 +10,7 @@ from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
-from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, WhatIf
-from kubectl_dra.explain.remedies.room import ending_pods
-from kubectl_dra.explain.scene.node_reasons import (
+from kubectl_dra.explain.node_reasons import (
     AffinityDiffers,
     LabelDiffers,
     NodeCordoned,
@@ -22,6 +18,10 @@ from kubectl_dra.explain.scene.node_reasons import (
     ResourceShort,
     Untolerated,
 )
+from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
+from kubectl_dra.explain.remedies.room import ending_pods
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON
 

@@ -78,7 +78,7 @@ class EndPods(Change, frozen=True):
     def step(self, world: WhatIf) -> ChangeStep:
         freed = {id(claim) for claim in world.cluster.ending(self.ended).delta.freed}
         given = [claim for claim in world.cluster.snapshot.claims.values() if id(claim) in freed]
-        frees = (result.device for claim in given if claim.allocation for result in claim.allocation.results)
+        frees = (device for claim in given for device in claim.devices)
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 
 

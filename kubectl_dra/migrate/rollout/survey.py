@@ -12,8 +12,7 @@ from kubectl_dra.allocation.extended_resources import amount_of, class_by_resour
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.releases import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.scene.assumptions import proved, taken_on
-from kubectl_dra.explain.scene.device_view import DeviceView
+from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
@@ -22,6 +21,7 @@ from kubectl_dra.migrate.model import MigrationSettings, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 from kubectl_dra.migrate.vendors.model import Resource
+from kubectl_dra.scheduling.proved_gates import proved, taken_on
 from kubectl_dra.scheduling.scheduler import Scheduler
 
 LABEL: Final = "kubectl-dra/device-plugins"

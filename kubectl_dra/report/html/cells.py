@@ -216,7 +216,7 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
     """A claim with its consumers and, for a shared device, the capacity of its shares."""
     taken: list[str] = []
-    for result in claim.allocation.results if claim.allocation else ():
+    for result in claim.results:
         if result.device == row.id and row.device.allow_multiple_allocations:
             taken += [f"{amount} of {name}" for name, amount in result.consumed_capacity.items()]
     return claim_words(claim) + (f" takes {', '.join(taken)}" if taken else "")

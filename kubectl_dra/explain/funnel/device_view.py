@@ -17,7 +17,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.per_device import PerDeviceColumn
-from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice, newest_slices
 from kubectl_dra.explain.phrase import Words
 
 MAX_NEAR = 20
@@ -97,11 +97,8 @@ class DeviceView:
         self.obsolete: dict[PoolID, list[str]] = {}
         for node in nodes:
             self._add(node)
-        self.newest: dict[PoolID, int] = {}
-        for entry in cycle.index.slices:
-            newest = self.newest.setdefault(entry.pool, entry.generation)
-            if entry.generation > newest:
-                self.newest[entry.pool] = entry.generation
+        newest = newest_slices(cycle.index.slices)
+        self.newest = {pool: entries[0].generation for pool, entries in newest.items()}
         self.by_slice: dict[str, list[PublishedDevice]] = {}
         for entry in cycle.index.slices:
             if entry.generation == self.newest[entry.pool] or entry.name in self.slice_nodes:
@@ -232,8 +229,7 @@ class DeviceView:
 
     def held_near(self, claim: ResourceClaim) -> list[Node]:
         """A few of the eligible nodes on which a claim holds devices."""
-        results = claim.allocation.results if claim.allocation else ()
-        return self.seeing(PoolID(result.device.driver, result.device.pool) for result in results)
+        return self.seeing(PoolID(device.driver, device.pool) for device in claim.devices)
 
     def drivers(self) -> dict[str, int]:
         """The number of published devices per driver."""

@@ -10,7 +10,7 @@ from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.cel import CompileError, Program, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.scene.prepare import Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.gang_scheduling import members
 from kubectl_dra.text import nearest
 
@@ -72,14 +72,13 @@ def _read(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
     derived: set[str] = set()
     for claim in _claims(question, snapshot):
         for constraint in claim.constraints:
-            name = constraint.match_attribute or constraint.distinct_attribute
+            name = constraint.attribute
             yield _without_domain(PerDeviceColumn("attribute", name)), None
-        for request in claim.requests:
-            for spec in request.alternatives():
-                expressions.update(spec.selectors)
-                derived.update(spec.derived_attributes.values())
-                for name in spec.capacity or ():
-                    yield _without_domain(PerDeviceColumn("capacity", name)), None
+        for spec in claim.alternatives():
+            expressions.update(spec.selectors)
+            derived.update(spec.derived_attributes.values())
+            for name in spec.capacity or ():
+                yield _without_domain(PerDeviceColumn("capacity", name)), None
     environment = settings.scheduler.environment
     asked = [(text, False) for text in expressions if text] + [(text, True) for text in derived]
     for expression, derives in sorted(asked):

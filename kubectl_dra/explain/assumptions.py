@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.api.behaviour import SORTED_POOLS
-from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
-from kubectl_dra.api.fields import fields
-from kubectl_dra.api.releases import RULES_UNSEEN, Release, gate_default
-from kubectl_dra.api.slices import MAPPINGS, PoolID, ResourceSlice
-from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.api.releases import RULES_UNSEEN
+from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.devices.unpublished import unpublished
 from kubectl_dra.explain.phrase import Phrase, Words, say
-from kubectl_dra.explain.scene.prepare import Scene, Settings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 
@@ -26,36 +24,36 @@ MAX_POOLS = 3
 _NEEDED = frozenset(("ResourceSlice", "DeviceClass", "ResourceClaim", "Pod", "Node"))
 
 
-def notes_of(scene: Scene) -> Iterator[Words]:
-    """All notes about a scene."""
-    snapshot, settings = scene.snapshot, scene.settings
-    question = scene.question
+def notes_of(analysis: Analysis) -> Iterator[Words]:
+    """All notes about an analysis."""
+    snapshot, settings = analysis.snapshot, analysis.settings
+    question = analysis.question
     own = ("Pod" if question.pod is not None else "ResourceClaim", question.namespace, question.name)
     yield from refused_notes([change for change in snapshot.refused if change[:3] != own])
-    yield from _gaps(scene)
+    yield from _gaps(analysis)
     yield from rules_notes(snapshot, settings)
     if not snapshot.nodes:
         yield say("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
     if settings.proved_gates:
         text = "{gates}: off by default in {release}, but stored objects show that it is on"
         yield say(text, gates=sorted(settings.proved_gates), release=settings.scheduler.release)
-    chooses = bool(scene.unallocated)
+    chooses = bool(analysis.claims)
     if chooses and settings.scheduler.release not in SORTED_POOLS:
         yield say(
             "schedulers of {release} try pools in random order: which of several suitable devices a pod gets is not "
             "determined",
             release=settings.scheduler.release,
         )
-    elif chooses and scene.view.cycle.features.stable:
+    elif chooses and analysis.view.cycle.features.stable:
         # A scheduler with neither of these feature gates uses the allocator variant that does not sort pools.
         yield say(
             "without DRADeviceBindingConditions and DRAConsumableCapacity the scheduler tries pools in random order: "
             "which of several suitable devices a pod gets is not determined"
         )
-    yield from _older_slices(scene)
-    yield from _about_pod(scene)
-    if scene.extended is not None:
-        yield from extended_notes(scene.extended)
+    yield from _older_slices(analysis)
+    yield from _about_pod(analysis)
+    if analysis.extended is not None:
+        yield from extended_notes(analysis.extended)
 
 
 def refused_notes(changes: Iterable[RefusedChange]) -> Iterator[Phrase]:
@@ -69,24 +67,24 @@ def refused_notes(changes: Iterable[RefusedChange]) -> Iterator[Phrase]:
         )
 
 
-def _gaps(scene: Scene) -> Iterator[Words]:
+def _gaps(analysis: Analysis) -> Iterator[Words]:
     gaps = [
         missing
-        for missing in scene.snapshot.gaps
+        for missing in analysis.snapshot.gaps
         if missing.reason not in (ABSENT, NOT_SERVED) or missing.kind in _NEEDED
     ]
     further = {missing.kind for missing in gaps} & SCHEDULING_KINDS.keys()
-    without_effect = further - _affecting(scene) if further else frozenset()
+    without_effect = further - _affecting(analysis) if further else frozenset()
     yield from (NotSeen(missing) for missing in gaps if missing.kind not in without_effect)
-    yield from scene.snapshot.notes
+    yield from analysis.snapshot.notes
 
 
-def _affecting(scene: Scene) -> frozenset[str]:
+def _affecting(analysis: Analysis) -> frozenset[str]:
     """The kinds, of those that are read only if a pod needs them, that this question needs."""
-    question, outcome = scene.question, scene.outcome
+    question, outcome = analysis.question, analysis.pod_outcome
     if question.pod is None:
         return frozenset(question.unread)
-    lowest = min((pod.priority for pod in scene.snapshot.pods.values() if pod.node_name), default=None)
+    lowest = min((pod.priority for pod in analysis.snapshot.pods.values() if pod.node_name), default=None)
     selecting = selecting_kinds(question.pod, outcome.state.profile) if outcome is not None else ()
     return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting))
 
@@ -133,13 +131,13 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
         )
 
 
-def _older_slices(scene: Scene) -> Iterator[Phrase]:
-    slices = scene.view.cycle.index.slices
-    newest = scene.view.newest
+def _older_slices(analysis: Analysis) -> Iterator[Phrase]:
+    slices = analysis.view.cycle.index.slices
+    newest = analysis.view.newest
     old: dict[PoolID, int] = {}
     for entry in slices:
         # A node goes by the newest generation that it sees itself.
-        if entry.generation < newest[entry.pool] and entry.name not in scene.view.slice_nodes:
+        if entry.generation < newest[entry.pool] and entry.name not in analysis.view.slice_nodes:
             old[entry.pool] = old.get(entry.pool, 0) + len(entry.devices)
     for pool, devices in sorted(old.items())[:MAX_POOLS]:
         yield say(
@@ -150,10 +148,10 @@ def _older_slices(scene: Scene) -> Iterator[Phrase]:
         )
 
 
-def _about_pod(scene: Scene) -> Iterator[Phrase]:
-    pod, snapshot = scene.question.pod, scene.snapshot
+def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
+    pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None:
-        claim, template = scene.question.claims[0].claim, scene.question.claims[0].template
+        claim, template = analysis.question.claims[0].claim, analysis.question.claims[0].template
         pending = claim if claim is not None and claim.allocation is None else None
         if snapshot.pods and pending is not None and not template and not waiting_for(pending, snapshot):
             yield NO_CONSUMER
@@ -162,11 +160,11 @@ def _about_pod(scene: Scene) -> Iterator[Phrase]:
         yield say(
             "this is one of the pods that {workload} makes; kubectl dra fit looks at all of them", workload=workload
         )
-    if not scene.settings.scheduler.schedules(pod):
+    if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
     if pod.phase == "Running" and not pod.metadata.deletion_timestamp:
-        for one in unpublished(snapshot, scene.allocated):
+        for one in unpublished(snapshot, analysis.allocated):
             yield one.words
 
 
@@ -185,73 +183,3 @@ def extended_notes(extended: ExtendedRequests) -> Iterator[Phrase]:
     for entry in claim.requests if claim else ():
         container, _ = limit_of(extended.pod, entry.name)
         yield say('request "{request}" is that of container {container}', request=entry.name, container=container)
-
-
-# Feature gates that stored objects prove to be on, or make likely.
-#
-# If a gate is off, the API server drops its fields from new objects, so an existing field shows that the gate
-# was on when the object was written.
-
-
-def _gate(field: str) -> str:
-    """The first gate that a field of devices needs."""
-    return fields("Device")[field].gates[0]
-
-
-TAINTS = _gate("taints")
-PARTITIONS = _gate("consumesCounters")
-CAPACITY = _gate("allowMultipleAllocations")
-BINDING = _gate("bindingConditions")
-GROUPS = fields("DeviceCounterConsumption")["compatibilityGroups"].gates[0]
-OPERATIONS = fields("ResourceSliceSpec")["skipNodeOperations"].gates[0]
-DERIVED = fields("ExactDeviceRequest")["derivedAttributes"].gates[0]
-NODE_RESOURCES = _gate("nodeAllocatableResources")
-RULES = (TAINTS, "DRADeviceTaintRules")
-"""The gates without which a DeviceTaintRule has no effect. Up to 1.34 the first is both."""
-_KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING, GROUPS, OPERATIONS, DERIVED, NODE_RESOURCES)
-
-
-def proved(
-    slices: Iterable[ResourceSlice], assumed: Set[str], release: Release, claims: Iterable[ResourceClaim] = ()
-) -> frozenset[str]:
-    """The gates of the release proved by fields of these slices and stored claims, beyond those assumed to be on."""
-    missing = {gate for gate in _KNOWN if gate not in assumed and gate_default(gate, release) is not None}
-    found: set[str] = set()
-    if not missing:
-        return frozenset()
-    for entry in slices:
-        if entry.skip_node_operations:
-            found.add(OPERATIONS)
-        if entry.shared_counters or entry.per_device_node_selection:
-            found.add(PARTITIONS)
-        for device in entry.devices:
-            if device.taints:
-                found.add(TAINTS)
-            if device.consumes_counters:
-                found.add(PARTITIONS)
-                if any(consumption.groups for consumption in device.consumes_counters):
-                    found.add(GROUPS)
-            if device.node_resources or MAPPINGS in device.unmodelled:
-                found.add(NODE_RESOURCES)
-            if device.allow_multiple_allocations:
-                found.add(CAPACITY)
-            if device.binding_conditions:
-                found.add(BINDING)
-    if DERIVED in missing and any(_derives(claim) for claim in claims):
-        found.add(DERIVED)
-    return frozenset(found & missing)
-
-
-def taken_on(rules: Sequence[DeviceTaintRule], release: Release, patch: int | None) -> frozenset[str]:
-    """The gates of the release that are off by default and taken to be on because rules exist.
-
-    A rule proves nothing, for a server stores them with the gates off too; but nobody writes one where it does not
-    count. The releases whose schedulers do not see rules are left out.
-    """
-    if not rules or RULES_UNSEEN.affects(release, patch):
-        return frozenset()
-    return frozenset(gate for gate in RULES if gate_default(gate, release) is False)
-
-
-def _derives(claim: ResourceClaim) -> bool:
-    return any(spec.derived_attributes for request in claim.requests for spec in request.alternatives())

@@ -1,0 +1,71 @@
+"""How long something had lasted when the cluster was read, and what is normal for a moment."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from kubectl_dra.cluster.moment import moment, parse
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.phrase import Phrase, Words, say
+
+HOURS_SAID: Final = 48
+"""Longer times are said in days."""
+GIVEN: Final = timedelta(seconds=30)
+"""How long a controller is given for what it does by itself before anything counts as stuck.
+
+It takes about a second, and longer while another replica takes over: the lease of kube-controller-manager and
+kube-scheduler lasts 15 seconds, and they try every 2 seconds to get it.
+"""
+CLAIM_CONTROLLER: Final = "the resource claim controller"
+GROUP_MAKER: Final = "whoever makes the group"
+SCHEDULER: Final = "the scheduler"
+
+
+class UnderWay(NamedTuple):
+    """What somebody does by itself, within the time that it needs: who, and for how many seconds already."""
+
+    by: str
+    seconds: int
+
+
+class Clock:
+    """Tells how old things were when the cluster was read. A saved cluster may have been read long ago."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @cached_property
+    def now(self) -> datetime:
+        """When the cluster was read."""
+        return moment(self._snapshot).at
+
+    def age(self, since: str) -> timedelta:
+        """How long ago a time was at least; nothing where that cannot be told."""
+        then = parse(since)
+        return max(timedelta(), self.now - then) if then is not None else timedelta()
+
+    def fresh(self, since: str) -> bool:
+        """Whether controllers have had less time than they are given; no where nobody knows."""
+        return parse(since) is not None and self.age(since) < GIVEN
+
+    def lasting(self, since: str) -> Words:
+        """`` for over 20 hours``: at least how long; nothing for less than a minute, or where nobody knows."""
+        minutes = int(self.age(since).total_seconds()) // 60
+        hours = minutes // 60
+        if hours > HOURS_SAID:
+            return _over(hours // 24, "day")
+        if hours:
+            return _over(hours, "hour")
+        return _over(minutes, "minute") if minutes else ""
+
+
+def under_way(by: str, since: str, snapshot: Snapshot) -> UnderWay | None:
+    """Who has been at it since a time of the API; None if that has lasted too long, or nobody knows."""
+    clock = Clock(snapshot)
+    return UnderWay(by, int(clock.age(since).total_seconds())) if clock.fresh(since) else None
+
+
+def _over(count: int, unit: str) -> Phrase:
+    return say(" for over {count:" + unit + "}", count=count)

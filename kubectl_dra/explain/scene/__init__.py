@@ -1,1 +1,0 @@
-"""The scene of a question: the cluster as the scheduler would see it for this pod."""

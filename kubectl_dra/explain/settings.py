@@ -1,0 +1,34 @@
+"""How a question is answered: the scheduler, the node and request asked about, and what was supposed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.scheduling.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from kubectl_dra.explain.question.new_nodes import Addition
+
+
+class Settings(Struct, frozen=True):
+    """How to answer. ``release_source`` says where the scheduler's release is from.
+
+    ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
+    be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
+    ``supposed`` are changes that question and snapshot have already, and the cluster has not; ``new_nodes`` those of
+    them that add nodes.
+    """
+
+    scheduler: Scheduler
+    release_source: str = ""
+    node: str = ""
+    request: str = ""
+    with_devices: bool = False
+    proved_gates: frozenset[str] = frozenset()
+    taken_gates: frozenset[str] = frozenset()
+    with_ways: bool = True
+    supposed: tuple[WhatIfChange, ...] = ()
+    new_nodes: tuple[Addition, ...] = ()
