@@ -25,7 +25,8 @@ from kubectl_dra.lint.context import AssumedCluster, Stored, stored_key
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, rendered_charts
+from kubectl_dra.manifests.charts import rendered_charts
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
