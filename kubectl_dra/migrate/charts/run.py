@@ -15,12 +15,12 @@ from kubectl_dra.manifests.files import Rewritten, hunks
 from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import codes
-from kubectl_dra.migrate.charts.search import Search, solved
+from kubectl_dra.migrate.charts.search import Search, lacking, solved
 from kubectl_dra.migrate.charts.templates import CLAIMS_FILE
 from kubectl_dra.migrate.charts.values import differing
 from kubectl_dra.migrate.charts.workshop import ChartWorkshop, Rendering, Texts, chain, objects_of
 from kubectl_dra.migrate.kustomize.outcome import shown
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, differences
+from kubectl_dra.migrate.kustomize.repair import BuildDifference
 from kubectl_dra.migrate.model import MigratedFile, MigrationSettings, Remark
 from kubectl_dra.text import some
 
@@ -76,7 +76,7 @@ def chart_changes(renderings: Sequence[MigratedRendering], settings: MigrationSe
             if name not in left and texts:
                 # A later rendering may have changed what an earlier one relied on.
                 found = search.workshop.objects(search.rendering, texts)
-                still = list(differences(search.before, search.wanted, found))
+                still = lacking(search, found)
                 if still:
                     left[name] = _lacking(still[0])
     if len(left) == len(changed):

@@ -50,22 +50,35 @@ class Search(NamedTuple):
 def solved(search: Search, texts: Texts) -> tuple[Texts, list[BuildDifference]]:
     """The texts with which the chart renders what is wanted, and where it still does not."""
     found = search.workshop.objects(search.rendering, texts)
-    left = list(differences(search.before, search.wanted, found))
+    left = lacking(search, found)
     while left:
+        tried: list[Texts] = [texts]
         for candidate in _candidates(search, texts, found, left):
+            if candidate in tried:
+                continue
+            tried.append(candidate)
             try:
                 then = search.workshop.objects(search.rendering, candidate)
             except TooOften:
                 return texts, left
             except FileError:
                 continue
-            fewer = list(differences(search.before, search.wanted, then))
+            fewer = lacking(search, then)
             if _keys(fewer) < _keys(left):
                 texts, found, left = candidate, then, fewer
                 break
         else:
             return texts, left
     return texts, []
+
+
+def lacking(search: Search, found: Sequence[Mapping[str, Any]]) -> list[BuildDifference]:
+    """Where objects differ from those that are wanted, with the whole values that are wanted there."""
+    wanted = {object_key(raw): raw for raw in search.wanted}
+    return [
+        each if each.claim is not None else each._replace(wanted=value_at(wanted.get(each.object), each.path))
+        for each in differences(search.before, search.wanted, found)
+    ]
 
 
 def _keys(found: Sequence[BuildDifference]) -> set[tuple[ObjectKey, Path]]:
@@ -87,12 +100,10 @@ def _candidates(
         for template, text in _template_texts(search, texts, difference.object):
             if field == "resourceClaims" and _container_lacks_claims(left, difference.object):
                 change = _pod_change(search, raw, left, difference)
-                made = claiming(text, change) if change is not None else iter(())
-            else:
-                made = passing(text, field)
-            for new in made:
+                yield from ({**texts, template: new} for new in (claiming(text, change) if change else ()))
+                continue
+            for new in passing(text, field):
                 patched = {**texts, template: new}
-                yield patched
                 for values in _field_values(search, patched, raw, difference):
                     yield from _with_values(search, patched, values)
 
@@ -141,18 +152,29 @@ def _wanted_values(
         if difference.claim is not None and isinstance(difference.wanted, Mapping):
             name = _named(difference.claim[2])
             yield from ([((CLAIM_VALUES, each), dict(difference.wanted))] for each in name)
-        elif _is_pod_field(raw, difference.path):
+        elif _is_pod_field(raw, difference.path) and _knows(search, texts, str(difference.path[-1])):
             yield from _field_values(search, texts, raw, difference)
+
+
+def _knows(search: Search, texts: Texts, field: str) -> bool:
+    """Whether some template of the chart takes a field from values."""
+    pattern = re.compile(rf"\.{field}\b")
+    return any(pattern.search(texts.get(str(path)) or text) for path, text in _all_templates(search))
+
+
+def _all_templates(search: Search) -> Iterator[tuple[File, str]]:
+    for path in sorted(File(search.rendering.chart).glob("**/templates/**/*")):
+        if path.is_file():
+            yield path, path.read_text("utf-8", "replace")
 
 
 def _switches(search: Search, values: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     for path, value in leaves(values):
         if value is False and _SWITCH.search(".".join(map(str, path))):
             yield path, True
-    for template in sorted(File(search.rendering.chart).glob("**/templates/**/*")):
-        if template.is_file():
-            for found in _MODE.finditer(template.read_text("utf-8", "replace")):
-                yield tuple(found["path"].split(".")), found["word"]
+    for _, text in _all_templates(search):
+        for found in _MODE.finditer(text):
+            yield tuple(found["path"].split(".")), found["word"]
 
 
 def _field_values(
