@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -16,6 +17,9 @@ from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.inputs import HELMED, Input
 
 HELM_SECONDS: Final = 120.0
+_MOST_BROKEN: Final = 20
+# As helm names a template where it fails: llm/templates/pod.yaml.
+_TEMPLATE: Final = re.compile(r"[^\s/\"(]+/(templates/[^\s:\")]+|charts/[^\s:\")]+/templates/[^\s:\")]+)")
 _SOURCE: Final = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
 _CLAIMS: Final = re.compile(
     r"^(?!\s*#).*\b(resourceClaims|ResourceClaimTemplate|resourceClaimTemplateName)\b", re.MULTILINE
@@ -23,12 +27,23 @@ _CLAIMS: Final = re.compile(
 _RESOURCES: Final = re.compile(r"^(?!\s*#).*\bresources\b", re.MULTILINE)
 
 
+class BrokenTemplate(NamedTuple):
+    """A template that helm cannot render, and what helm says of it."""
+
+    path: str
+    problem: str
+
+
 class ChartInputs(NamedTuple):
-    """The inputs of a run in which charts are what helm renders of them; ``unrendered`` are charts without helm."""
+    """The inputs of a run in which charts are what helm renders of them; ``unrendered`` are charts without helm.
+
+    ``broken`` are templates without which they are rendered.
+    """
 
     inputs: tuple[Input, ...]
     paths: tuple[str, ...]
     unrendered: tuple[str, ...]
+    broken: tuple[BrokenTemplate, ...] = ()
 
 
 def is_chart(path: str) -> bool:
@@ -47,8 +62,45 @@ def rendered_charts(
     charts = [path for path in paths if is_chart(path)]
     if charts and shutil.which("helm") is None:
         return ChartInputs((), tuple(paths), tuple(charts))
-    inputs = tuple(Input(rendering_name(path), True, rendered(path, release, values, sets)) for path in charts)
-    return ChartInputs(inputs, tuple(path for path in paths if path not in charts), ())
+    inputs, broken = list[Input](), list[BrokenTemplate]()
+    for path in charts:
+        data, without = rendered_in_part(path, release, values, sets)
+        inputs.append(Input(rendering_name(path), True, data))
+        broken += without
+    others = tuple(path for path in paths if path not in charts)
+    return ChartInputs(tuple(inputs), others, (), tuple(broken))
+
+
+def rendered_in_part(
+    chart: str, release: Release, values: Sequence[str] = (), sets: Sequence[str] = ()
+) -> tuple[bytes, list[BrokenTemplate]]:
+    """As ``rendered``, but without the templates that helm names where it fails.
+
+    Raises:
+        FileError: it fails without them, or names none.
+    """
+    try:
+        return rendered(chart, release, values, sets), []
+    except FileError as error:
+        problem = error
+    broken: list[BrokenTemplate] = []
+    with tempfile.TemporaryDirectory(prefix="kubectl-dra-") as folder:
+        copy = Path(folder) / "chart"
+        try:
+            shutil.copytree(chart, copy)
+        except (OSError, shutil.Error):
+            raise problem from None
+        for _ in range(_MOST_BROKEN):
+            named = _TEMPLATE.search(problem.problem)
+            if named is None or not (copy / named[1]).is_file():
+                break
+            (copy / named[1]).unlink()
+            broken.append(BrokenTemplate(f"{chart.rstrip('/')}/{named[1]}", problem.problem))
+            try:
+                return rendered(str(copy), release, values, sets), broken
+            except FileError as error:
+                problem = error
+    raise FileError(problem.problem, chart)
 
 
 def rendered(chart: str, release: Release, values: Sequence[str] = (), sets: Sequence[str] = ()) -> bytes:
@@ -79,7 +131,7 @@ def rendered(chart: str, release: Release, values: Sequence[str] = (), sets: Seq
 
 def rendering_name(chart: str, values: str = "") -> str:
     """What the rendering of a chart is called: by the chart, or by a file of other values."""
-    return f"{values}{HELMED}" if values else f"{chart.rstrip('/')}/{HELMED}"
+    return f"{values} {HELMED}" if values else f"{chart.rstrip('/')}/{HELMED}"
 
 
 def values_files(chart: str) -> list[str]:

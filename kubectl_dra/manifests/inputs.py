@@ -108,7 +108,7 @@ def arguments(name: str) -> Argv:
     if name == STDIN_NAME:
         return (STDIN,)
     if name.endswith(HELMED):
-        values = name.removesuffix(HELMED)
+        values = name.removesuffix(HELMED).rstrip(" ")
         chart = next((str(above) for above in Path(values).parents if (above / "Chart.yaml").is_file()), "")
         if values.endswith("/") or not chart:
             return (_path(values.rstrip("/")),)

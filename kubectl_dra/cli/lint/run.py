@@ -18,7 +18,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.console import document
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, Selection, codes, find, load
 from kubectl_dra.lint.context import AssumedCluster, Stored, stored_key
@@ -59,6 +59,8 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
     job, config = job_for(asked, connection)
     charts = rendered_charts(asked.paths, job.target.release)
+    if charts.broken:
+        raise FileError(charts.broken[0].problem, charts.broken[0].path)
     inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
     if of_cluster:
         job, inputs = _cluster_upgraded(job, asked, config, connection)

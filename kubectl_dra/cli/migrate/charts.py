@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.charts import claim_values, rendered, rendering_name, values_files
+from kubectl_dra.manifests.charts import BrokenTemplate, claim_values, rendered_in_part, rendering_name, values_files
 from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.charts.run import MigratedRendering, chart_changes, with_origins
 from kubectl_dra.migrate.charts.workshop import Rendering
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.model import MigratedFile, MigrationReport
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.text import some
 
 
@@ -22,6 +23,7 @@ class ChartFlags(NamedTuple):
     sets: tuple[str, ...]
     edits: bool
     write: bool
+    broken: tuple[BrokenTemplate, ...]
 
 
 def of_charts(
@@ -40,7 +42,10 @@ def of_charts(
             notes.append(f"{chart}: not rendered, because helm is not there: only its files were looked at")
             continue
         text = read(found).decode("utf-8", "replace")
-        default = Rendering(chart, flags.values, flags.sets, text)
+        broken = [each for each in flags.broken if each.path.startswith(f"{chart.rstrip('/')}/")]
+        files.update((each.path, _unreadable(each)) for each in broken)
+        without = tuple(each.path for each in broken)
+        default = Rendering(chart, flags.values, flags.sets, text, without)
         renderings = [MigratedRendering(default, files.pop(name, MigratedFile(name, None)))]
         if not flags.edits:
             files[name] = with_origins(renderings[0].file, default)
@@ -63,7 +68,7 @@ def _with_other_values(chart: str, job: MigrationJob, notes: list[str]) -> Itera
     """The chart with each of its other files of values."""
     for path in values_files(chart):
         try:
-            data = rendered(chart, job.settings.release, [path])
+            data, broken = rendered_in_part(chart, job.settings.release, [path])
         except FileError as error:
             notes.append(f"{path}: the chart was not rendered with these values: {error.problem}")
             continue
@@ -71,4 +76,11 @@ def _with_other_values(chart: str, job: MigrationJob, notes: list[str]) -> Itera
         # A chart that renders nothing is no error here.
         report = migrate([Input("<none>", False, b"{}"), Input(name, False, data)], job._replace(claims_file=""))
         file = next((each for each in report.files if each.name == name), MigratedFile(name, None))
-        yield MigratedRendering(Rendering(chart, (path,), (), data.decode("utf-8", "replace")), file)
+        without = tuple(each.path for each in broken)
+        yield MigratedRendering(Rendering(chart, (path,), (), data.decode("utf-8", "replace"), without), file)
+
+
+def _unreadable(broken: BrokenTemplate) -> MigratedFile:
+    way_out = "mend the template; the others of the chart are rendered without it"
+    item = Remark("refusal", codes.UNREADABLE, broken.path, 1, 1, "", "", broken.problem, way_out)
+    return MigratedFile(broken.path, None, (item,))

@@ -19,7 +19,7 @@ from kubectl_dra.cli.release import named_release
 from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.charts import is_chart, rendered_charts
+from kubectl_dra.manifests.charts import BrokenTemplate, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.codes import MIGRATE
@@ -60,7 +60,8 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     given, seen = asked.release, _looked(asked, connection, whole=True)
     asked = _for_cluster(asked, seen)
     job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
-    inputs = _inputs(asked)
+    rendered = rendered_charts(asked.paths, _release(asked.release), asked.values, asked.sets)
+    inputs = [*rendered.inputs, *_files_and_kustomizations(replace(asked, paths=rendered.paths))]
     _check_inputs(asked, inputs)
     charts = [path for path in asked.paths if path != STDIN and is_chart(path)]
     report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
@@ -69,7 +70,10 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
 
         report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     if charts:
-        report = of_charts(report, charts, inputs, job, _chart_flags(asked))
+        found = report.changed
+        report = of_charts(report, charts, inputs, job, _chart_flags(asked, rendered.broken))
+        if (asked.write or asked.interactive) and found and not report.changed:
+            raise UsageError(_NO_FILES)
     if asked.write_baseline:
         tell_notes(report.notes)
         return write_baseline(asked.baseline, report.items(), MIGRATE)
@@ -281,12 +285,6 @@ def _check_usage(asked: MigrateFlags) -> None:
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
 
-def _inputs(asked: MigrateFlags) -> list[Input]:
-    """Every input; of a kustomization its own files, where they are to be edited and all of them are here."""
-    charts = rendered_charts(asked.paths, _release(asked.release), asked.values, asked.sets)
-    return [*charts.inputs, *_files_and_kustomizations(replace(asked, paths=charts.paths))]
-
-
 def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
     if not asked.kustomize or asked.reverse or asked.output == "yaml" or asked.output_dir:
         return find_inputs(asked.paths, asked.kustomize, asked.exclude)
@@ -300,9 +298,9 @@ def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
     return find_inputs(here, built, asked.exclude)
 
 
-def _chart_flags(asked: MigrateFlags) -> ChartFlags:
+def _chart_flags(asked: MigrateFlags, broken: tuple[BrokenTemplate, ...]) -> ChartFlags:
     edits = not (asked.reverse or asked.output == "yaml" or asked.output_dir)
-    return ChartFlags(asked.values, asked.sets, edits, asked.write or asked.interactive)
+    return ChartFlags(asked.values, asked.sets, edits, asked.write or asked.interactive, broken)
 
 
 def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:

@@ -149,6 +149,6 @@ def _file(name: str, after: str, rendering: Rendering) -> MigratedFile:
         code, message = codes.CHART_VALUES, f"{paths}: so the chart renders the claims"
     else:
         code, message = codes.CHART_TEMPLATE, "the template writes the claims, or takes them from values"
-    remark = Remark("note", code, name, line, 1, "", "", message)
+    remark = Remark("change", code, name, line, 1, "", "", message)
     return MigratedFile(name, Rewritten(name, before, after, source), (remark,))
 

@@ -154,6 +154,11 @@ def _wanted_values(
             yield from ([((CLAIM_VALUES, each), dict(difference.wanted))] for each in name)
         elif _is_pod_field(raw, difference.path) and _knows(search, texts, str(difference.path[-1])):
             yield from _field_values(search, texts, raw, difference)
+        elif difference.found is None and len(difference.path) > 2:
+            # Of a group of pods, such as what Ray is started with.
+            around = difference.path[:-1]
+            for base in _bases(raw, values):
+                yield [((*base, str(around[-1])), value_at(wanted, around))]
 
 
 def _knows(search: Search, texts: Texts, field: str) -> bool:
@@ -183,12 +188,7 @@ def _field_values(
     """A field of a pod's spec as a value beside those that the pod has, or above them; claims with their objects."""
     values = effective(search.rendering, texts)
     field = str(difference.path[-1])
-    spec = next((each for each in pod_specs(raw) if each.path == difference.path[:-1]), None)
-    if spec is None:
-        return
-    have = [fields_at(container.content, "resources") for container in containers(spec)]
-    bases = [place[:length] for each in have if each for place in places(each, values) for length in _shorter(place)]
-    for base in dict.fromkeys([*bases, ()]):
+    for base in _bases(raw, values, difference.path[:-1]):
         around = value_at(values, base) if base else values
         inner = [key for key in around if re.search("pod|extra", str(key), re.IGNORECASE)] if around else []
         for place in ((*base, field), *((*base, key, field) for key in inner if isinstance(around[key], dict))):
@@ -201,6 +201,14 @@ def _field_values(
                     for each, name in zip(difference.wanted, names, strict=True)
                 ]
                 yield from _with_objects(search, values, (place, claims), difference, names)
+
+
+def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None = None) -> list[Path]:
+    """Where the values of pods may be: around their resources, from inside out; of one pod, or of all."""
+    specs = [spec for spec in pod_specs(raw) if pod is None or spec.path == pod]
+    have = [fields_at(container.content, "resources") for spec in specs for container in containers(spec)]
+    found = [place for each in have if each for place in places(each, values)]
+    return list(dict.fromkeys([*(place[:length] for place in found for length in _shorter(place)), ()]))
 
 
 def _with_objects(

@@ -16,6 +16,7 @@ _OPENING: Final = ("if", "range", "with", "define", "block")
 _RESOURCES: Final = re.compile(r"^(?P<indent>[ ]*(?:-[ ]+)?)resources:", re.MULTILINE)
 _EXPRESSION: Final = re.compile(r"(?P<of>[$.][\w.]*\.|[$.])(?P<field>\w*[rR]esources)\b")
 _CONTAINERS: Final = re.compile(r"^(?P<indent>[ ]*)containers:", re.MULTILINE)
+_KEY: Final = re.compile(r"^(?P<indent>[ ]*)[\w-]+:[ ]*$", re.MULTILINE)
 _FORMAT: Final = re.compile(r"\s*\|\s*(?:n?indent\s+\d+|trim)\s*$")
 _DOCUMENT: Final = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _API: Final = re.compile(r"^apiVersion:", re.MULTILINE)
@@ -66,7 +67,7 @@ def passing(text: str, field: str) -> Iterator[str]:
         above = text.rfind("\n", 0, max(0, text.rfind("\n", 0, resources.start()))) + 1
         end = _line_end(text, _line_end(text, resources.end()) + 1)
         of = next((found["of"] for found in _EXPRESSION.finditer(text, above, end)), None)
-        pod = _containers(text, resources.start())
+        pod = _containers(text, resources)
         if of is None or pod is None:
             continue
         indent = pod["indent"]
@@ -89,7 +90,7 @@ def claiming(text: str, change: PodChange) -> Iterator[str]:
 
 def _written_out(text: str, resources: re.Match[str], change: PodChange) -> str | None:
     """The template without the lines that ask for devices, and with as many in a claim."""
-    pod, begin = _containers(text, resources.start()), _document_start(text, resources.start())
+    pod, begin = _containers(text, resources), _document_start(text, resources.start())
     if pod is None or begin is None:
         return None
     indent = len(resources["indent"])
@@ -117,7 +118,7 @@ def _written_out(text: str, resources: re.Match[str], change: PodChange) -> str 
 
 def _worked_out(text: str, resources: re.Match[str], change: PodChange) -> str | None:
     """The template with claims in place of the devices that an expression for the resources has."""
-    pod, begin = _containers(text, resources.start()), _document_start(text, resources.start())
+    pod, begin = _containers(text, resources), _document_start(text, resources.start())
     action = _ACTION.match(text, resources.end() + len(text[resources.end() :]) - len(text[resources.end() :].lstrip()))
     if pod is None or begin is None or action is None or action["word"] in (*_OPENING, "/*"):
         return None
@@ -198,9 +199,12 @@ def _deeper(line: str, indent: int) -> bool:
     return not stripped or stripped.startswith("{{") or len(line) - len(stripped) > indent
 
 
-def _containers(text: str, place: int) -> re.Match[str] | None:
-    """The containers in which the resources at a place are."""
-    return next(reversed(list(_CONTAINERS.finditer(text, 0, place))), None)
+def _containers(text: str, resources: re.Match[str]) -> re.Match[str] | None:
+    """The key of a pod's spec below which some resources are: its containers, or one that a controller fills in."""
+    begin = _document_start(text, resources.start()) or 0
+    found = list(_CONTAINERS.finditer(text, begin, resources.start()))
+    keys = _KEY.finditer(text, begin, resources.start())
+    return next(reversed(found or [key for key in keys if len(key["indent"]) < len(resources["indent"])]), None)
 
 
 def _document_start(text: str, place: int) -> int | None:

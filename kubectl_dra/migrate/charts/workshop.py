@@ -23,12 +23,16 @@ _RENDERS = 150
 
 
 class Rendering(NamedTuple):
-    """What helm renders of a chart with some files of values over its own, and with single ones (``--set``)."""
+    """What helm renders of a chart with some files of values over its own, and with single ones (``--set``).
+
+    ``without`` are templates that helm cannot render.
+    """
 
     chart: str
     files: tuple[str, ...]
     sets: tuple[str, ...]
     text: str
+    without: tuple[str, ...] = ()
 
 
 class TooOften(FileError):
@@ -62,6 +66,8 @@ class ChartWorkshop:
         try:
             for name, text in texts.items():
                 self._place(name).write_text(text, encoding="utf-8", newline="")
+            for name in rendering.without:
+                self._place(name).unlink(missing_ok=True)
             files = [str(self._place(name)) for name in rendering.files]
             return objects_of(rendered(str(self._copy), self._release, files, rendering.sets).decode("utf-8", "replace"))
         finally:
