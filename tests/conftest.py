@@ -47,6 +47,7 @@ SLOW = (
     "cli/test_explain_more.py",
     "cli/test_explain_pending.py::test_many",
     "cli/test_lint_bad_input.py",
+    "cli/test_migrate_helm.py",
     "cli/test_migrate_terminal.py",
     "cli/test_streams.py",
     "cli/test_top.py::test_examples",

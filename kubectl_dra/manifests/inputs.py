@@ -11,11 +11,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.releases import Release
 from kubectl_dra.command import Argv
 from kubectl_dra.errors import FileError
 from kubectl_dra.process import special
@@ -110,7 +108,11 @@ def arguments(name: str) -> Argv:
     if name == STDIN_NAME:
         return (STDIN,)
     if name.endswith(HELMED):
-        return (_path(name.removesuffix(HELMED).rstrip("/")),)
+        values = name.removesuffix(HELMED).rstrip(" ")
+        chart = next((str(above) for above in Path(values).parents if (above / "Chart.yaml").is_file()), "")
+        if values.endswith("/") or not chart:
+            return (_path(values.rstrip("/")),)
+        return (_path(chart), "--values", values)
     directory = name.removesuffix(KUSTOMIZED)
     return ("-k", directory if directory == "/" else directory.rstrip("/") or ".")
 
@@ -199,138 +201,6 @@ def build(directory: str) -> bytes:
             raise FileError(f"{program} {command} failed: {cause}", directory)
         return done.stdout
     raise FileError("-k needs kubectl or kustomize, and neither is on the PATH", directory)
-
-
-# Helm charts: which directory is one, what helm renders of it, and from which template each line comes.
-
-
-HELM_SECONDS: Final = 120.0
-_SOURCE: Final = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
-_CLAIMS: Final = re.compile(
-    r"^(?!\s*#).*\b(resourceClaims|ResourceClaimTemplate|resourceClaimTemplateName)\b", re.MULTILINE
-)
-_RESOURCES: Final = re.compile(r"^(?!\s*#).*\bresources\b", re.MULTILINE)
-
-
-class ChartInputs(NamedTuple):
-    """The inputs of a run in which charts are what helm renders of them; ``unrendered`` are charts without helm."""
-
-    inputs: tuple[Input, ...]
-    paths: tuple[str, ...]
-    unrendered: tuple[str, ...]
-
-
-def is_chart(path: str) -> bool:
-    """Whether a path is the directory of a chart."""
-    return (Path(path) / "Chart.yaml").is_file()
-
-
-def rendered_charts(
-    paths: Sequence[str], release: Release, values: Sequence[str] = (), sets: Sequence[str] = ()
-) -> ChartInputs:
-    """What helm renders for a release of those of the paths that are charts, and the other paths.
-
-    Raises:
-        FileError: helm failed.
-    """
-    charts = [path for path in paths if is_chart(path)]
-    if charts and shutil.which("helm") is None:
-        return ChartInputs((), tuple(paths), tuple(charts))
-    inputs = tuple(Input(f"{path.rstrip('/')}/{HELMED}", True, render(path, release, values, sets)) for path in charts)
-    return ChartInputs(inputs, tuple(path for path in paths if path not in charts), ())
-
-
-def render(chart: str, release: Release, values: Sequence[str] = (), sets: Sequence[str] = ()) -> bytes:
-    """What ``helm template`` prints for a chart with its own values, and with files and single ones laid over them.
-
-    Helm is told the release: its own default is that of the year it was built in, which charts may be too new for.
-
-    Raises:
-        FileError: it failed.
-    """
-    version = f"{release.major}.{release.minor}.{release.patch}"
-    command = ["helm", "template", "release", chart, "--kube-version", version]
-    command += [word for file in values for word in ("--values", file)]
-    command += [word for value in sets for word in ("--set", value)]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=HELM_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise FileError(f"helm template took more than {HELM_SECONDS:.0f} s", chart) from None
-    except OSError as error:
-        raise FileError(f"helm cannot be run: {error.strerror or error}", chart) from None
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        # Advice of helm's may come behind the error.
-        said = [line for line in lines if line.startswith("Error:")] or lines or ["no message"]
-        raise FileError(f"helm template failed: {said[-1]}", chart)
-    return done.stdout
-
-
-def values_files(chart: str) -> list[str]:
-    """The files of a chart with other values than its own: those beside values.yaml, and those of its CI."""
-    root = Path(chart)
-    beside = [path for path in root.glob("*.y*ml") if "values" in path.name.lower()]
-    return [
-        path.as_posix()
-        for path in sorted((*beside, *root.glob("ci/*.y*ml")))
-        if path.is_file() and path.suffix in (".yaml", ".yml") and path != root / "values.yaml"
-    ]
-
-
-# As a template names files of its chart: .Files.Get "files/pod.yaml", (.Files.Glob "files/*").AsConfig.
-_FILES: Final = re.compile(r"\.Files\.(?:Get|GetBytes|Lines|Glob)\s+(?:\"([^\"\n]+)\"|`([^`\n]+)`|(\S))")
-
-
-@cache
-def embedding_template(name: str) -> str:
-    """The template of a chart that puts a file (its path) into what it renders as a text; empty if there is none.
-
-    A template that works out the names of files may mean any of them.
-    """
-    path = Path(name)
-    chart = next((above for above in path.parents if (above / "Chart.yaml").is_file()), None)
-    inside = path.relative_to(chart) if chart is not None else path
-    if chart is None or inside.parts[0] in ("templates", "crds", "charts"):
-        return ""
-    for template in sorted((chart / "templates").rglob("*")):
-        text = template.read_text("utf-8", "replace") if template.is_file() else ""
-        for match in _FILES.finditer(text):
-            pattern = match[1] or match[2]
-            if pattern is None or fnmatchcase(inside.as_posix(), pattern.removeprefix("/")):
-                return template.as_posix()
-    return ""
-
-
-def template_of(name: str, text: str, line: int, word: str) -> str:
-    """FILE:LINE of the template that a line of a rendered chart comes from; empty if helm does not say it.
-
-    ``name`` is that of the input. The line is the first of the template with ``word``, else where it has resources.
-    """
-    above = "\n".join(text.splitlines()[:line])
-    found = [match[1] for match in _SOURCE.finditer(above)]
-    if not found:
-        return ""
-    path = f"{name.removesuffix(HELMED)}{found[-1]}"
-    try:
-        template = Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return path
-    at = template.find(word) if word else -1
-    if at < 0:
-        match = _RESOURCES.search(template)
-        at = match.start() if match is not None else -1
-    return f"{path}:{template.count(chr(10), 0, at) + 1}" if at >= 0 else path
-
-
-def claim_values(chart: str) -> Iterator[str]:
-    """FILE:LINE of each place where a chart speaks of claims by itself: in its values, then in its templates."""
-    root = Path(chart)
-    for path in (root / "values.yaml", *sorted((root / "templates").rglob("*"))):
-        if path.is_file():
-            text = path.read_text("utf-8", "replace")
-            match = _CLAIMS.search(text)
-            if match is not None:
-                yield f"{path.as_posix()}:{text.count(chr(10), 0, match.start(1)) + 1}"
 
 
 # What kustomize says when it fails, without the chain of directories that led there.

@@ -36,6 +36,11 @@ NO_RESOURCE: Final = "MIG512"
 NO_TEMPLATE: Final = "MIG513"
 STILL_USED: Final = "MIG514"
 
+# What changes in charts.
+
+CHART_VALUES: Final = "MIG128"
+CHART_TEMPLATE: Final = "MIG129"
+
 # Why a whole file or object is left alone.
 
 TEMPLATE: Final = "MIG901"
@@ -47,6 +52,7 @@ NAME_TAKEN: Final = "MIG906"
 REPEATED: Final = "MIG907"
 PATCH: Final = "MIG908"
 BUILD: Final = "MIG909"
+CHART: Final = "MIG910"
 WAY_OUT_BUILD: Final = (
     "change what is in the way in the overlay by hand, or give all that it reads to one run of migrate; compare what "
     "kubectl kustomize builds before and after"
@@ -108,6 +114,8 @@ CHANGES: Final = (
     ChangePage("MIG125", "not-a-list", "refusal"),
     ChangePage("MIG126", "named-elsewhere", "note"),
     ChangePage("MIG127", "claims-of-an-overlay", "safe"),
+    ChangePage("MIG128", "chart-values", "safe"),
+    ChangePage("MIG129", "chart-template", "safe"),
     ChangePage("MIG130", "vendor-advice", "note"),
     ChangePage("MIG131", "label-stays", "note"),
     ChangePage("MIG132", "needs-newer-controller", "note"),
@@ -162,6 +170,7 @@ CHANGES: Final = (
     ChangePage("MIG907", "repeated-key", "refusal"),
     ChangePage("MIG908", "patch", "refusal"),
     ChangePage("MIG909", "kustomization", "refusal"),
+    ChangePage("MIG910", "chart", "refusal"),
 )
 """All codes, in order."""
 PAGES: Final[Mapping[str, ChangePage]] = {page.code: page for page in CHANGES}

@@ -1,9 +1,8 @@
-"""Charts with the real helm, where it is on the PATH: rendered by migrate, and migrated by its post-renderer."""
+"""Charts with the real helm: rendered and changed by migrate, and migrated by its post-renderer."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,8 +12,9 @@ import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
+from tests.helm import helm as helm
 
-pytestmark = pytest.mark.skipif(shutil.which("helm") is None, reason="helm is not on the PATH")
+pytestmark = pytest.mark.usefixtures("helm")
 
 VALUES = "gpus: 2\nreplicas: 1\n"
 DEPLOYMENT = """\
@@ -42,10 +42,8 @@ spec:
 
 
 @pytest.fixture
-def chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def chart(helm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = tmp_path / "llm"
     (folder / "templates").mkdir(parents=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 1.0.0\n")
@@ -55,17 +53,44 @@ def chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_chart_is_rendered_and_its_template_named(dra: Callable[..., Ran], chart: Path) -> None:
+    ran = dra("migrate", "llm", "-o", "yaml")
+    assert "nvidia.com/gpu: 2" not in ran.out and re.search(r"^\s+count: 2$", ran.out, re.M)
     ran = dra("migrate", "llm", "--diff")
     assert ran.code == 1
-    assert re.search(r"^-\s+nvidia.com/gpu: 2$", ran.out, re.M) and re.search(r"^\+\s+count: 2$", ran.out, re.M)
+    assert re.search(r"^-\s+nvidia.com/gpu: {{ .Values.gpus }}$", ran.out, re.M)
+    assert re.search(r"^\+\s+count: {{ .Values.gpus }}$", ran.out, re.M)
     assert "llm/templates/deployment.yaml" in dra("migrate", "llm").out
 
 
-def test_a_chart_that_does_not_render_says_why(dra: Callable[..., Ran], chart: Path) -> None:
+def test_the_difference_is_a_patch_and_write_makes_it(dra: Callable[..., Ran], chart: Path) -> None:
+    patch = dra("migrate", "llm", "--diff").out
+    before = (chart / "templates/deployment.yaml").read_text()
+    subprocess.run(["patch", "-p1"], input=patch, text=True, check=True, cwd=chart.parent, capture_output=True)
+    patched = (chart / "templates/deployment.yaml").read_text()
+    (chart / "templates/deployment.yaml").write_text(before)
+    assert dra("migrate", "llm", "--write").code == 0
+    assert (chart / "templates/deployment.yaml").read_text() == patched != before
+    assert dra("migrate", "llm", "--check").code == 0
+
+
+def test_a_template_that_does_not_render_leaves_the_others(dra: Callable[..., Ran], chart: Path) -> None:
     (chart / "templates/broken.yaml").write_text("a: b: c\n")
+    (chart / "templates/failing.yaml").write_text('a: {{ fail "not today" }}\n')
+    ran = dra("migrate", "llm", "--check")
+    assert ran.code == 1
+    assert "llm/templates/broken.yaml:1:1: MIG902 refused" in ran.out and "YAML parse error" in ran.out
+    assert "llm/templates/failing.yaml:1:1: MIG902 refused" in ran.out and "not today" in ran.out
+    assert "llm/templates/deployment.yaml: would change" in ran.out
+
+
+def test_a_chart_that_does_not_render_says_why(dra: Callable[..., Ran], chart: Path) -> None:
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: one\n")
     ran = dra("migrate", "llm")
-    assert ran.code == 2
-    assert "YAML parse error on llm/templates/broken.yaml" in ran.err
+    assert ran.code == 2 and "helm template failed" in ran.err
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: 1.0.0\n")
+    (chart / "templates/broken.yaml").write_text("a: b: c\n")
+    ran = dra("lint", "llm")
+    assert ran.code == 2 and "YAML parse error on llm/templates/broken.yaml" in ran.err
 
 
 def test_the_post_renderer_makes_claims_of_a_release(chart: Path) -> None:
@@ -99,6 +124,7 @@ def test_other_values_that_ask_for_devices_are_named(dra: Callable[..., Ran], ch
     ran = dra("migrate", "llm", "--check")
     assert ran.code == 1
     said = dra("migrate", "llm").out
-    assert "llm/gpu-values.yaml" in said and "MIG903" in said and "more-values" not in said
-    assert re.search(r"^\+\s+count: 4$", dra("migrate", "llm", "--values", "llm/gpu-values.yaml", "--diff").out, re.M)
-    assert re.search(r"^\+\s+count: 2$", dra("migrate", "llm", "--set", "gpus=2", "--diff").out, re.M)
+    assert "llm/gpu-values.yaml (helm)" in said and "MIG129" in said and "more-values" not in said
+    for more, count in ((("--values", "llm/gpu-values.yaml"), 4), (("--set", "gpus=2"), 2)):
+        assert re.search(rf"^\s+count: {count}$", dra("migrate", "llm", *more, "-o", "yaml").out, re.M)
+        assert "+          count: {{ .Values.gpus }}" in dra("migrate", "llm", *more, "--diff").out

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.manifests.inputs import find_inputs, values_files
+from kubectl_dra.manifests.charts import values_files
+from kubectl_dra.manifests.inputs import find_inputs
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from tests.migrate.runs import settings
 

@@ -18,14 +18,15 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.console import document
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, Selection, codes, find, load
 from kubectl_dra.lint.context import AssumedCluster, Stored, stored_key
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, rendered_charts
+from kubectl_dra.manifests.charts import rendered_charts
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
 from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def run(asked: LintFlags, connection: ConnectionFlags) -> int:
         raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
     job, config = job_for(asked, connection)
     charts = rendered_charts(asked.paths, job.target.release)
+    if charts.broken:
+        raise FileError(charts.broken[0].problem, charts.broken[0].path)
     inputs = [*charts.inputs, *find_inputs(charts.paths, asked.kustomize, config.exclude)]
     if of_cluster:
         job, inputs = _cluster_upgraded(job, asked, config, connection)

@@ -1,75 +1,86 @@
-"""What ``migrate`` says of charts: the templates that its items come from, and values that it was not rendered with."""
+"""What ``migrate`` does with charts: each of their renderings, and the files of the chart to change for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from kubectl_dra.command import kubectl
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.inputs import HELMED, Input, arguments, claim_values, render, template_of, values_files
+from kubectl_dra.manifests.charts import BrokenTemplate, claim_values, rendered_in_part, rendering_name, values_files
+from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.migrate import codes
+from kubectl_dra.migrate.charts.run import MigratedRendering, chart_changes, with_origins
+from kubectl_dra.migrate.charts.workshop import Rendering
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.text import some
 
 
-def of_charts(
-    report: MigrationReport, charts: Sequence[str], inputs: Sequence[Input], job: MigrationJob, *, others: bool
-) -> MigrationReport:
-    """The report with the template that each item comes from, and what to know of the charts.
+class ChartFlags(NamedTuple):
+    """Files of values and single values for the charts of a run; with ``edits`` their files are to be changed."""
 
-    ``others``: with the other values files of a chart that ask for devices, too.
-    """
-    notes, files = list(report.notes), list[MigratedFile]()
+    values: tuple[str, ...]
+    sets: tuple[str, ...]
+    edits: bool
+    write: bool
+    broken: tuple[BrokenTemplate, ...]
+
+
+def of_charts(
+    report: MigrationReport, charts: Sequence[str], inputs: Sequence[Input], job: MigrationJob, flags: ChartFlags
+) -> MigrationReport:
+    """The report with what changes in the files of charts, for the rendering of the run and those of other values."""
+    notes, read_too = list(report.notes), 0
+    files = {file.name: file for file in report.files}
     for chart in charts:
         own = list(claim_values(chart))
-        notes.append(
-            f"{chart}: it speaks of claims itself, in {some(own)}: set its values before you change what it renders"
-            if own
-            else f"{chart}: it has no values for claims; migrate as a post-renderer changes what it renders"
-        )
-        if not any(found.name == f"{chart.rstrip('/')}/{HELMED}" for found in inputs):
+        if own:
+            notes.append(f"{chart}: it speaks of claims itself, in {some(own)}")
+        name = rendering_name(chart)
+        found = next((each for each in inputs if each.name == name), None)
+        if found is None:
             notes.append(f"{chart}: not rendered, because helm is not there: only its files were looked at")
-        elif others:
-            files += _with_other_values(chart, report, job, notes)
-    for file in report.files:
-        if file.name.endswith(HELMED) and file.text is not None:
-            text = file.text.before
-            items = [item._replace(origin=template_of(file.name, text, item.line, _named(item))) for item in file.items]
-            file = file._replace(items=tuple(items))
-        files.append(file)
-    return report._replace(files=tuple(files), notes=tuple(notes))
+            continue
+        text = read(found).decode("utf-8", "replace")
+        broken = [each for each in flags.broken if each.path.startswith(f"{chart.rstrip('/')}/")]
+        files.update((each.path, _unreadable(each)) for each in broken)
+        without = tuple(each.path for each in broken)
+        default = Rendering(chart, flags.values, flags.sets, text, without)
+        renderings = [MigratedRendering(default, files.pop(name, MigratedFile(name, None)))]
+        if not flags.edits:
+            files[name] = with_origins(renderings[0].file, default)
+            continue
+        if not (flags.values or flags.sets):
+            renderings += _with_other_values(chart, job, notes)
+        read_too += len(renderings) - 1
+        changes = chart_changes(renderings, job.settings)
+        read_too += sum(not file.is_new for file in changes.files)
+        for file in changes.renderings:
+            if file.items:
+                # What the files of the chart say is not shown a second time as a difference of what is rendered.
+                solved = file.name in changes.solved or flags.write
+                files[file.name] = file._replace(text=None) if solved else file
+        files.update({file.name: file for file in changes.files})
+    return report._replace(files=tuple(files.values()), notes=tuple(notes), read=report.read + read_too)
 
 
-def _with_other_values(
-    chart: str, report: MigrationReport, job: MigrationJob, notes: list[str]
-) -> Iterator[MigratedFile]:
-    """The values files with which a chart has something to migrate that it has not with its own values."""
-    known = {(item.object, item.field, item.message) for item in report.items()}
+def _with_other_values(chart: str, job: MigrationJob, notes: list[str]) -> Iterator[MigratedRendering]:
+    """The chart with each of its other files of values."""
     for path in values_files(chart):
-        name = f"{chart.rstrip('/')}/{HELMED}"
         try:
-            rendered = Input(name, False, render(chart, job.settings.release, [path]))
+            data, broken = rendered_in_part(chart, job.settings.release, [path])
         except FileError as error:
             notes.append(f"{path}: the chart was not rendered with these values: {error.problem}")
             continue
+        name = rendering_name(chart, path)
         # A chart that renders nothing is no error here.
-        found = migrate([Input("<none>", False, b"{}"), rendered], job._replace(claims_file=""))
-        item = next(
-            (
-                item
-                for item in found.items()
-                if item.sort != "note" and (item.object, item.field, item.message) not in known
-            ),
-            None,
-        )
-        if item is not None:
-            message = f"with these values, which it was not rendered with, {item.object}: {item.message}"
-            way_out = str(kubectl("dra", "migrate", more=(*arguments(chart), "--values", path)))
-            refusal = Remark("refusal", codes.NOT_AN_OBJECT, path, 1, 1, "", "", message, way_out)
-            yield MigratedFile(path, None, (refusal,))
+        report = migrate([Input("<none>", False, b"{}"), Input(name, False, data)], job._replace(claims_file=""))
+        file = next((each for each in report.files if each.name == name), MigratedFile(name, None))
+        without = tuple(each.path for each in broken)
+        yield MigratedRendering(Rendering(chart, (path,), (), data.decode("utf-8", "replace"), without), file)
 
 
-def _named(item: Remark) -> str:
-    """The resource that an item is about, by the last part of its field."""
-    return item.field[item.field.rindex("[") + 1 : -1] if item.field.endswith("]") else ""
+def _unreadable(broken: BrokenTemplate) -> MigratedFile:
+    way_out = "mend the template; the others of the chart are rendered without it"
+    item = Remark("refusal", codes.UNREADABLE, broken.path, 1, 1, "", "", broken.problem, way_out)
+    return MigratedFile(broken.path, None, (item,))

@@ -12,15 +12,16 @@ from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, ver
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate import MigrateFlags
-from kubectl_dra.cli.migrate.charts import of_charts
+from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.cli.unknown_code import unknown_code
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.manifests.charts import BrokenTemplate, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, is_chart, rendered_charts
+from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
@@ -35,6 +36,10 @@ EXIT_OPEN: Final = 1
 EXIT_ERROR: Final = 2
 CI: Final = ("sarif", "github", "junit")
 """Formats for CI systems."""
+_NO_FILES: Final = (
+    "--write changes files; for standard input, a chart, and a kustomization that takes files from elsewhere, use "
+    "-o yaml or --output-dir"
+)
 PLAN: Final = "plan"
 """The first word that asks for the rollout plan; a directory of that name is ``./plan``."""
 
@@ -55,21 +60,25 @@ def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
     given, seen = asked.release, _looked(asked, connection, whole=True)
     asked = _for_cluster(asked, seen)
     job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
-    inputs = _inputs(asked)
+    rendered = rendered_charts(asked.paths, _release(asked.release), asked.values, asked.sets)
+    inputs = [*rendered.inputs, *_files_and_kustomizations(replace(asked, paths=rendered.paths))]
     _check_inputs(asked, inputs)
     charts = [path for path in asked.paths if path != STDIN and is_chart(path)]
     report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
+    if seen is not None:
+        from kubectl_dra.cli.migrate.cluster import comparisons
+
+        report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     if charts:
-        report = of_charts(report, charts, inputs, job, others=not (asked.values or asked.sets))
+        found = report.changed
+        report = of_charts(report, charts, inputs, job, _chart_flags(asked, rendered.broken))
+        if (asked.write or asked.interactive) and found and not report.changed:
+            raise UsageError(_NO_FILES)
     if asked.write_baseline:
         tell_notes(report.notes)
         return write_baseline(asked.baseline, report.items(), MIGRATE)
     if asked.baseline:
         report = _without_known(asked.baseline, report)
-    if seen is not None:
-        from kubectl_dra.cli.migrate.cluster import comparisons
-
-        report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     tell_notes(report.notes)
     tell_defects(report.defects)
     code = _act(asked, inputs, report)
@@ -276,12 +285,6 @@ def _check_usage(asked: MigrateFlags) -> None:
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
 
-def _inputs(asked: MigrateFlags) -> list[Input]:
-    """Every input; of a kustomization its own files, where they are to be edited and all of them are here."""
-    charts = rendered_charts(asked.paths, _release(asked.release), asked.values, asked.sets)
-    return [*charts.inputs, *_files_and_kustomizations(replace(asked, paths=charts.paths))]
-
-
 def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
     if not asked.kustomize or asked.reverse or asked.output == "yaml" or asked.output_dir:
         return find_inputs(asked.paths, asked.kustomize, asked.exclude)
@@ -295,14 +298,17 @@ def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
     return find_inputs(here, built, asked.exclude)
 
 
+def _chart_flags(asked: MigrateFlags, broken: tuple[BrokenTemplate, ...]) -> ChartFlags:
+    edits = not (asked.reverse or asked.output == "yaml" or asked.output_dir)
+    return ChartFlags(asked.values, asked.sets, edits, asked.write or asked.interactive, broken)
+
+
 def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:
     if not inputs:
         raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
-    if (asked.write or asked.interactive) and any(found.data is not None for found in inputs):
-        raise UsageError(
-            "--write changes files; for standard input, a chart, and a kustomization that takes files from elsewhere, "
-            "use -o yaml or --output-dir"
-        )
+    elsewhere = [found for found in inputs if found.data is not None]
+    if (asked.write or asked.interactive) and any(asked.reverse or not found.name.endswith(HELMED) for found in elsewhere):
+        raise UsageError(_NO_FILES)
 
 
 def _settings(asked: MigrateFlags) -> MigrationSettings:

@@ -1,0 +1,285 @@
+"""Looks for changes of a chart with which it renders what migrate makes of its rendering.
+
+Each candidate is rendered: it is taken if the rendering then differs from what is wanted in fewer places, and in no new
+one. So nothing is promised that helm did not show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as File
+from typing import Any, Final, NamedTuple
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import EditRefused, Path, fields_at, value_at
+from kubectl_dra.manifests.objects import ObjectKey, object_key
+from kubectl_dra.manifests.source import decode
+from kubectl_dra.manifests.workloads import containers, pod_specs
+from kubectl_dra.migrate.charts.templates import (
+    CLAIM_VALUES,
+    CLAIMS_FILE,
+    PodChange,
+    claiming,
+    claims_template,
+    passing,
+)
+from kubectl_dra.migrate.charts.values import GONE, effective, leaves, places, with_values
+from kubectl_dra.migrate.charts.workshop import ChartWorkshop, Rendering, Texts, TooOften
+from kubectl_dra.migrate.kustomize.repair import BuildDifference, differences
+
+_SWITCH: Final = re.compile(r"dra|claim", re.IGNORECASE)
+_MODE: Final = re.compile(r"\beq\s+\.Values\.(?P<path>[\w.]+)\s+\"(?P<word>[\w-]*(?:dra|claim)[\w-]*)\"")
+_OBJECTS: Final = re.compile(r"(extra|additional|raw)[A-Za-z]*(Objects|Manifests|Deploy|Resources|List)\Z")
+_Wanted = list[tuple[Path, Any]]
+_RELEASE: Final = "release"
+"""The name of the release that is rendered."""
+
+
+class Search(NamedTuple):
+    """A rendering that is to become another one: the objects of both, and where the chart can be rendered."""
+
+    rendering: Rendering
+    before: Sequence[Mapping[str, Any]]
+    wanted: Sequence[Mapping[str, Any]]
+    workshop: ChartWorkshop
+    templates: Mapping[ObjectKey, str]
+    """The file of the template that each object is from."""
+
+
+def solved(search: Search, texts: Texts) -> tuple[Texts, list[BuildDifference]]:
+    """The texts with which the chart renders what is wanted, and where it still does not."""
+    found = search.workshop.objects(search.rendering, texts)
+    left = lacking(search, found)
+    while left:
+        tried: list[Texts] = [texts]
+        for candidate in _candidates(search, texts, found, left):
+            if candidate in tried:
+                continue
+            tried.append(candidate)
+            try:
+                then = search.workshop.objects(search.rendering, candidate)
+            except TooOften:
+                return texts, left
+            except FileError:
+                continue
+            fewer = lacking(search, then)
+            if _keys(fewer) < _keys(left):
+                texts, found, left = candidate, then, fewer
+                break
+        else:
+            return texts, left
+    return texts, []
+
+
+def lacking(search: Search, found: Sequence[Mapping[str, Any]]) -> list[BuildDifference]:
+    """Where objects differ from those that are wanted, with the whole values that are wanted there."""
+    wanted = {object_key(raw): raw for raw in search.wanted}
+    return [
+        each if each.claim is not None else each._replace(wanted=value_at(wanted.get(each.object), each.path))
+        for each in differences(search.before, search.wanted, found)
+    ]
+
+
+def _keys(found: Sequence[BuildDifference]) -> set[tuple[ObjectKey, Path]]:
+    return {(each.object, each.path) for each in found}
+
+
+def _candidates(
+    search: Search, texts: Texts, found: Sequence[Mapping[str, Any]], left: Sequence[BuildDifference]
+) -> Iterator[Texts]:
+    """Texts to try, values before templates."""
+    objects = {object_key(raw): raw for raw in found}
+    for wanted in _wanted_values(search, texts, objects, left):
+        yield from _with_values(search, texts, wanted)
+    for difference in left:
+        field = str(difference.path[-1]) if difference.path else ""
+        raw = objects.get(difference.object)
+        if raw is None or difference.found is not None or not _is_pod_field(raw, difference.path):
+            continue
+        for template, text in _template_texts(search, texts, difference.object):
+            if field == "resourceClaims" and _container_lacks_claims(left, difference.object):
+                change = _pod_change(search, raw, left, difference)
+                yield from ({**texts, template: new} for new in (claiming(text, change) if change else ()))
+                continue
+            for new in passing(text, field):
+                patched = {**texts, template: new}
+                for values in _field_values(search, patched, raw, difference):
+                    yield from _with_values(search, patched, values)
+
+
+def _with_values(search: Search, texts: Texts, wanted: _Wanted) -> Iterator[Texts]:
+    """The texts with these values, and with the template that makes claims of them; none if they cannot be written."""
+    try:
+        made = with_values(search.rendering, texts, wanted)
+    except (EditRefused, FileError):
+        return
+    if any(path[0] == CLAIM_VALUES for path, _ in wanted):
+        file = File(search.rendering.chart) / "templates" / CLAIMS_FILE
+        if not file.exists():
+            claims = [raw for raw in search.wanted if raw.get("kind") == "ResourceClaimTemplate"]
+            namespaced = any(fields_at(raw, "metadata").get("namespace") for raw in claims)
+            made = {file.as_posix(): claims_template(namespaced), **made}
+    yield made
+
+
+# --- values --------------------------------------------------------------------------------------
+
+def _wanted_values(
+    search: Search, texts: Texts, objects: Mapping[ObjectKey, Mapping[str, Any]], left: Sequence[BuildDifference]
+) -> Iterator[_Wanted]:
+    """Values to set: those that switch claims on, those that are rendered as they are, and fields beside these."""
+    values = effective(search.rendering, texts)
+    classes = [each for raw in search.wanted for path, each in leaves(raw) if path[-1] == "deviceClassName"]
+    if any("claims" in map(str, each.path) for each in left):
+        for switch in _switches(search, values):
+            yield [switch]
+            for path, value in leaves(values):
+                if isinstance(value, str) and "class" in str(path[-1]).lower():
+                    yield from ([switch, (path, name)] for name in dict.fromkeys(classes) if name != value)
+    for difference in left:
+        raw = objects.get(difference.object)
+        if raw is None:
+            continue
+        wanted = next((each for each in search.wanted if object_key(each) == difference.object), {})
+        for length in range(len(difference.path) - 1, max(1, len(difference.path) - 4), -1):
+            part = difference.path[:length]
+            have = value_at(raw, part)
+            if isinstance(have, dict | list) and have:
+                want = value_at(wanted, part)
+                for place in places(have, values):
+                    yield [(place, GONE if want is None else want)]
+        if difference.claim is not None and isinstance(difference.wanted, Mapping):
+            name = _named(difference.claim[2])
+            yield from ([((CLAIM_VALUES, each), dict(difference.wanted))] for each in name)
+        elif _is_pod_field(raw, difference.path) and _knows(search, texts, str(difference.path[-1])):
+            yield from _field_values(search, texts, raw, difference)
+        elif difference.found is None and len(difference.path) > 2:
+            # Of a group of pods, such as what Ray is started with.
+            around = difference.path[:-1]
+            for base in _bases(raw, values):
+                yield [((*base, str(around[-1])), value_at(wanted, around))]
+
+
+def _knows(search: Search, texts: Texts, field: str) -> bool:
+    """Whether some template of the chart takes a field from values."""
+    pattern = re.compile(rf"\.{field}\b")
+    return any(pattern.search(texts.get(str(path)) or text) for path, text in _all_templates(search))
+
+
+def _all_templates(search: Search) -> Iterator[tuple[File, str]]:
+    for path in sorted(File(search.rendering.chart).glob("**/templates/**/*")):
+        if path.is_file():
+            yield path, path.read_text("utf-8", "replace")
+
+
+def _switches(search: Search, values: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+    for path, value in leaves(values):
+        if value is False and _SWITCH.search(".".join(map(str, path))):
+            yield path, True
+    for _, text in _all_templates(search):
+        for found in _MODE.finditer(text):
+            yield tuple(found["path"].split(".")), found["word"]
+
+
+def _field_values(
+    search: Search, texts: Texts, raw: Mapping[str, Any], difference: BuildDifference
+) -> Iterator[_Wanted]:
+    """A field of a pod's spec as a value beside those that the pod has, or above them; claims with their objects."""
+    values = effective(search.rendering, texts)
+    field = str(difference.path[-1])
+    for base in _bases(raw, values, difference.path[:-1]):
+        around = value_at(values, base) if base else values
+        inner = [key for key in around if re.search("pod|extra", str(key), re.IGNORECASE)] if around else []
+        for place in ((*base, field), *((*base, key, field) for key in inner if isinstance(around[key], dict))):
+            if field != "resourceClaims":
+                yield [(place, GONE if difference.wanted is None else difference.wanted)]
+                continue
+            for names in zip(*(_named(str(each.get("resourceClaimTemplateName"))) for each in difference.wanted)):
+                claims = [
+                    {**each, "resourceClaimTemplateName": name}
+                    for each, name in zip(difference.wanted, names, strict=True)
+                ]
+                yield from _with_objects(search, values, (place, claims), difference, names)
+
+
+def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None = None) -> list[Path]:
+    """Where the values of pods may be: around their resources, from inside out; of one pod, or of all."""
+    specs = [spec for spec in pod_specs(raw) if pod is None or spec.path == pod]
+    have = [fields_at(container.content, "resources") for spec in specs for container in containers(spec)]
+    found = [place for each in have if each for place in places(each, values)]
+    return list(dict.fromkeys([*(place[:length] for place in found for length in _shorter(place)), ()]))
+
+
+def _with_objects(
+    search: Search, values: Any, claims: tuple[Path, Any], difference: BuildDifference, names: Sequence[str]
+) -> Iterator[_Wanted]:
+    """Values of a pod's claims together with those of the objects that they refer to."""
+    objects = {object_key(raw)[2]: raw for raw in search.wanted if raw.get("kind") == "ResourceClaimTemplate"}
+    mine = [objects.get(str(each.get("resourceClaimTemplateName"))) for each in difference.wanted or ()]
+    for path, value in leaves(values):
+        if _OBJECTS.fullmatch(str(path[-1])) and isinstance(value, list | dict):
+            made = [
+                {**raw, "metadata": {**raw["metadata"], "name": name}}
+                for raw, name in zip(mine, names, strict=True)
+                if raw is not None
+            ]
+            yield [claims, (path, made)]
+    yield [claims, *(((CLAIM_VALUES, name), raw["spec"]) for raw, name in zip(mine, names, strict=True) if raw)]
+
+
+def _shorter(path: Path) -> range:
+    return range(len(path) - 1, -1, -1)
+
+
+def _named(name: str) -> tuple[str, str]:
+    """The name of a claim with the release's as an expression, and without it."""
+    rest = name.removeprefix(f"{_RELEASE}-")
+    return (name if rest == name else f"{{{{ .Release.Name }}}}-{rest}"), rest
+
+
+# --- templates -----------------------------------------------------------------------------------
+
+
+def _template_texts(search: Search, texts: Texts, key: ObjectKey) -> Iterator[tuple[str, str]]:
+    """The template of an object, then those that it may include."""
+    own = search.templates.get(key)
+    if own is None:
+        return
+    helpers = sorted(File(own).parent.glob("**/*.tpl"))
+    for path in dict.fromkeys((own, *(helper.as_posix() for helper in helpers))):
+        if File(path).is_file():
+            yield path, texts.get(path) or decode(File(path).read_bytes(), path).text
+
+
+def _is_pod_field(raw: Mapping[str, Any], path: Path) -> bool:
+    return any(path[:-1] == spec.path for spec in pod_specs(raw))
+
+
+def _container_lacks_claims(left: Sequence[BuildDifference], key: ObjectKey) -> bool:
+    return any(each.object == key and each.path[-2:] == ("resources", "claims") for each in left)
+
+
+def _pod_change(
+    search: Search, raw: Mapping[str, Any], left: Sequence[BuildDifference], claims: BuildDifference
+) -> PodChange | None:
+    """What a template of a pod with one claim for one request lacks; None for other pods."""
+    mine = [each for each in left if each.object == claims.object]
+    wanted = {object_key(each): each for each in search.wanted}
+    if len(claims.wanted) != 1:
+        return None
+    kind, namespace, name = claims.object
+    claim = str(claims.wanted[0].get("resourceClaimTemplateName"))
+    spec = wanted.get(("ResourceClaimTemplate", namespace, claim), {}).get("spec")
+    container = next((each for each in mine if each.path[-2:] == ("resources", "claims")), None)
+    requests = fields_at(spec, "spec", "devices").get("requests", []) if spec else []
+    if container is None or len(requests) != 1 or "exactly" not in requests[0]:
+        return None
+    amounts = fields_at(raw, *container.path[:-1])
+    resources = {**fields_at(amounts, "requests"), **fields_at(amounts, "limits")}
+    kept = fields_at(wanted[claims.object], *container.path[:-1])
+    gone = [each for each in resources if each not in {**fields_at(kept, "requests"), **fields_at(kept, "limits")}]
+    fields = {str(each.path[-1]): each.wanted for each in mine if each.path[:-1] == claims.path[:-1]}
+    if len(gone) != 1:
+        return None
+    return PodChange(fields, container.wanted, gone[0], spec, claim.removeprefix(name) if claim.startswith(name) else "-gpu")

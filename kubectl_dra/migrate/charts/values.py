@@ -1,0 +1,150 @@
+"""The values of a chart: what they are together, where one is written, and the texts that set others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as File
+from typing import Any, Final
+
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import with_changes
+from kubectl_dra.manifests.source import Source, decode
+from kubectl_dra.manifests.style import Style
+from kubectl_dra.migrate.charts.workshop import Rendering, Texts, chain
+from kubectl_dra.migrate.new_objects import documents_of
+
+GONE: Final = object()
+"""A value that is no longer there."""
+
+
+def effective(rendering: Rendering, texts: Texts) -> dict[str, Any]:
+    """The values with which a chart is rendered: its own over those of its subcharts, and its files over them."""
+    out: dict[str, Any] = {}
+    for inner in sorted(File(rendering.chart).glob("charts/*/values.yaml")):
+        out[inner.parent.name] = _values(str(inner), texts)
+    for name in chain(rendering):
+        out = _merged(out, _values(name, texts))
+    return out
+
+
+def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[Path, Any]]) -> dict[str, str]:
+    """The texts in which values are what is wanted; only what differs is written.
+
+    Raises:
+        EditRefused, FileError: a file cannot be edited.
+    """
+    values = effective(rendering, texts)
+    changes: dict[str, list[Change]] = {}
+    for path, value in wanted:
+        for place, new in _differences(path, _at(values, path), value):
+            name, change = _change(rendering, texts, place, new)
+            changes.setdefault(name, []).append(change)
+    return {**texts, **{name: _edited(name, texts, found) for name, found in changes.items()}}
+
+
+def places(value: Any, values: Any, path: Path = ()) -> Iterator[Path]:
+    """Where among values one is that reads the same as another, which has something in it."""
+    if isinstance(values, dict):
+        for key, below in values.items():
+            if below == value:
+                yield (*path, key)
+            else:
+                yield from places(value, below, (*path, key))
+    elif isinstance(values, list):
+        for index, item in enumerate(values):
+            yield from places(value, item, (*path, index))
+
+
+def leaves(values: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every single value, and where it is."""
+    inner = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
+    for key, value in inner:
+        if isinstance(value, dict | list) and value:
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def differing(before: str, after: str) -> list[Path]:
+    """Where the values of two texts of a file differ."""
+    texts = {"before": before, "after": after}
+    return [path for path, _ in _differences((), _values("before", texts), _values("after", texts))]
+
+
+def _values(name: str, texts: Texts) -> dict[str, Any]:
+    documents = _documents(name, texts)
+    return documents[0].object if documents else {}
+
+
+def _documents(name: str, texts: Texts) -> tuple[Document, ...]:
+    text = texts.get(name)
+    source = decode(File(name).read_bytes(), name) if text is None else Source(name, text)
+    try:
+        return parse(source)
+    except FileError:
+        return ()
+
+
+def _merged(below: Any, over: Any) -> Any:
+    if not (isinstance(below, dict) and isinstance(over, dict)):
+        return over
+    out = {key: value for key, value in below.items() if not (key in over and over[key] is None)}
+    return {**out, **{key: _merged(below.get(key), value) for key, value in over.items() if value is not None}}
+
+
+def _at(values: Any, path: Path) -> Any:
+    """The value at a path; GONE if it is not there."""
+    around = value_at(values, path[:-1]) if path[:-1] else values
+    if isinstance(around, dict):
+        return around.get(path[-1], GONE)
+    return around[path[-1]] if isinstance(around, list) and 0 <= int(path[-1]) < len(around) else GONE
+
+
+def _differences(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Any]]:
+    if isinstance(old, dict) and isinstance(new, dict) and old and new:
+        for key in dict.fromkeys((*old, *new)):
+            yield from _differences((*path, key), old.get(key, GONE), new.get(key, GONE))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, value in enumerate(new):
+            yield from _differences((*path, index), old[index], value)
+    elif old is GONE or new is GONE or old != new:
+        yield path, new
+
+
+def _change(rendering: Rendering, texts: Texts, path: Path, value: Any) -> tuple[str, Change]:
+    """The file in which to write a value: the last of those that have the longest part of its path."""
+    files = {name: _values(name, texts) for name in chain(rendering)}
+    if value is GONE:
+        having = [name for name, found in files.items() if _at(found, path) is not GONE]
+        if len(having) == 1:
+            return having[0], Delete(path)
+        # An empty value takes away what a file below it says.
+        return (having or list(files))[-1], Set(path, None)
+    if not files:
+        raise EditRefused("the chart has no values.yaml")
+    name = max(files, key=lambda name: (_length(files[name], path), list(files).index(name)))
+    length = max(1, _length(files[name], path) + 1)
+    for key in reversed(path[length:]):
+        value = {key: value}
+    return name, Set(path[:length], value)
+
+
+def _length(values: Any, path: Path) -> int:
+    """How many of the first keys of a path there are, with something to which more can be added."""
+    length = 0
+    while length < len(path) - 1 and isinstance(_at(values, path[: length + 1]), dict | list):
+        length += 1
+    return length
+
+
+def _edited(name: str, texts: Texts, changes: Sequence[Change]) -> str:
+    documents = _documents(name, texts)
+    if documents:
+        return with_changes(documents, {documents[0].index: changes})
+    before = texts.get(name, decode(File(name).read_bytes(), name).text)
+    if any(isinstance(change, Delete) or len(change.path) != 1 for change in changes):
+        raise EditRefused("the file of values is empty")
+    new = {str(change.path[0]): change.value for change in changes if isinstance(change, Set)}
+    return before + ("\n" if before and not before.endswith("\n") else "") + documents_of([new], Style())
