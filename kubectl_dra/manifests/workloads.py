@@ -73,6 +73,11 @@ SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
         ("spec", "transformer"),
         ("spec", "explainer"),
     ),
+    **{
+        ("argoproj.io", kind): (("spec", "templates", "*"),)
+        for kind in ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate")
+    },
+    ("argoproj.io", "CronWorkflow"): (("spec", "workflowSpec", "templates", "*"),),
     ("grove.io", "PodCliqueSet"): (("spec", "template", "cliques", "*", "spec", "podSpec"),),
     ("grove.io", "PodClique"): (("spec", "podSpec"),),
     **{
@@ -107,7 +112,21 @@ MODEL_SERVERS: Final[frozenset[str]] = frozenset(
         "alibi",
     )
 )
+SINGLE_CONTAINERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(MODEL_SERVERS, "kserve-container"),
+    # Argo's templates.
+    "container": "main",
+    "script": "main",
+}
+"""Fields that are one container each, which no pod spec has, and the names under which they run."""
 
+# The last two are those of Argo's templates.
+CONTAINER_LISTS: Final[tuple[Path, ...]] = (
+    ("initContainers",),
+    ("containers",),
+    ("containerSet", "containers"),
+    ("sidecars",),
+)
 _STEERING: Final = ("resourceClaims", "tolerations", "nodeSelector", "affinity", "runtimeClassName")
 
 KSERVE_MODE: Final = "serving.kserve.io/deploymentMode"
@@ -193,6 +212,12 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     key = key_of(workload)
     for path in SPECS.get(key, ()):
         for found, value in _walk(workload, path, ()):
+            if path[-2:] == ("templates", "*"):
+                if not _replaces(value_at(workload, found[:-2])):
+                    yield WorkloadPodSpec(
+                        found, value, fields_at(value, "metadata"), (*found, "metadata"), complete=False
+                    )
+                continue
             above: Any = workload
             # PodTemplate has metadata beside the spec; elsewhere the object's own is what there is.
             for step in found[:-1] if key == ("", "PodTemplate") else ():
@@ -201,6 +226,12 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
             yield WorkloadPodSpec(found, value, fields_at(above, "metadata"), meta, complete=key[0] == "")
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         yield from _app_template(workload)
+
+
+def _replaces(workflow: Any) -> bool:
+    """Whether what a template of Argo gets would take the place of what its workflow has for all of them."""
+    owners = (workflow, fields_at(workflow, "templateDefaults"))
+    return any(owner.get(field) for owner in owners for field in ("resourceClaims", "tolerations"))
 
 
 def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpec]:
@@ -251,20 +282,19 @@ def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
 def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
     """Init containers, then containers, as written. Unnamed ones are named after their key or position."""
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
-    for field in ("initContainers", "containers"):
-        found = holder.get(field)
+    for field in CONTAINER_LISTS:
+        found = value_at(holder, field)
         items = found.items() if isinstance(found, dict) else enumerate(items_at(found))
         for index, value in items:
             if isinstance(value, dict):
-                init = field == "initContainers"
+                init = field == ("initContainers",)
                 unnamed = index if isinstance(index, str) else f"{'init' if init else 'container'}-{index}"
                 name = str(value.get("name") or unnamed)
                 sidecar = init and value.get("restartPolicy") == "Always"
-                yield PodContainer((*at, field, index), name, value, init, sidecar)
-    for field, value in spec.content.items():
-        if field in MODEL_SERVERS and isinstance(value, dict):
-            # A pod spec has no such field; KServe runs it under this name.
-            yield PodContainer((*spec.path, field), str(value.get("name") or "kserve-container"), value)
+                yield PodContainer((*at, *field, index), name, value, init, sidecar)
+    for key, value in spec.content.items():
+        if key in SINGLE_CONTAINERS and isinstance(value, dict):
+            yield PodContainer((*spec.path, key), str(value.get("name") or SINGLE_CONTAINERS[key]), value)
 
 
 def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

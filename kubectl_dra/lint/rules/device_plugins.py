@@ -11,7 +11,7 @@ from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename, fields_at
-from kubectl_dra.manifests.workloads import MODEL_SERVERS, known_kind
+from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, known_kind
 from kubectl_dra.text import whole_number, with_article
 
 
@@ -74,14 +74,16 @@ class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severit
 
 
 def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
-    """Every limit of a pod's containers that is not zero: path, name, amount; KServe's model servers are containers."""
+    """Every limit of a pod's containers that is not zero: path, name, amount."""
     holders: list[tuple[Path, Mapping[str, Any]]] = [
         ((list_name, index), container)
         for list_name in ("initContainers", "containers")
         for index, container in enumerate(items(spec, list_name))
     ]
     if isinstance(spec, dict):
-        holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], dict)]
+        holders += [
+            ((key,), spec[key]) for key in SINGLE_CONTAINERS.keys() & spec.keys() if isinstance(spec[key], dict)
+        ]
     for place, container in holders:
         for name, amount in fields_at(container, "resources", "limits").items():
             if str(amount) != "0":
