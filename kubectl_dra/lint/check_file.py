@@ -24,7 +24,7 @@ from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
-from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, pod_specs
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, loses_claims, pod_specs
 
 LARGEST_YAML: Final = 32_000_000
 """Limit in bytes for a YAML file: reading more takes minutes."""
@@ -190,7 +190,8 @@ def items_of(document: Document) -> Iterator[Item]:
     """
     for manifest in objects((document,)):
         group = manifest.api_version.rpartition("/")[0]
-        if group != GROUP and (group, manifest.kind) not in _OTHER_KINDS and manifest.kind not in _ASKED_FOR:
+        known = group == GROUP or (group, manifest.kind) in _OTHER_KINDS or manifest.kind in _ASKED_FOR
+        if not known and not loses_claims(manifest.object):
             continue
         item = Item(
             manifest.object,

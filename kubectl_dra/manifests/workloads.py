@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.data.workload_kinds import WorkloadKind, workload_kind
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 
 Path = tuple[str, ...]
@@ -51,7 +52,12 @@ TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("argoproj.io", "AnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
     ("argoproj.io", "ClusterAnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
     ("serving.knative.dev", "Service"): (("spec", "template"),),
+    ("serving.knative.dev", "Configuration"): (("spec", "template"),),
     ("sparkoperator.k8s.io", "SparkApplication"): (("spec", "driver", "template"), ("spec", "executor", "template")),
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): (
+        ("spec", "template", "driver", "template"),
+        ("spec", "template", "executor", "template"),
+    ),
     # From v1beta1 on.
     ("nvidia.com", "DynamoGraphDeployment"): (("spec", "components", "*", "podTemplate"),),
     ("nvidia.com", "DynamoComponentDeployment"): (("spec", "podTemplate"),),
@@ -67,6 +73,13 @@ SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
         ("spec", "transformer"),
         ("spec", "explainer"),
     ),
+    **{
+        ("argoproj.io", kind): (("spec", "templates", "*"),)
+        for kind in ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate")
+    },
+    ("argoproj.io", "CronWorkflow"): (("spec", "workflowSpec", "templates", "*"),),
+    ("grove.io", "PodCliqueSet"): (("spec", "template", "cliques", "*", "spec", "podSpec"),),
+    ("grove.io", "PodClique"): (("spec", "podSpec"),),
     **{
         ("serving.kserve.io", kind): (
             ("spec", "template"),
@@ -99,42 +112,25 @@ MODEL_SERVERS: Final[frozenset[str]] = frozenset(
         "alibi",
     )
 )
+SINGLE_CONTAINERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(MODEL_SERVERS, "kserve-container"),
+    # Argo's templates.
+    "container": "main",
+    "script": "main",
+}
+"""Fields that are one container each, which no pod spec has, and the names under which they run."""
 
+# The last two are those of Argo's templates.
+CONTAINER_LISTS: Final[tuple[Path, ...]] = (
+    ("initContainers",),
+    ("containers",),
+    ("containerSet", "containers"),
+    ("sidecars",),
+)
 _STEERING: Final = ("resourceClaims", "tolerations", "nodeSelector", "affinity", "runtimeClassName")
 
-CLAIMS_SINCE: Final[Mapping[Key, str]] = {
-    ("jobset.x-k8s.io", "JobSet"): "JobSet 0.7.0",
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "LeaderWorkerSet 0.4.0",
-    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): "a LeaderWorkerSet release with this kind",
-    **{("ray.io", kind): "KubeRay 1.4.0" for kind in ("RayCluster", "RayJob", "RayService", "RayCronJob")},
-    **{
-        ("kubeflow.org", kind): "training-operator 1.9.0"
-        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "JAXJob", "PaddleJob")
-    },
-    **{
-        ("trainer.kubeflow.org", kind): "Kubeflow Trainer 2.0.0"
-        for kind in ("TrainingRuntime", "ClusterTrainingRuntime")
-    },
-    ("serving.kserve.io", "InferenceService"): "KServe 0.15.0",
-    ("serving.kserve.io", "LLMInferenceService"): "KServe 0.16.0",
-    ("serving.kserve.io", "LLMInferenceServiceConfig"): "KServe 0.16.0",
-    ("batch.volcano.sh", "Job"): "Volcano 1.11.0",
-    ("batch.volcano.sh", "CronJob"): "Volcano 1.11.0",
-    ("flow.volcano.sh", "JobTemplate"): "Volcano 1.11.0",
-    ("argoproj.io", "Rollout"): "Argo Rollouts 1.9.0",
-    ("argoproj.io", "Experiment"): "Argo Rollouts 1.9.0",
-    ("argoproj.io", "AnalysisTemplate"): "Argo Rollouts 1.9.0",
-    ("argoproj.io", "ClusterAnalysisTemplate"): "Argo Rollouts 1.9.0",
-}
-"""The first release whose custom resource keeps ``resourceClaimTemplateName`` and a container's ``request``.
-Older ones drop the fields, so that a pod starts without its devices. Kubernetes' own kinds are not listed.
-Source: the CustomResourceDefinitions of each project at the tags of its releases.
-"""
-
-
-# KServe copies the pod of a model in this mode into a Service of Knative, whose webhook admits no claims of containers.
 KSERVE_MODE: Final = "serving.kserve.io/deploymentMode"
-_KNATIVE_MODES: Final = ("Serverless", "Knative")
+"""The annotation with the deployment mode of an InferenceService."""
 
 
 def kserve_mode(workload: Mapping[str, Any]) -> str:
@@ -144,21 +140,16 @@ def kserve_mode(workload: Mapping[str, Any]) -> str:
     return str(value_at(workload, ("metadata", "annotations", KSERVE_MODE)) or "")
 
 
-def is_in_knative(workload: Mapping[str, Any]) -> bool:
-    """Whether Knative runs the pods of an InferenceService, by what its annotation says."""
-    return kserve_mode(workload) in _KNATIVE_MODES
+def known_kind(workload: Mapping[str, Any]) -> WorkloadKind | None:
+    """Whether claims reach the pods of a workload; None for Kubernetes' own and unknown kinds."""
+    group, _, version = str(workload.get("apiVersion") or "").rpartition("/")
+    return workload_kind(group, str(workload.get("kind") or ""), version, kserve_mode(workload))
 
 
-KNATIVE_SERVICE: Final[Key] = ("serving.knative.dev", "Service")
-
-
-def claims_since(workload: Mapping[str, Any]) -> str | None:
-    """The project and its first release whose kind supports claims; None for Kubernetes' own and unknown kinds."""
-    version = str(workload.get("apiVersion") or "").rpartition("/")[2]
-    if key_of(workload) == ("kubeflow.org", "MPIJob") and version != "v1":
-        # The training operator has v1 of this kind, the MPI operator all others.
-        return "mpi-operator 0.6.0"
-    return CLAIMS_SINCE.get(key_of(workload))
+def loses_claims(workload: Mapping[str, Any]) -> bool:
+    """Whether claims in the workload do not all reach its pods."""
+    known = known_kind(workload)
+    return known is not None and bool(known.loses)
 
 
 class PodTemplate(NamedTuple):
@@ -221,6 +212,12 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
     key = key_of(workload)
     for path in SPECS.get(key, ()):
         for found, value in _walk(workload, path, ()):
+            if path[-2:] == ("templates", "*"):
+                if not _replaces(value_at(workload, found[:-2])):
+                    yield WorkloadPodSpec(
+                        found, value, fields_at(value, "metadata"), (*found, "metadata"), complete=False
+                    )
+                continue
             above: Any = workload
             # PodTemplate has metadata beside the spec; elsewhere the object's own is what there is.
             for step in found[:-1] if key == ("", "PodTemplate") else ():
@@ -229,6 +226,12 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
             yield WorkloadPodSpec(found, value, fields_at(above, "metadata"), meta, complete=key[0] == "")
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         yield from _app_template(workload)
+
+
+def _replaces(workflow: Any) -> bool:
+    """Whether what a template of Argo gets would take the place of what its workflow has for all of them."""
+    owners = (workflow, fields_at(workflow, "templateDefaults"))
+    return any(owner.get(field) for owner in owners for field in ("resourceClaims", "tolerations"))
 
 
 def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpec]:
@@ -279,20 +282,19 @@ def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
 def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
     """Init containers, then containers, as written. Unnamed ones are named after their key or position."""
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
-    for field in ("initContainers", "containers"):
-        found = holder.get(field)
+    for field in CONTAINER_LISTS:
+        found = value_at(holder, field)
         items = found.items() if isinstance(found, dict) else enumerate(items_at(found))
         for index, value in items:
             if isinstance(value, dict):
-                init = field == "initContainers"
+                init = field == ("initContainers",)
                 unnamed = index if isinstance(index, str) else f"{'init' if init else 'container'}-{index}"
                 name = str(value.get("name") or unnamed)
                 sidecar = init and value.get("restartPolicy") == "Always"
-                yield PodContainer((*at, field, index), name, value, init, sidecar)
-    for field, value in spec.content.items():
-        if field in MODEL_SERVERS and isinstance(value, dict):
-            # A pod spec has no such field; KServe runs it under this name.
-            yield PodContainer((*spec.path, field), str(value.get("name") or "kserve-container"), value)
+                yield PodContainer((*at, *field, index), name, value, init, sidecar)
+    for key, value in spec.content.items():
+        if key in SINGLE_CONTAINERS and isinstance(value, dict):
+            yield PodContainer((*spec.path, key), str(value.get("name") or SINGLE_CONTAINERS[key]), value)
 
 
 def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -24,12 +24,6 @@ from kubectl_dra.text import with_article
 _VM_LISTS: Final = ("gpus", "hostDevices")
 _TEXTS: Final = ("ConfigMap", "Secret")
 _NODE_POOLS: Final = ("NodePool", "Provisioner")
-_PARTLY: Final = (
-    ("helm.toolkit.fluxcd.io", "HelmRelease"),
-    ("sparkoperator.k8s.io", "SparkApplication"),
-)
-
-
 _CHARTS: Final = ("helm.toolkit.fluxcd.io",)
 # They check or change what others ask for.
 _POLICIES: Final = (
@@ -144,7 +138,8 @@ def _reported(
 
 def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[Path]:
     """Where requests stand that other migrations look at."""
-    if claimless(raw) is None or key in _PARTLY:
+    barred = claimless(raw)
+    if barred is None or barred.partly:
         for spec in pods_of(raw, catalogue).specs:
             yield (*spec.path, "resources")
             yield from ((*container.path, "resources") for container in containers(spec))
@@ -211,7 +206,7 @@ def _embedded(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Em
 
 
 def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[ResourceMention]:
-    spec = raw.get("spec")
+    spec, barred = raw.get("spec"), claimless(raw)
     if key[0].endswith("kubevirt.io"):
         yield from _devices(spec, ("spec",))
     elif key[0] == "nvidia.com" and key[1].startswith("Dynamo"):
@@ -219,8 +214,8 @@ def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: Vendor
     migrated = [container.path for pod in pod_specs(raw) for container in containers(pod)]
     for field, value in raw.items():
         if field not in ("apiVersion", "kind", "metadata", "status"):
-            for mention in _mentions(value, (field,), catalogue, everywhere=claimless(raw) is not None):
-                if key in _PARTLY and any(mention.path[: len(path)] == path for path in migrated):
+            for mention in _mentions(value, (field,), catalogue, everywhere=barred is not None):
+                if barred is not None and barred.partly and any(mention.path[: len(path)] == path for path in migrated):
                     continue
                 yield mention
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.manifests.workloads import CLAIMS_SINCE, SPECS, TEMPLATES, Path, containers, pod_specs, pod_templates
+from kubectl_dra.manifests.workloads import TEMPLATES, Path, containers, pod_specs, pod_templates
 
 POD: dict[str, Any] = {"spec": {"containers": []}}
 
@@ -88,8 +88,3 @@ def test_values_of_the_chart_app_template() -> None:
     # Defaults of the pods would be replaced by what is added to one of them.
     values["defaultPodOptions"] = {"tolerations": []}
     assert not list(pod_specs(release))
-
-
-@pytest.mark.parametrize("group_kind", CLAIMS_SINCE, ids="/".join)
-def test_releases_are_of_kinds_that_are_known(group_kind: tuple[str, str]) -> None:
-    assert group_kind in TEMPLATES or group_kind in SPECS

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import changed, value_at
-from kubectl_dra.manifests.workloads import CLAIMS_SINCE, SPECS, TEMPLATES, containers, pod_specs
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, known_kind, pod_specs
 from kubectl_dra.migrate import other_kinds as elsewhere
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
-from kubectl_dra.migrate.device_plugins.pods import claimless
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroundings
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 
@@ -189,7 +188,8 @@ def test_every_kind_is_migrated_or_refused(key: tuple[str, str]) -> None:
     plans = [plan(raw, PlanSurroundings(), SETTINGS) for plan in PLANS]
     steps_found = [step for plan in plans for step in plan.steps]
     refusals = [refusal for plan in plans for refusal in plan.refusals]
-    if claimless(raw) is not None and key[0] != "sparkoperator.k8s.io":
+    known = known_kind(raw)
+    if known is not None and known.why and not known.partly:
         assert not steps_found
         assert {refusal.code for refusal in refusals} == {"MIG120"}
         return
@@ -200,4 +200,4 @@ def test_every_kind_is_migrated_or_refused(key: tuple[str, str]) -> None:
         after = changed(after, made.changes)
     assert "nvidia.com/gpu" not in str(value_at(after, ("spec", "containers")))
     notes = {note.code for plan in plans for note in plan.notes}
-    assert ("MIG132" in notes) == (key in CLAIMS_SINCE)
+    assert ("MIG132" in notes) == (known is not None and bool(known.since))

@@ -17,6 +17,7 @@ from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item, items, once
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.inputs import arguments
+from kubectl_dra.manifests.workloads import CONTAINER_LISTS
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -179,13 +180,13 @@ def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
 
 def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     """What containers use: path, the claim entry's name, and the request if given."""
-    for list_name in ("initContainers", "containers"):
-        for index, container in enumerate(items(pod, "spec", list_name)):
+    for place in CONTAINER_LISTS:
+        for index, container in enumerate(items(pod, "spec", *place)):
             for position, use in enumerate(items(container, "resources", "claims")):
-                path = ("spec", list_name, index, "resources", "claims", position)
+                path = ("spec", *place, index, "resources", "claims", position)
                 yield path, str(use.get("name") or ""), str(use.get("request") or "")
     for field, server in fields_at(pod, "spec").items():
-        # A pod spec has no such field; in KServe's a model server stands under the key of its framework.
+        # A pod spec has no such field; KServe's and Argo's have one container in it.
         for position, use in enumerate(items(server, "resources", "claims")):
             yield (
                 ("spec", str(field), "resources", "claims", position),

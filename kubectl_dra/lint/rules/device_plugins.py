@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, migrate, references, speaks_of_network
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
-from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Delete, Path, Rename, fields_at
-from kubectl_dra.manifests.workloads import (
-    KNATIVE_SERVICE,
-    KSERVE_MODE,
-    MODEL_SERVERS,
-    is_in_knative,
-    key_of,
-    kserve_mode,
-)
-from kubectl_dra.text import whole_number
+from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, known_kind
+from kubectl_dra.text import whole_number, with_article
 
 
 class PluginAndClaim(
@@ -81,14 +74,16 @@ class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severit
 
 
 def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
-    """Every limit of a pod's containers that is not zero: path, name, amount; KServe's model servers are containers."""
+    """Every limit of a pod's containers that is not zero: path, name, amount."""
     holders: list[tuple[Path, Mapping[str, Any]]] = [
         ((list_name, index), container)
         for list_name in ("initContainers", "containers")
         for index, container in enumerate(items(spec, list_name))
     ]
     if isinstance(spec, dict):
-        holders += [((key,), spec[key]) for key in MODEL_SERVERS & spec.keys() if isinstance(spec[key], dict)]
+        holders += [
+            ((key,), spec[key]) for key in SINGLE_CONTAINERS.keys() & spec.keys() if isinstance(spec[key], dict)
+        ]
     for place, container in holders:
         for name, amount in fields_at(container, "resources", "limits").items():
             if str(amount) != "0":
@@ -144,28 +139,32 @@ class VisibleDevices(
                     )
 
 
-class ClaimInKnative(Rule, code="DRA704", name="claim-in-knative", severity="error", kinds=("Pod",)):
-    """A claim in a pod that Knative runs."""
+class LostClaim(Rule, code="DRA704", name="claim-lost-by-kind", severity="error", kinds=ANY_KIND):
+    """A claim in a kind whose definition, webhook or controller does not pass it on to the pod."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        owner = context.item.owner
-        if owner is None or not items(context.raw, "spec", "resourceClaims"):
+        known = known_kind(context.raw)
+        if known is None:
             return
-        if key_of(owner.raw) == KNATIVE_SERVICE:
-            yield self.finding(
-                ("spec", "resourceClaims"),
-                "Knative's webhook refuses claims in its Services",
-                fix="Run it as a Deployment, or leave it with the device plugin.",
-                on_key=True,
-            )
-        elif is_in_knative(owner.raw):
-            yield self.finding(
-                ("spec", "resourceClaims"),
-                f"Knative refuses claims, and {KSERVE_MODE}: {kserve_mode(owner.raw)} gives it the pod",
-                fix="Use the mode Standard (RawDeployment before KServe 0.16) in a new InferenceService: the mode of "
-                "one that is there cannot be changed.",
-                on_key=True,
-            )
+        for path in _lost(context.raw, known.loses):
+            message = f"{with_article(context.item.kind)} does not keep {path[-1]}: {known.why}"
+            yield self.finding(path, message, fix=known.way_out, on_key=True)
+
+
+def _lost(raw: Mapping[str, Any], fields: Sequence[str]) -> list[Path]:
+    """Where an object claims devices: lists of a pod's claims, or those of containers if there are none."""
+    found: dict[str, list[Path]] = {field: [] for field in fields}
+    stack: list[tuple[Path, Any]] = [((key,), raw[key]) for key in raw if key not in ("metadata", "status")]
+    while stack:
+        path, value = stack.pop()
+        if path[-1] in found and value and isinstance(value, list):
+            if path[-1] == "resourceClaims" or path[-2:-1] == ("resources",):
+                found[str(path[-1])].append(path)
+        elif isinstance(value, dict):
+            stack += [((*path, key), below) for key, below in value.items()]
+        elif isinstance(value, list):
+            stack += [((*path, index), below) for index, below in enumerate(value)]
+    return next((paths[::-1] for paths in found.values() if paths), [])
 
 
 class QuotaKey(
@@ -259,4 +258,4 @@ def _claimed_drivers(context: Context) -> frozenset[str] | None:
     return frozenset(found)
 
 
-RULES = (QuotaKey, PluginAndClaim, PluginResource, VisibleDevices, ClaimInKnative)
+RULES = (QuotaKey, PluginAndClaim, PluginResource, VisibleDevices, LostClaim)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, fields_at, items_at, value_at
-from kubectl_dra.manifests.workloads import KSERVE_MODE, WorkloadPodSpec, claims_since, containers, key_of, kserve_mode
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, kserve_mode
 from kubectl_dra.migrate.device_plugins.asks import Ask, within
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -130,12 +130,6 @@ def is_queued(raw: Mapping[str, Any]) -> bool:
     return isinstance(labels, Mapping) and _KUEUE_LABEL in labels
 
 
-_MODE: Final = (
-    f"no annotation {KSERVE_MODE} says the mode, so the cluster's default decides: if that is Knative (Serverless), "
-    "Knative refuses the claims; Standard (RawDeployment before KServe 0.16) keeps them"
-)
-
-
 def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = False) -> tuple[Note, ...]:
     """What a workload needs once, however many pods it has. ``classes`` are the requested DeviceClasses.
 
@@ -143,12 +137,12 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
     """
     key = key_of(raw)
     out: list[Note] = []
-    since = claims_since(raw)
-    if since is not None:
-        message = f"needs {since} or later: an older CustomResourceDefinition of {key[1]} drops the claims"
+    known = known_kind(raw)
+    if known is not None and known.since:
+        message = f"needs {known.since} or later: an older CustomResourceDefinition of {key[1]} drops the claims"
         out.append(Note("MIG132", (), message))
-    if key == ("serving.kserve.io", "InferenceService") and not kserve_mode(raw):
-        out.append(Note("MIG134", ("metadata",), _MODE))
+    if known is not None and known.undecided and not kserve_mode(raw):
+        out.append(Note("MIG134", ("metadata",), known.undecided))
     if key[0] == "trainer.kubeflow.org":
         out += _trainer(raw)
     if key[1].startswith("Cluster"):
@@ -164,7 +158,7 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
             message += ", and admits no claim for all devices of a node: write their number (count) instead"
         out.append(Note("MIG136", ("metadata", "labels", _KUEUE_LABEL), message))
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
-        message = "taken for values of the chart app-template, which passes pod.resourceClaims and resources.claims on"
+        message = "taken for values of the chart app-template, whose releases after 4.1.1 pass pod.resourceClaims on"
         out.append(Note("MIG134", ("spec", "values"), message))
     if not metadata.get("name") and metadata.get("generateName"):
         message = "the object gets a new name each time it is created; its ResourceClaimTemplate is created once"

@@ -64,8 +64,6 @@ _GUESSED: Final = (
     "the kind is not known: this looks like a pod template, and its CustomResourceDefinition may drop claims (a file "
     "for --vendors can say under workloads that it does not)"
 )
-# Of these kinds some pods can have claims, and what cannot is reported elsewhere.
-_IN_PART: Final = ("sparkoperator.k8s.io", "helm.toolkit.fluxcd.io")
 
 
 class _Pod(NamedTuple):
@@ -89,7 +87,8 @@ class _Said(NamedTuple):
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
     """Plan the claims of one workload; see ``model.Plan``."""
-    if settings.reverse or (claimless(raw) is not None and key_of(raw)[0] not in _IN_PART):
+    barred = claimless(raw)
+    if settings.reverse or (barred is not None and not barred.partly):
         return ObjectPlan()
     if surroundings.patch:
         return plan_patch(raw, surroundings.objects, settings)

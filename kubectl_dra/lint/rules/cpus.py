@@ -1,0 +1,101 @@
+"""CPUs of a claim beside the requests for cpu, which scheduler and kubelet count without knowing of the claim.
+
+From kubernetes-sigs/dra-driver-cpu@de98098: ``docs/user/workload-requirements.md``, ``pkg/store/claim_tracker.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.lint.analysis.claim_requests import Reference, drivers_of_claim, references
+from kubectl_dra.lint.context import Context, items
+from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.manifests.changes import Path, Set, fields_at, value_at
+
+DRIVER: Final = "dra.cpu"
+COUNTED: Final = "DRANodeAllocatableResources"
+"""The gate with which scheduler and kubelet count the CPUs of claims themselves, if the driver says how."""
+
+
+class CpusBesideClaim(
+    Rule, code="DRA609", name="cpus-beside-claim", severity="warning", kinds=("Pod",), scope="set", fixable="unsafe"
+):
+    """CPUs of a claim that the container does not request alike, or that two containers want."""
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        claims = {each.name: _cpus(context, each) for each in references(context) if _is_of_cpus(context, each)}
+        spec, users = context.raw.get("spec"), dict[str, str]()
+        for field in ("initContainers", "containers") if claims else ():
+            for index, container in enumerate(items(spec, field)):
+                path: Path = ("spec", field, index, "resources")
+                used = [str(use.get("name")) for use in items(container, "resources", "claims")]
+                for position, name in enumerate(used):
+                    if name in claims and users.setdefault(name, str(container.get("name"))) != container.get("name"):
+                        yield self.finding(
+                            (*path, "claims", position, "name"),
+                            f"the CPU driver binds claim {name} to one container, and {users[name]} uses it already",
+                            fix="Give each container a claim of its own.",
+                            severity="error",
+                        )
+                known = [claims[name] for name in dict.fromkeys(used) if name in claims]
+                if known and None not in known and not context.target.has(COUNTED):
+                    yield from self._requested(context, container, path, sum(cpus or 0 for cpus in known))
+
+    def _requested(
+        self, context: Context, container: Mapping[str, Any], path: Path, cpus: int
+    ) -> Iterator[LintFinding]:
+        """What a container requests otherwise than its claims have, in whole CPUs."""
+        resources = fields_at(container, "resources")
+        given = [
+            amount for each in ("requests", "limits") if (amount := value_at(resources, (each, "cpu"))) is not None
+        ]
+        of_pod = fields_at(context.raw, "spec", "resources")
+        if any(value_at(of_pod, (each, "cpu")) is not None for each in ("requests", "limits")) and not given:
+            return
+        if given and all(_whole(amount) == cpus for amount in given):
+            return
+        says = f"requests cpu {given[0]}" if given else "requests no cpu"
+        changes = tuple(
+            Set((*path, each, "cpu"), str(cpus))
+            if fields_at(resources, each)
+            else Set((*path, each), {"cpu": str(cpus)})
+            for each in ("requests", "limits")
+        )
+        yield self.finding(
+            path,
+            f"{container.get('name')} {says} and claims {cpus}: scheduler and kubelet count only what is requested",
+            fix=Fix(f"Write cpu: {cpus} in requests and limits", changes, "unsafe"),
+            on_key=True,
+        )
+
+
+def _is_of_cpus(context: Context, reference: Reference) -> bool:
+    return any(driver.name == DRIVER for driver in drivers_of_claim(context, reference) or ())
+
+
+def _cpus(context: Context, reference: Reference) -> int | None:
+    """How many CPUs a claim has; None if that depends on the devices, or is not a whole number."""
+    total = 0
+    for request in context.world.find(reference.kind, reference.target, context.item.namespace)[0].requests:
+        exactly = fields_at(request, "exactly")
+        asked = fields_at(exactly, "capacity", "requests")
+        cpus = _whole(asked.get(f"{DRIVER}/cpu", asked.get("cpu")))
+        count = exactly.get("count", 1)
+        if cpus is None or not isinstance(count, int) or exactly.get("allocationMode") == "All":
+            return None
+        total += cpus * count
+    return total
+
+
+def _whole(amount: Any) -> int | None:
+    try:
+        value = Quantity.parse(amount) if isinstance(amount, str | int | float) else None
+    except QuantityError:
+        return None
+    return value.as_int64() if value is not None and value.is_integer() else None
+
+
+RULES = (CpusBesideClaim,)
