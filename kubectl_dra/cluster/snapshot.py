@@ -88,7 +88,9 @@ class Gap(NamedTuple):
             return self.detail or f"the server does not serve {kinds}"
         why = f"{self.permission} is forbidden" if self.permission else self.detail or self.reason
         if self.namespace:
-            return f"the {kinds} of namespace {self.namespace} could not be read ({why})"
+            rest = f"{kinds} of namespace {self.namespace}"
+            all_ = f"the {rest} could not" if self.reason != UNREADABLE else f"not all {rest} could"
+            return f"{all_} be read ({why})"
         if self.read_in:
             return f"only namespace {self.read_in} could be read of the {kinds} ({why})"
         return f"{'no' if self.reason == FORBIDDEN else 'not all'} {kinds} could be read ({why})"
