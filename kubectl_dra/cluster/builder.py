@@ -33,6 +33,7 @@ from kubectl_dra.cluster.snapshot import (
     Snapshot,
     WrittenKey,
 )
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.errors import InputError
 
 _CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
@@ -209,9 +210,9 @@ class SnapshotBuilder:
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)
 
     @property
-    def speakers(self) -> frozenset[str]:
-        """The components that have written the events so far."""
-        return frozenset(kept.object.component for kept in self._objects["Event"].values())
+    def speakers(self) -> frozenset[Speaker]:
+        """Who has written the events so far."""
+        return frozenset(kept.object.speaker for kept in self._objects["Event"].values())
 
     def forget(self, kind: str) -> None:
         """Drop the objects of a kind, before they are added anew."""

@@ -18,6 +18,7 @@ from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
+from kubectl_dra.data.speakers import Speaker, speaker_of
 from kubectl_dra.errors import NoDRA
 
 _T = TypeVar("_T")
@@ -133,6 +134,11 @@ class Event(Struct, frozen=True):
     first: str
     last: str
     component: str
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who wrote it: several have reasons in common."""
+        return speaker_of(self.component)
 
 
 class Snapshot(Struct, frozen=True, eq=False, dict=True):

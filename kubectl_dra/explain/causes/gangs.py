@@ -19,8 +19,6 @@ from kubectl_dra.scheduling.gang_scheduling import Placed
 if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood
 
-_SAYS = {Layer.VOLCANO: "Volcano", Layer.KAI: "KAI"}
-"""Who says what in the catalogue of messages."""
 _QUEUE_KIND = {Layer.VOLCANO: "queues.scheduling.volcano.sh", Layer.KAI: "queues.scheduling.run.ai"}
 _OPEN = "Have the queue created or opened, or name another one; waiting does not help."
 QUEUED = CauseKind(
@@ -40,7 +38,7 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
     if pod is None or pod.node_name or pod.finished or not analysis.question.exists:
         return
     layer = SCHEDULERS.get(pod.scheduler_name)
-    if layer not in _SAYS or analysis.scene.settings.scheduler.schedules(pod):
+    if layer not in _QUEUE_KIND or analysis.scene.settings.scheduler.schedules(pod):
         return
     group, known = group_of(pod, snapshot), _known(pod, snapshot)
     if known is not None and not known[1].entry.normal and not _is_of_gang(known[1]):
@@ -61,8 +59,8 @@ def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
     said = [*(event.message for event in reversed(events)), condition.message if condition is not None else ""]
     group = group_of(pod, snapshot)
     for text in (*said, *(group.said if group is not None else ())):
-        found = understood(text, (_SAYS[layer],)) if text else None
-        if found is not None and _SAYS[layer] in found.entry.says:
+        found = understood(text, (layer.value,)) if text else None
+        if found is not None and layer.value in found.entry.says:
             return text, found
     return None
 
@@ -102,7 +100,7 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
         facts.append(Evidence(about, "status.phase", group.phase))
     if group.reason:
         facts.append(Evidence(about, "reason", group.reason))
-    known = understood(group.said[0], (_SAYS[layer],)) if group.said else None
+    known = understood(group.said[0], (layer.value,)) if group.said else None
     advice = _OPEN if group.never else known.do if known else QUEUED.fix
     show = kubectl("get", kind=_QUEUE_KIND[layer], name=group.queue, more=("-o", "yaml"))
     return Finding(QUEUED, summary, tuple(facts), Remedy(advice, commands=(show,)))
@@ -158,7 +156,7 @@ _WITHOUT_DRA = {
         "Volcano 1.15.0 or newer. Then delete the pod, so that it is placed anew."
     ),
     Layer.KAI: (
-        "KAI Scheduler placed the pod without reserving the claim. It does DRA where the API server served it when KAI "
+        "KAI placed the pod without reserving the claim. It does DRA where the API server served it when KAI "
         "started; from Kubernetes 1.36 on take KAI 0.15.0 or newer. Then delete the pod, so that it is placed anew."
     ),
 }

@@ -83,7 +83,7 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
         return
     events = snapshot.events_about("Pod", pod.metadata.namespace, pod.metadata.name)
     # A group that its scheduler looks after shows that it runs.
-    tried = any(event.reason in _TRIED and event.component not in AUTOSCALERS for event in events)
+    tried = any(event.reason in _TRIED and event.speaker not in AUTOSCALERS for event in events)
     if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
         return
     text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."
