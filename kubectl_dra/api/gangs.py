@@ -14,7 +14,7 @@ class VolcanoPodGroupSpec(Wire, frozen=True):
     """``spec`` of Volcano's PodGroup."""
 
     min_member: int = 0
-    min_task_member: Annotated[dict[str, int], "key"] = {}
+    min_task_member: Annotated[dict[str, int], "podset"] = {}
     queue: Annotated[str, "queue"] = ""
     min_resources: Annotated[dict[str, Amount], "resource"] = {}
 
@@ -62,10 +62,12 @@ class VolcanoQueue(Wire, frozen=True):
 
 
 class KaiSubGroup(Wire, frozen=True):
-    """One entry of ``spec.subGroups``."""
+    """One entry of ``spec.subGroups``; it holds pods, or those whose ``parent`` it is."""
 
-    name: Annotated[str, "key"] = ""
+    name: Annotated[str, "podset"] = ""
     min_member: int | None = None
+    min_sub_group: int | None = None
+    parent: Annotated[str, "podset"] = ""
 
 
 class KaiPodGroupSpec(Wire, frozen=True):
@@ -75,6 +77,25 @@ class KaiPodGroupSpec(Wire, frozen=True):
     min_sub_group: int | None = None
     queue: Annotated[str, "queue"] = ""
     sub_groups: tuple[KaiSubGroup, ...] = ()
+    preemption_delay: Annotated[str, "keep"] = ""
+
+
+class KaiQuotaDetails(Wire, frozen=True):
+    """``queueDetails`` of a reason: what the group asks of its queue, and what the queue may use at most.
+
+    Of pods that nobody may evict, the queue's own share is the most.
+    """
+
+    queue_deserved_resources: Annotated[dict[str, Amount], "resource"] = {}
+    queue_resource_limits: Annotated[dict[str, Amount], "resource"] = {}
+    pod_group_requested_resources: Annotated[dict[str, Amount], "resource"] = {}
+    pod_group_requested_non_preemptible_resources: Annotated[dict[str, Amount], "resource"] = {}
+
+
+class KaiExplanationDetails(Wire, frozen=True):
+    """``details`` of a reason."""
+
+    queue_details: KaiQuotaDetails | None = None
 
 
 class KaiExplanation(Wire, frozen=True):
@@ -82,6 +103,7 @@ class KaiExplanation(Wire, frozen=True):
 
     reason: Annotated[str, "reason"] = ""
     message: Annotated[str, "message"] = ""
+    details: KaiExplanationDetails = KaiExplanationDetails()
 
 
 class KaiSchedulingCondition(Wire, frozen=True):
@@ -121,6 +143,28 @@ class KaiQueue(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: KaiQueueSpec = KaiQueueSpec()
+
+
+class BindRequestSpec(Wire, frozen=True):
+    """``spec`` of a BindRequest, which is called as its pod."""
+
+    selected_node: Annotated[str, "node"] = ""
+
+
+class BindRequestStatus(Wire, frozen=True):
+    """``status`` of a BindRequest: Pending, Succeeded or Failed, and what failed, how often it was tried."""
+
+    phase: Annotated[str, "keep"] = ""
+    reason: Annotated[str, "message"] = ""
+    failed_attempts: int = 0
+
+
+class BindRequest(Wire, frozen=True):
+    """A scheduling.run.ai BindRequest: KAI's binder binds a pod by it, and writes its claims' devices."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: BindRequestSpec = BindRequestSpec()
+    status: BindRequestStatus = BindRequestStatus()
 
 
 # What makes pods in groups, and may be suspended.

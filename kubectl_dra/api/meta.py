@@ -24,6 +24,7 @@ DEVICE_EVENTS: Final = (
     "TriggeredScaleUp",
     "Nominated",
     "Unschedulable",
+    "Pipelined",
 )
 """Reasons of events about devices. Their messages name claims, devices and nodes; other events may contain anything."""
 EVICTION_REASON: Final = "DeletionByDeviceTaintManager"

@@ -12,6 +12,7 @@ from msgspec import MsgspecError, Struct, ValidationError, json
 
 from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
@@ -32,6 +33,7 @@ from kubectl_dra.cluster.snapshot import (
     Snapshot,
     WrittenKey,
 )
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.errors import InputError
 
 _CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
@@ -45,6 +47,10 @@ _TYPED: Final = frozenset(
 
 class NestedList(Exception):
     """An item of a list is a list."""
+
+
+class _Malformed(InputError):
+    """A field of an object has a wrong type, or its name is missing."""
 
 
 class _Head(Struct, frozen=True, rename="camel"):
@@ -122,7 +128,15 @@ class SnapshotBuilder:
         elif kind in CORE_KINDS and (group == "" or (group == "events.k8s.io" and kind == "Event")):
             self._keep(kind, raw, "v1", place)
         elif further := further_kind(raw, manifest=self._workloads):
-            self._keep(further, raw, version, place)
+            try:
+                self._keep(further, raw, version, place)
+            except _Malformed as error:
+                if further not in NEIGHBOUR_KINDS:
+                    raise
+                # Another version of its layer wrote it, or anybody: the rest can be read.
+                meta = raw.get("metadata")
+                space = str(meta.get("namespace") or "") if isinstance(meta, dict) else ""
+                self.gap(Gap(further, UNREADABLE, space, str(error)))
         if self._workloads and kind != "Pod":
             from kubectl_dra.cluster.workload_pods import pods_of
 
@@ -196,9 +210,9 @@ class SnapshotBuilder:
         self.add({**raw, "apiVersion": api_version, "kind": kind}, place)
 
     @property
-    def speakers(self) -> frozenset[str]:
-        """The components that have written the events so far."""
-        return frozenset(kept.object.component for kept in self._objects["Event"].values())
+    def speakers(self) -> frozenset[Speaker]:
+        """Who has written the events so far."""
+        return frozenset(kept.object.speaker for kept in self._objects["Event"].values())
 
     def forget(self, kind: str) -> None:
         """Drop the objects of a kind, before they are added anew."""
@@ -349,7 +363,7 @@ class SnapshotBuilder:
             if kind == "Event":
                 return
             if not meta.get("generateName"):
-                raise InputError(f"{place}: this {kind} has no metadata.name")
+                raise _Malformed(f"{place}: this {kind} has no metadata.name")
             # Not created yet: the server will choose the name, so any that is free will do.
             name = f"{meta['generateName']}{len(objects):05}"
             raw = {**raw, "metadata": {**raw["metadata"], "name": name}}
@@ -395,6 +409,8 @@ class SnapshotBuilder:
     def _typed(self, kind: str, raw: dict[str, Any], version: str, place: Place) -> Any:
         """The object as the snapshot holds it, or a Mismatch. Raises InputError if it is invalid."""
         try:
+            if kind in NEIGHBOUR_KINDS:
+                return mismatch(raw, kind) or SCHEDULING_KINDS[kind].decode(decoded(raw, kind))
             if kind in SCHEDULING_KINDS:
                 wrong = struct_mismatch(raw.get("metadata"), "ObjectMeta", path=("metadata",))
                 return wrong or SCHEDULING_KINDS[kind].decode(raw)
@@ -408,7 +424,7 @@ class SnapshotBuilder:
             found = self._reader.read(kind, json.encode(today)) if (kind, today["apiVersion"]) in _TYPED else None
             return READ[kind](today) if found is None else found.object
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{place}: {title(raw)} cannot be understood: {error}") from error
+            raise _Malformed(f"{place}: {title(raw)} cannot be understood: {error}") from error
 
     def _all(self, kind: str) -> Iterator[Any]:
         return (kept.object for kept in self._objects[kind].values())
@@ -431,4 +447,4 @@ class SnapshotBuilder:
 
 
 def _mismatched(wrong: Mismatch | None, raw: Mapping[str, Any], place: Place) -> InputError:
-    return InputError(f"{place}: {title(raw)}: {wrong}")
+    return _Malformed(f"{place}: {title(raw)}: {wrong}")

@@ -18,6 +18,7 @@ from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
+from kubectl_dra.data.speakers import Speaker, speaker_of
 from kubectl_dra.errors import NoDRA
 
 _T = TypeVar("_T")
@@ -88,7 +89,9 @@ class Gap(NamedTuple):
             return self.detail or f"the server does not serve {kinds}"
         why = f"{self.permission} is forbidden" if self.permission else self.detail or self.reason
         if self.namespace:
-            return f"the {kinds} of namespace {self.namespace} could not be read ({why})"
+            rest = f"{kinds} of namespace {self.namespace}"
+            all_ = f"the {rest} could not" if self.reason != UNREADABLE else f"not all {rest} could"
+            return f"{all_} be read ({why})"
         if self.read_in:
             return f"only namespace {self.read_in} could be read of the {kinds} ({why})"
         return f"{'no' if self.reason == FORBIDDEN else 'not all'} {kinds} could be read ({why})"
@@ -131,6 +134,11 @@ class Event(Struct, frozen=True):
     first: str
     last: str
     component: str
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who wrote it: several have reasons in common."""
+        return speaker_of(self.component)
 
 
 class Snapshot(Struct, frozen=True, eq=False, dict=True):

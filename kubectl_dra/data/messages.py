@@ -13,12 +13,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.data.drivers import parsed
+from kubectl_dra.data.speakers import Speaker
 
 FOLDER: Final = Path(__file__).with_name("messages")
-KUBELET: Final = "kubelet"
+KUBELET: Final = Speaker.KUBELET
 ANY: Final = "any"
-CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
-KARPENTER: Final = "karpenter"
+CLUSTER_AUTOSCALER: Final = Speaker.CLUSTER_AUTOSCALER
+KARPENTER: Final = Speaker.KARPENTER
 AUTOSCALERS: Final = (CLUSTER_AUTOSCALER, KARPENTER)
 COMING: Final = "coming"
 LATER: Final = "later"
@@ -28,7 +29,7 @@ DRIVER: Final = "driver"
 """What comes of what an autoscaler says: a node, perhaps one later, none until something changes, none because it does
 not know that a new one would have such devices; or one is there and its driver is late.
 """
-LAYERS: Final = (*AUTOSCALERS, "KAI", "Kueue", "Volcano")
+LAYERS: Final = (*AUTOSCALERS, Speaker.KAI, Speaker.KUEUE, Speaker.VOLCANO, Speaker.YUNIKORN)
 """Who else says something: autoscalers, queues and schedulers."""
 LONGEST: Final = 16_384
 """Characters of a message that are searched: those of an event have at most 1,024, last words 4,096."""

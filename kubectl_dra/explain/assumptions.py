@@ -17,6 +17,7 @@ from kubectl_dra.explain.devices.unpublished import unpublished
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen
+from kubectl_dra.neighbours.pointers import kinds_pointed_to
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 
 MAX_POOLS = 3
@@ -86,7 +87,8 @@ def _affecting(analysis: Analysis) -> frozenset[str]:
         return frozenset(question.unread)
     lowest = min((pod.priority for pod in analysis.snapshot.pods.values() if pod.node_name), default=None)
     selecting = selecting_kinds(question.pod, outcome.state.profile) if outcome is not None else ()
-    return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting))
+    layers = kinds_pointed_to(question.pod, analysis.snapshot)
+    return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting, *layers))
 
 
 def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:

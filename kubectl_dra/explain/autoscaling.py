@@ -9,6 +9,7 @@ from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
 from kubectl_dra.explain.question.new_nodes import Addition
 from kubectl_dra.explain.question.resolve import Question
@@ -18,9 +19,9 @@ _LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autos
 """How labels and annotations of nodes begin that an autoscaler reads or writes."""
 
 
-def autoscalers_seen(snapshot: Snapshot) -> list[str]:
+def autoscalers_seen(snapshot: Snapshot) -> list[Speaker]:
     """The autoscalers of which nodes or events have a sign."""
-    said = {event.component for event in snapshot.events}
+    said = {event.speaker for event in snapshot.events}
     notes = {key for node in snapshot.nodes.values() for key in (*node.labels, *node.metadata.annotations)}
     return [name for name, begins in _LABELS.items() if name in said or any(key.startswith(begins) for key in notes)]
 

@@ -14,6 +14,7 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data import pages
 from kubectl_dra.data.pages import CodePage
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.clock import UnderWay
 from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.phrase import ObjectName, Words
@@ -339,8 +340,9 @@ class RemedyPlan(Struct, frozen=True):
 
 
 class SchedulerMessage(Struct, frozen=True):
-    """What Kubernetes itself wrote about the pod: a condition or an event."""
+    """What somebody wrote about the pod: a condition or an event."""
 
+    speaker: Speaker
     source: str
     reason: str
     message: str

@@ -11,6 +11,7 @@ from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.speakers import Speaker, speaker_of
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
@@ -34,6 +35,7 @@ from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import did_you_mean_or_known
 
 _VERDICTS = {
@@ -94,7 +96,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         nodes=() if stopped else tuple(node_groups(analysis, funnels)),
         placements=tuple(placements_after_giving_back(analysis) if second else placements(analysis)),
         choice=chosen,
-        scheduler=tuple(_scheduler_words(question, snapshot)),
+        scheduler=tuple(_scheduler_words(question, snapshot, settings.scheduler)),
         message="" if judged.unclear else _message(analysis, judged.verdict),
         notes=(*noted, *open_),
         release=str(settings.scheduler.release),
@@ -333,15 +335,20 @@ def _message(analysis: Analysis, verdict: Verdict) -> str:
     return tried.message if tried is not None and tried.certain else ""
 
 
-def _scheduler_words(question: Question, snapshot: Snapshot) -> Iterator[SchedulerMessage]:
+def _scheduler_words(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> Iterator[SchedulerMessage]:
     """The text of the pod's conditions and events."""
     if question.pod is None:
         return
-    condition = question.pod.condition("PodScheduled")
+    condition, name = question.pod.condition("PodScheduled"), question.pod.scheduler_name
+    known = scheduler.schedules(question.pod)
+    own = Speaker.KUBE_SCHEDULER if known else speaker_of(name)
     if condition.status == "False":
+        gated = condition.reason == "SchedulingGated"
+        who = Speaker.KUBERNETES if gated else own
         yield SchedulerMessage(
-            "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
+            who, "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
         )
     for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
         if event.reason in DEVICE_EVENTS and not (condition.type and event.message == condition.message):
-            yield SchedulerMessage("event", event.reason, event.message, event.last)
+            who = own if event.component == name else event.speaker
+            yield SchedulerMessage(who, "event", event.reason, event.message, event.last)

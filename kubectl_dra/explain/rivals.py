@@ -72,7 +72,7 @@ class Queue:
         self.pods = [pod for pod in pods_waiting(snapshot, settings) if self._tries(pod)]
         if len(self.pods) > 1:
             for event in snapshot.events:
-                if event.kind == "Pod" and event.reason == "FailedScheduling" and event.component not in AUTOSCALERS:
+                if event.kind == "Pod" and event.reason == "FailedScheduling" and event.speaker not in AUTOSCALERS:
                     key = (event.namespace, event.name)
                     self._last[key] = max(event.last, self._last.get(key, ""))
 

@@ -104,7 +104,7 @@ def _of_events(pod: Pod, snapshot: Snapshot) -> Iterator[Milestone]:
     events: dict[str, list[Event]] = {}
     for event in snapshot.events_of(pod, *_EVENTS):
         # Karpenter has one reason in common with the scheduler.
-        of_scaler = event.component in AUTOSCALERS and event.reason == "FailedScheduling"
+        of_scaler = event.speaker in AUTOSCALERS and event.reason == "FailedScheduling"
         events.setdefault("NotTriggerScaleUp" if of_scaler else event.reason, []).append(event)
     for reason, said in events.items():
         station, what = _EVENTS[reason]

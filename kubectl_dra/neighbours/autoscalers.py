@@ -24,6 +24,7 @@ from kubectl_dra.data.messages import (
     Understood,
     all_understood,
 )
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.neighbours.autoscaler_status import GroupStatus, groups_in
 
 NODE_CLAIM: Final = "NodeClaim.karpenter.sh"
@@ -43,7 +44,7 @@ class ScaleSign(Struct, frozen=True):
     ``claims`` are the NodeClaims that its events have named, in their order.
     """
 
-    who: str
+    who: Speaker
     event: Event
     reasons: tuple[Understood, ...]
     claims: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ def scale_signs(pod: Pod, snapshot: Snapshot) -> Iterator[ScaleSign]:
     """What each autoscaler said of the pod last."""
     said = snapshot.events_of(pod, *_REASONS)
     for who in AUTOSCALERS:
-        own = [event for event in said if event.component == who]
+        own = [event for event in said if event.speaker is who]
         if own:
             claims = _node_claims(own) if who == KARPENTER else ()
             yield ScaleSign(who, own[-1], tuple(all_understood(own[-1].message, who)), claims)

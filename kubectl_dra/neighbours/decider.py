@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.data.speakers import Speaker
 
 KUEUE: Final = "kueue.x-k8s.io/"
 ADMISSION_GATE: Final = f"{KUEUE}admission"
@@ -17,10 +18,10 @@ class Layer(Enum):
     """What stands before the default scheduler; the value is its name for people."""
 
     NONE = ""
-    KUEUE = "Kueue"
-    VOLCANO = "Volcano"
-    KAI = "KAI Scheduler"
-    YUNIKORN = "YuniKorn"
+    KUEUE = Speaker.KUEUE.value
+    VOLCANO = Speaker.VOLCANO.value
+    KAI = Speaker.KAI.value
+    YUNIKORN = Speaker.YUNIKORN.value
     POD_GROUP = "its PodGroup"
     GATE = "the owner of a scheduling gate"
     OTHER_SCHEDULER = "another scheduler"

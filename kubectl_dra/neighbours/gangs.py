@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.gangs import JobSet, KaiPodGroup, LeaderWorkerSet, VolcanoPodGroup, VolcanoQueue
+from kubectl_dra.api.gangs import (
+    BindRequest,
+    JobSet,
+    KaiExplanation,
+    KaiPodGroup,
+    LeaderWorkerSet,
+    VolcanoPodGroup,
+    VolcanoQueue,
+)
+from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
@@ -16,6 +26,7 @@ VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
 VOLCANO_QUEUE: Final = "Queue.scheduling.volcano.sh"
 KAI_GROUP: Final = "PodGroup.scheduling.run.ai"
 KAI_QUEUE: Final = "Queue.scheduling.run.ai"
+BIND_REQUEST: Final = "BindRequest.scheduling.run.ai"
 LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
 JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _WORKER_INDEX: Final = "leaderworkerset.sigs.k8s.io/worker-index"
@@ -23,6 +34,8 @@ _REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 _VOLCANO_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _KAI_GROUP: Final = "pod-group-name"
 _KAI_QUEUE: Final = "kai.scheduler/queue"
+_SUB_GROUP: Final = "kai.scheduler/subgroup-name"
+_TASK: Final = "volcano.sh/task-spec"
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
@@ -36,6 +49,8 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
             yield Pointer(VOLCANO_QUEUE, name=group.spec.queue or "default")
     if layer is Layer.KAI and name:
         yield Pointer(KAI_GROUP, space, name)
+    if layer is Layer.KAI:
+        yield Pointer(BIND_REQUEST, space, pod.metadata.name)
     if layer is Layer.KAI and _KAI_QUEUE in labels:
         yield Pointer(KAI_QUEUE, name=labels[_KAI_QUEUE])
     if LWS_NAME in labels:
@@ -46,7 +61,7 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
 
 def group_name(pod: Pod) -> str:
     """The PodGroup of Volcano or KAI that the pod names; empty if it names none."""
-    keys = (_KAI_GROUP,) if SCHEDULERS.get(pod.scheduler_name) is Layer.KAI else _VOLCANO_GROUPS
+    keys = (_KAI_GROUP,) if _is_of_kai(pod) else _VOLCANO_GROUPS
     return next((pod.metadata.annotations[key] for key in keys if key in pod.metadata.annotations), "")
 
 
@@ -65,6 +80,11 @@ def kai_group_of(pod: Pod, snapshot: Snapshot) -> KaiPodGroup | None:
     return snapshot.others.get(KAI_GROUP, {}).get((pod.metadata.namespace, group_name(pod)))
 
 
+def bind_request_of(pod: Pod, snapshot: Snapshot) -> BindRequest | None:
+    """By which KAI binds the pod, if that was read."""
+    return snapshot.others.get(BIND_REQUEST, {}).get((pod.metadata.namespace, pod.metadata.name))
+
+
 # How the groups of Volcano and KAI stand.
 
 
@@ -76,10 +96,19 @@ class QueueUse(NamedTuple):
     most: str
 
 
+class GroupPart(NamedTuple):
+    """A part of a PodGroup, of which so many pods have to start: a task of Volcano's, a subgroup of KAI's."""
+
+    field: str
+    name: str
+    minimum: int
+
+
 class GroupState(NamedTuple):
     """A PodGroup of Volcano or KAI: how many members it needs, its queue, and what its scheduler says.
 
-    ``held``: the queue does not let it in, or will not without a change where ``never``.
+    ``held``: the queue does not let it in, or will not without a change where ``never``. ``delay``: how long KAI ends
+    no other pods for it, while that time has not passed.
     """
 
     kind: str
@@ -92,11 +121,14 @@ class GroupState(NamedTuple):
     never: bool = False
     reason: str = ""
     uses: tuple[QueueUse, ...] = ()
+    parts: tuple[GroupPart, ...] = ()
+    delay: str = ""
 
 
 _OVER_QUOTA: Final = ("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist")
 """Reasons of KAI that mean the queue (pkg/apis/scheduling/v2alpha2/podgroup_types.go)."""
 _NO_QUEUE: Final = "QueueDoesNotExist"
+_DELAYED: Final = "PreemptionDelayNotElapsed"
 
 
 def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
@@ -112,26 +144,79 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
             shut = "queue does not exist"
         elif state is not None and state.status.state not in ("", "Open"):
             shut = f"queue is {state.status.state}"
+        elif state is not None:
+            shut = _too_much(group.spec.min_resources, state.spec.capability)
+        tasks = group.spec.min_task_member
+        # Volcano counts no tasks where the group starts with fewer (CheckTaskValid in pkg/scheduler/api/job_info.go).
+        counted = tasks.items() if group.spec.min_member >= sum(tasks.values()) else ()
         return GroupState(
             *(VOLCANO_GROUP, group.metadata.name, group.spec.min_member, queue, said, group.status.phase),
             held=held,
             never=held and bool(shut),
             reason=shut,
             uses=tuple(_uses(state)) if state is not None else (),
+            parts=tuple(GroupPart("spec.minTaskMember", name, least) for name, least in counted if least),
         )
     if layer is Layer.KAI and (kai := kai_group_of(pod, snapshot)) is not None:
         open_ = [one for one in kai.status.scheduling_conditions if one.status != "False"]
         reasons = [reason for one in open_ for reason in one.reasons]
         said = tuple(text for text in (*(one.message for one in reasons), *(one.message for one in open_)) if text)
         named = [*(reason.reason for reason in reasons), *(each.reason for each in open_)]
+        parts = tuple(_sub_groups(kai, pod))
+        least = kai.spec.min_member or sum(part.minimum for part in parts) or 1
         over = next((reason for reason in named if reason in _OVER_QUOTA), "")
         return GroupState(
-            *(KAI_GROUP, kai.metadata.name, kai.spec.min_member or 1, kai.spec.queue, said),
+            *(KAI_GROUP, kai.metadata.name, least, kai.spec.queue, said),
             held=bool(over),
-            never=over == _NO_QUEUE,
+            never=over == _NO_QUEUE or any(map(_beyond, reasons)),
             reason=over,
+            parts=parts,
+            delay=kai.spec.preemption_delay if _DELAYED in named else "",
         )
     return None
+
+
+def _sub_groups(group: KaiPodGroup, pod: Pod) -> Iterator[GroupPart]:
+    """The subgroups of a KAI group that have pods and have to start; where some may be left out, the pod's own."""
+    every = group.spec.sub_groups
+    some = group.spec.min_sub_group is not None or any(each.min_sub_group is not None for each in every)
+    parents, own = {each.parent for each in every}, pod.metadata.labels.get(_SUB_GROUP, "")
+    for each in every:
+        least = 1 if each.min_member is None else each.min_member
+        if each.name not in parents and least and (not some or each.name == own):
+            yield GroupPart("spec.subGroups", each.name, least)
+
+
+def part_of(pod: Pod) -> str:
+    """The task of Volcano, or the subgroup of KAI, that a pod is in; empty for none."""
+    meta = pod.metadata
+    return meta.labels.get(_SUB_GROUP, "") if _is_of_kai(pod) else meta.annotations.get(_TASK, "")
+
+
+def _is_of_kai(pod: Pod) -> bool:
+    return SCHEDULERS.get(pod.scheduler_name) is Layer.KAI
+
+
+def _too_much(wanted: Mapping[str, Amount], most: Mapping[str, Amount]) -> str:
+    """What a group asks for that its queue may never use, even if it were empty."""
+    for resource in sorted(wanted.keys() & most.keys()):
+        try:
+            least, limit = Quantity.from_json(wanted[resource]), Quantity.from_json(most[resource])
+        except QuantityError:
+            continue
+        # KAI writes -1 for no limit.
+        if limit.nanos >= 0 and least > limit:
+            return f"{wanted[resource]} {resource} are needed, and the queue may use {most[resource]}"
+    return ""
+
+
+def _beyond(reason: KaiExplanation) -> bool:
+    """Whether the group asks more of its queue than that may use, even if it were empty."""
+    told = reason.details.queue_details
+    if told is None:
+        return False
+    kept = _too_much(told.pod_group_requested_non_preemptible_resources, told.queue_deserved_resources)
+    return bool(_too_much(told.pod_group_requested_resources, told.queue_resource_limits) or kept)
 
 
 def _uses(queue: VolcanoQueue) -> Iterator[QueueUse]:
@@ -141,7 +226,7 @@ def _uses(queue: VolcanoQueue) -> Iterator[QueueUse]:
 
 def group_unread(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether the pod names a group of Volcano or KAI, and such groups were not read."""
-    kind = KAI_GROUP if SCHEDULERS.get(pod.scheduler_name) is Layer.KAI else VOLCANO_GROUP
+    kind = KAI_GROUP if _is_of_kai(pod) else VOLCANO_GROUP
     return bool(group_name(pod)) and bool(snapshot.unread((kind,), pod.metadata.namespace))
 
 

@@ -10,6 +10,7 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.command import CURRENT
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
     Diagnosis,
@@ -151,7 +152,7 @@ def _causes(diagnosis: Diagnosis, asked: Invocation) -> Iterator[Section]:
 
 
 def _quoted(diagnosis: Diagnosis) -> str:
-    """What Kubernetes said last. It has a place of its own, so no cause has it as a fact.
+    """What was said of the pod last. It has a place of its own, so no cause has it as a fact.
 
     Where nothing is wrong with a pod that has its devices, what was said is over.
     """
@@ -374,24 +375,28 @@ def _group(group: NodeGroup) -> tuple[Block, ...]:
 
 
 def _said(diagnosis: Diagnosis) -> Iterator[Section]:
-    """What Kubernetes said last, and what the scheduler would say now where that is something else."""
+    """What was said of the pod last, and by whom, and what the scheduler would say now where that is something else."""
     quoted = _quoted(diagnosis)
     facts = {fact.value for cause in diagnosis.findings for fact in cause.evidence}
     shown = diagnosis.findings[0].evidence if diagnosis.findings else ()
     # Where nothing else shows the first cause, the words are its evidence.
     rank = _BRIEF_FACTS[0] if shown and all(fact.value == quoted for fact in shown) else _BRIEF_MESSAGE
     said: list[Para] = []
+    who = {word.speaker for word in diagnosis.scheduler}
     for word in diagnosis.scheduler:
-        when, label = f" at {word.time}" if word.time else "", Marked("Kubernetes says", WordMark.STRONG)
+        when, label = f" at {word.time}" if word.time else "", Marked(f"{word.speaker} says", WordMark.STRONG)
         brief = Brief(rank, (label, f": {quoted}")) if quoted and not said else None
         if not said or word.message not in facts:
-            spans = (Marked(f"{word.source} {word.reason}", WordMark.LABEL), f"{when}: {word.message}")
+            source = f"{word.source} {word.reason}{f' of {word.speaker}' if len(who) > 1 else ''}"
+            spans = (Marked(source, WordMark.LABEL), f"{when}: {word.message}")
             said.append(Para(spans, hang=2, brief=brief))
     if said:
-        yield Section("Kubernetes says", tuple(said), foot=True)
+        title = f"{next(iter(who))} says" if len(who) == 1 else "Events and conditions"
+        yield Section(title, tuple(said), foot=True)
     now = _reasons(diagnosis.message)
+    by_it = bool(quoted) and diagnosis.scheduler[0].speaker is Speaker.KUBE_SCHEDULER
     if diagnosis.message and all(_reasons(word.message) != now for word in diagnosis.scheduler):
-        label = Marked("It would now say" if quoted else "Kubernetes would say", WordMark.STRONG)
+        label = Marked("It would now say" if by_it else "kube-scheduler would say", WordMark.STRONG)
         brief = Brief(_BRIEF_MESSAGE, (label, f": {diagnosis.message}"))
         yield Section("kube-scheduler would say", (Para((diagnosis.message,), hang=2, brief=brief),), foot=True)
 

@@ -116,7 +116,7 @@ def test_karpenter_is_told_where_it_is_seen(dra: Dra, tmp_path: Path) -> None:
     cluster = [*FULL, *pending()]
     cluster[0]["metadata"]["labels"]["karpenter.sh/nodepool"] = "gpu"
     found = asked(dra, tmp_path, cluster, "--with-node", "like=gpu-0")
-    assert "karpenter does not come to the same result: it leaves out pods with claims" in notes(found)
+    assert "Karpenter does not come to the same result: it leaves out pods with claims" in notes(found)
     assert "cluster-autoscaler" not in notes(found)
 
 

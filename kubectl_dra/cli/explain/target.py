@@ -15,7 +15,7 @@ from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.waiting import progress_of
-from kubectl_dra.neighbours.suspended import would_make
+from kubectl_dra.neighbours.suspended import MAKERS, would_make
 from kubectl_dra.text import did_you_mean, nearest
 
 T = TypeVar("T")
@@ -179,6 +179,9 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
     if not pods:
         _raise_unread("Pod", namespace, f"of {title}", snapshot)
         _raise_absent("Pod", f"a pod of {title}", namespace, snapshot)
+        if target.kind in MAKERS:
+            # It may be suspended, and so have none.
+            _raise_unread(MAKERS[target.kind], namespace, target.name, snapshot)
         said = f"no pod of {title} was found in namespace {namespace}"
         raise NotThere(f"{title} in namespace {namespace}", f"{said}; {_no_pod_hint(target, namespace, snapshot)}")
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)

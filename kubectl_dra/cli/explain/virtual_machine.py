@@ -6,6 +6,8 @@ from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import read_cluster
 from kubectl_dra.cli.explain.target import NotThere
 from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.neighbours.kubevirt import INSTANCE, unmade
 
 EXIT_NO_POD = 1
@@ -16,6 +18,7 @@ def run_without_pod(name: str, absent: NotThere, asked: ExplainFlags, connection
 
     Raises:
         NotThere: nothing says why, or there is no such virtual machine.
+        UndeterminedError: its instance could not be read.
     """
     snapshot, namespace = read_cluster(asked, connection)
     if not asked.snapshots:
@@ -26,6 +29,9 @@ def run_without_pod(name: str, absent: NotThere, asked: ExplainFlags, connection
         snapshot = with_neighbours(snapshot, lambda _: pointed, connection, asked.namespace)
     everywhere = bool(asked.snapshots) and not asked.namespace
     found = [each for each in unmade(snapshot, "" if everywhere else namespace) if each.name == name]
+    for gap in snapshot.unread((INSTANCE,), namespace) if not found else ():
+        if gap.reason != ABSENT:
+            raise UndeterminedError(f"{gap}, so why virtual machine {name} has no pod is unknown{gap.help}")
     if len(found) != 1 or asked.output is not ExplainOutput.text:
         raise absent
     from kubectl_dra.report.virtual_machine import write_unmade

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.gangs import BindRequest
+from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.cluster import key_of
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.ending import VICTIMS
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, pods_named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say, subject
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
-from kubectl_dra.neighbours.gangs import GroupState, group_of, later_pods, members_of
+from kubectl_dra.neighbours.gangs import (
+    BIND_REQUEST,
+    GroupState,
+    bind_request_of,
+    group_of,
+    later_pods,
+    members_of,
+    part_of,
+)
 from kubectl_dra.scheduling.gang_scheduling import Placed
 
 if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood
 
-_SAYS = {Layer.VOLCANO: "Volcano", Layer.KAI: "KAI"}
-"""Who says what in the catalogue of messages."""
+_SPEAKING = (Layer.VOLCANO, Layer.KAI, Layer.YUNIKORN)
 _QUEUE_KIND = {Layer.VOLCANO: "queues.scheduling.volcano.sh", Layer.KAI: "queues.scheduling.run.ai"}
-_OPEN = "Have the queue created or opened, or name another one; waiting does not help."
+_PIPELINED = "Pipelined"
+_SKIPPED = "SchedulingSkipped"
+_YUNIKORN_QUEUE = "yunikorn.apache.org/queue"
+_TASK_GROUP = "yunikorn.apache.org/task-group-name"
+_NEVER = "is never let in by its queue"
+_OPEN = "Have the queue created, opened or enlarged, or name another one; waiting does not help."
 QUEUED = CauseKind(
     code="gang-waits-for-queue",
     family=Family.POD,
@@ -41,16 +57,55 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
     if pod is None or pod.node_name or pod.finished or not analysis.question.exists:
         return
     layer = SCHEDULERS.get(pod.scheduler_name)
-    if layer not in _SAYS or analysis.scheduler.schedules(pod):
+    if layer not in _SPEAKING or analysis.scheduler.schedules(pod):
         return
     group, known = group_of(pod, snapshot), _known(pod, snapshot)
+    request, last = bind_request_of(pod, snapshot), _last_event(pod, snapshot)
+    if request is not None and request.status.phase == "Failed":
+        yield _not_bound(pod, layer, request)
+    elif last is not None and last.reason == _PIPELINED and last.speaker is Speaker.KAI:
+        yield _pipelined(pod, layer, last)
     # What is generic says no more than that the group does not fit: the attempt says why.
-    if known is not None and not known[1].entry.normal and not known[1].entry.generic:
+    elif known is not None and not known[1].entry.normal and not known[1].entry.generic:
         yield _refused(pod, layer, *known)
+    elif layer is Layer.YUNIKORN and (skipped := pod.condition("PodScheduled")) and skipped.reason == _SKIPPED:
+        yield _over_quota(pod, layer, skipped)
     elif group is not None and group.held:
         yield _queued(pod, group, layer)
     elif group is not None:
         yield from _incomplete(analysis, pod, group)
+
+
+def _last_event(pod: Pod, snapshot: Snapshot) -> Event | None:
+    """The newest event of a scheduler about the pod; None if there is none."""
+    return next(reversed(snapshot.events_of(pod, _PIPELINED, "FailedScheduling", "Unschedulable", "Scheduled")), None)
+
+
+def _pipelined(pod: Pod, layer: Layer, event: Event) -> Finding:
+    """KAI has evicted others for it."""
+    text = "{scheduler} has chosen a node for it, and waits until pods there have ended: {said}"
+    seen = Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message)
+    summary = say(text, scheduler=layer.value, said=event.message)
+    return Finding(VICTIMS, summary, (seen,), state="waits for other pods to end", normal=True)
+
+
+def _not_bound(pod: Pod, layer: Layer, request: BindRequest) -> Finding:
+    """KAI has placed it, and its binder fails."""
+    text = "{scheduler} has chosen node {node} for it, and cannot bind it there{times}: {reason}"
+    status, name = request.status, ObjectName(BIND_REQUEST, request.metadata.name, request.metadata.namespace)
+    times = say(" ({count:attempt} failed)", count=status.failed_attempts) if status.failed_attempts else ""
+    summary = say(
+        text, scheduler=layer.value, node=request.spec.selected_node, times=times, reason=status.reason or "no reason"
+    )
+    facts = (_of(pod), Evidence(Subject("BindRequest", name), "status.phase", status.phase))
+    show = kubectl(
+        "get", kind="bindrequests.scheduling.run.ai", name=name.name, namespace=name.namespace, more=("-o", "yaml")
+    )
+    fix = (
+        "Repair what the message names. That writing is forbidden is mended by KAI 0.15.0 or newer on Kubernetes 1.36; "
+        "KAI takes the BindRequest away, and chooses again."
+    )
+    return Finding(REFUSED, summary, facts, Remedy(fix, commands=(show,)))
 
 
 def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
@@ -62,8 +117,8 @@ def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
     said = [*(event.message for event in reversed(events)), pod.condition("PodScheduled").message]
     group = group_of(pod, snapshot)
     for text in (*said, *(group.said if group is not None else ())):
-        found = understood(text, (_SAYS[layer],)) if text else None
-        if found is not None and _SAYS[layer] in found.entry.says:
+        found = understood(text, (layer.value,)) if text else None
+        if found is not None and layer.value in found.entry.says:
             return text, found
     return None
 
@@ -76,6 +131,16 @@ def _refused(pod: Pod, layer: Layer, text: str, known: Understood) -> Finding:
 
 def _of(pod: Pod) -> Evidence:
     return Evidence(subject("Pod", pod), "spec.schedulerName", pod.scheduler_name)
+
+
+def _over_quota(pod: Pod, layer: Layer, condition: PodCondition) -> Finding:
+    """YuniKorn's queue has no quota left, which only the condition says: it has no objects."""
+    text = "queue {queue} of {scheduler} has no quota left for it: {said}"
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    queue = labels.get(_YUNIKORN_QUEUE) or annotations.get(_YUNIKORN_QUEUE) or labels.get("queue") or "root.default"
+    summary = say(text, queue=queue, scheduler=layer.value, said=condition.message)
+    seen = Evidence(subject("Pod", pod), "condition PodScheduled", condition.reason)
+    return Finding(QUEUED, summary, (seen,))
 
 
 def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
@@ -98,10 +163,11 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
         facts.append(Evidence(about, "status.phase", group.phase))
     if group.reason:
         facts.append(Evidence(about, "reason", group.reason))
-    known = understood(group.said[0], (_SAYS[layer],)) if group.said else None
+    known = understood(group.said[0], (layer.value,)) if group.said else None
     advice = _OPEN if group.never else known.do if known else QUEUED.fix
     show = kubectl("get", kind=_QUEUE_KIND[layer], name=group.queue, more=("-o", "yaml"))
-    return Finding(QUEUED, summary, tuple(facts), Remedy(advice, commands=(show,)))
+    state = _NEVER if group.never else ""
+    return Finding(QUEUED, summary, tuple(facts), Remedy(advice, commands=(show,)), state=state)
 
 
 def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Finding]:
@@ -111,6 +177,14 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
     members = members_of(pod, analysis.snapshot)
     about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
     wanted = Evidence(about, "spec.minMember", group.minimum)
+    counts = Counter(part_of(member) for member in members)
+    short = next((part for part in group.parts if counts[part.name] < part.minimum), None)
+    if short is not None:
+        text = "its PodGroup {group} starts only when {part} has {minimum:pod}, and {count:,} {count:exists|exist}"
+        summary = say(text, group=group.name, part=short.name, minimum=short.minimum, count=counts[short.name])
+        seen = Evidence(about, "pods that have not ended", say("{pods:some}", pods=_keys(members)))
+        yield Finding(MEMBERS, summary, (Evidence(about, short.field, short.name), seen))
+        return
     if len(members) < group.minimum:
         text = "its PodGroup {group} starts {minimum:pod} together, and {count:,} {count:exists|exist}"
         summary = say(text, group=group.name, minimum=group.minimum, count=len(members))
@@ -154,7 +228,7 @@ _WITHOUT_DRA = {
         "Volcano 1.15.0 or newer. Then delete the pod, so that it is placed anew."
     ),
     Layer.KAI: (
-        "KAI Scheduler placed the pod without reserving the claim. It does DRA where the API server served it when KAI "
+        "KAI placed the pod without reserving the claim. It does DRA where the API server served it when KAI "
         "started; from Kubernetes 1.36 on take KAI 0.15.0 or newer. Then delete the pod, so that it is placed anew."
     ),
 }
@@ -180,6 +254,16 @@ def gang_notes(analysis: Analysis) -> Iterator[Phrase]:
             "rules; how {scheduler} places groups is not modelled"
         )
         yield say(text, minimum=placed.gang.minimum, group=placed.gang.name, scheduler=pod.scheduler_name)
+    if SCHEDULERS.get(pod.scheduler_name) is Layer.YUNIKORN and _TASK_GROUP in pod.metadata.annotations:
+        text = (
+            "YuniKorn's placeholders for task group {group} keep cpu, memory and extended resources free, and no "
+            "devices of claims: a part of the group may start and wait for the rest"
+        )
+        yield say(text, group=pod.metadata.annotations[_TASK_GROUP])
+    group = group_of(pod, snapshot)
+    if group is not None and group.delay:
+        text = "KAI ends no other pods for PodGroup {group} before it has waited {delay} (spec.preemptionDelay)"
+        yield say(text, group=group.name, delay=group.delay)
     for later in dict.fromkeys(later_pods(pod, snapshot)):
         text = "{kind} {name} makes {what} only when {until}: they need devices too, and are not counted here"
         yield say(text, kind=later.kind, name=later.name, what=later.what, until=later.until)

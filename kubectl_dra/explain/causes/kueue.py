@@ -9,6 +9,7 @@ from kubectl_dra.api.kueue import ClusterQueue, KueueCheckState, KueueWorkload
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say, subject
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood
 
 _RESOURCE = "workloads.kueue.x-k8s.io"
-_SAYS = ("Kueue",)
+_SAYS = (Speaker.KUEUE,)
 MAX_QUOTAS = 3
 _ADVICE = {
     KueueStanding.ADMITTED: "Wait some seconds; if the gate stays, see whether Kueue's controller runs.",

@@ -21,7 +21,7 @@ from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
-from kubectl_dra.neighbours.gangs import group_of, group_unread
+from kubectl_dra.neighbours.gangs import bind_request_of, group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
@@ -84,7 +84,8 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
         return
     events = snapshot.events_about("Pod", *key_of(pod))
     # A group that its scheduler looks after shows that it runs.
-    tried = any(event.reason in _TRIED and event.component not in AUTOSCALERS for event in events)
+    tried = any(event.reason in _TRIED and event.speaker not in AUTOSCALERS for event in events)
+    tried = tried or any(event.component == name for event in events) or bind_request_of(pod, snapshot) is not None
     if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
         return
     text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."

@@ -11,6 +11,7 @@ from kubectl_dra.api.defects_beside_allocator import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.causes.ending import VICTIMS
 from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import Clock
@@ -21,7 +22,6 @@ from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, Vic
 
 MAX_CANDIDATES = 5
 EVICTS = CauseKind(code="preemption-makes-room", family=Family.POD, look=Look.POD)
-ENDING = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD)
 
 
 def _making_room(analysis: Analysis) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def _making_room(analysis: Analysis) -> Iterator[Finding]:
         facts = tuple(
             Evidence(Subject("Pod", by_key("Pod", victim)), "metadata.deletionTimestamp", "set") for victim in victims
         )
-        yield Finding(ENDING, summary, facts)
+        yield Finding(VICTIMS, summary, facts)
         return
     if not preemption.best:
         return

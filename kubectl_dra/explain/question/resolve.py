@@ -137,7 +137,7 @@ class LastMessage(NamedTuple):
 def last_message(pod: Pod, snapshot: Snapshot) -> LastMessage | None:
     """The scheduler's last message about a waiting pod; None if there is none."""
     condition = pod.condition("PodScheduled")
-    events = [event for event in snapshot.events_of(pod, "FailedScheduling") if event.component not in AUTOSCALERS]
+    events = [event for event in snapshot.events_of(pod, "FailedScheduling") if event.speaker not in AUTOSCALERS]
     if events and condition.last_transition_time <= events[-1].last:
         return LastMessage(True, events[-1].message, events[-1].last)
     if condition.status == "False":

@@ -74,7 +74,7 @@ def test_karpenter_waits_for_the_driver_of_a_new_node(waiting: Referee) -> None:
     said(cluster, "karpenter", "Nominated", f"Pod should schedule on: nodeclaim/{name}, node/{node}")
     found = waiting.explain("pod/train")
     assert found.causes[:2] == ["new-node-without-devices", "devices-held"]
-    assert f"node {node} has come since karpenter asked for one" in found.report["answer"]
+    assert f"node {node} has come since Karpenter asked for one" in found.report["answer"]
 
 
 def test_cluster_autoscaler_says_why_a_group_does_not_grow(waiting: Referee) -> None:
