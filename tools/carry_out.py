@@ -23,10 +23,10 @@ _HARDWARE = re.compile(r"(^|/)(\w*uuid|serial(number)?|guid|uniqueid)$", re.IGNO
 def fixes(answer: JSON) -> Iterator[tuple[str, JSON]]:
     """Every proved fix of an answer: its sentence, and its data (``changes`` if it has any, ``proof``, ``whatIf``)."""
     for cause in answer["causes"]:
-        if "remedy" in cause:
-            yield cause["fix"], {**cause["remedy"], "cause": cause}
-    for way in answer.get("waysOut", ()):
-        yield " and ".join(change["text"] for change in way["changes"]), way
+        if "proof" in cause["fix"]:
+            yield cause["fix"]["text"], {**cause["fix"], "cause": cause}
+    for fix in answer.get("fixes", ()):
+        yield " and ".join(change["text"] for change in fix["changes"]), fix
 
 
 def carried_out(asked: Asked, answer: JSON, text: str, fix: JSON) -> Asked:
@@ -34,10 +34,10 @@ def carried_out(asked: Asked, answer: JSON, text: str, fix: JSON) -> Asked:
     edit = _Edit(asked.copied(), answer)
     others = list(fix["proof"].get("changedAsWell", ()))
     for cause in answer["causes"]:
-        own = {"claim": _key(cause.get("claim", "")), "request": cause.get("request", "").split("/")[0]}
-        if own in others and "changes" in cause.get("remedy", ()):
+        own = {"claim": cause.get("claim"), "request": cause.get("request", "").split("/")[0]}
+        if own in others and "changes" in cause["fix"]:
             others.remove(own)
-            edit.make(cause["fix"], {**cause["remedy"], "cause": cause})
+            edit.make(cause["fix"]["text"], {**cause["fix"], "cause": cause})
     assert not others, f"their fixes are not offered: {others}"
     edit.make(text, fix)
     for other in fix["proof"].get("setAside", ()):
@@ -98,7 +98,7 @@ class _Edit:
                 found: JSON = entry["spec"]["devices"]
                 return found
         for entry in self.asked.of("ResourceClaimTemplate"):
-            if entry["metadata"]["name"] == name and self.subject["kind"] == "claim":
+            if entry["metadata"]["name"] == name and self.subject["kind"] == "ResourceClaim":
                 return entry["spec"]["spec"]["devices"]  # type: ignore[no-any-return]
         for used in self._pod_spec().get("resourceClaims", ()):
             if "resourceClaimTemplateName" in used and name.endswith(f"-{used['name']}"):
@@ -217,7 +217,7 @@ class _Edit:
 
     def _all_devices(self) -> Iterator[JSON]:
         """``spec.devices`` of what the subject asks for."""
-        if self.subject["kind"] == "claim":
+        if self.subject["kind"] == "ResourceClaim":
             yield self._devices(self.subject)
             return
         pod = self._pod()
@@ -413,7 +413,7 @@ class _Edit:
     def _as_told(self, text: str, fix: JSON) -> None:
         proof = fix["proof"]
         if proof["with"] == "without-the-request":
-            self.drop_request(proof["request"], _key(fix["cause"]["claim"]))
+            self.drop_request(proof["request"], fix["cause"]["claim"])
             return
         for pattern, make in _SENTENCES:
             if found := re.search(pattern, text):
@@ -478,7 +478,7 @@ class _Edit:
         assert done
 
     def _single_requests(self, found: re.Match[str], cause: JSON) -> None:
-        devices = self._devices(_key(cause["claim"]))
+        devices = self._devices(cause["claim"])
         (request,) = [entry for entry in devices["requests"] if entry["name"] == cause["request"]]
         names = [f"{request['name']}-{number}" for number in range(int(found[1]))]
         place = devices["requests"].index(request)
@@ -490,7 +490,7 @@ class _Edit:
                 constraint["requests"] = [name for name in constraint["requests"] if name != request["name"]] + names
 
     def _claim_for_each(self, _: re.Match[str], cause: JSON) -> None:
-        space, _slash, name = cause["claim"].partition("/")
+        space, name = cause["claim"]["namespace"], cause["claim"]["name"]
         claim = self._named("ResourceClaim", name, space)
         spec, requests = self._pod_spec(), claim["spec"]["devices"]["requests"]
         (used,) = [entry for entry in spec["resourceClaims"] if entry.get("resourceClaimName") == name]
@@ -505,7 +505,7 @@ class _Edit:
 
     def _one_claim(self, found: re.Match[str], cause: JSON) -> None:
         """The pod names the claim of a pod of the same template, in place of its own."""
-        space, _slash, name = cause["claim"].partition("/")
+        space, name = cause["claim"]["namespace"], cause["claim"]["name"]
         own, others = self._entry(found[1], name), []
         for pod in self.asked.of("Pod"):
             if pod["metadata"].get("namespace") == space and pod["spec"].get("nodeName"):
@@ -575,11 +575,6 @@ _SENTENCES: list[tuple[str, Told]] = [
     (r"^Repair driver (\S+) on node (\S+?)[:.] ", _Edit._repair_driver),
     (r"^Remove extendedResourceName (\S+) from DeviceClass (\S+)\.$", _Edit._no_resource),
 ]
-
-
-def _key(text: str) -> JSON:
-    space, _, name = text.rpartition("/")
-    return {"namespace": space, "name": name}
 
 
 def _who(pod: JSON) -> JSON:

@@ -339,9 +339,9 @@ def next_step(
         return to_see_more(unclear)
     if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(analysis)):
         return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
-    if verdict is Verdict.ALLOCATABLE and analysis.settings.supposed:
+    if verdict is Verdict.SCHEDULABLE and analysis.settings.supposed:
         return _to_make(analysis, analysis.settings.supposed[0])
-    if verdict is Verdict.ALLOCATABLE and asked.kind == "pod":
+    if verdict is Verdict.SCHEDULABLE and asked.kind == "pod":
         return _pod(analysis)
     if first is not None:
         return _about(analysis, first)

@@ -22,24 +22,28 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 
-SCHEMA_VERSION = "4"
-
 Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""
 
 
 class Verdict(Enum):
-    """The answer, as a word; ``exit_code`` is what the command returns for it (see also ``Diagnosis.exit_code``)."""
+    """The answer of a pod, a claim or a workload, as a word; see also ``Diagnosis.exit_code``."""
 
     ALLOCATED = "allocated"
-    ALLOCATABLE = "allocatable"
-    NOT_ALLOCATABLE = "not-allocatable"
+    SCHEDULABLE = "can-be-scheduled"
+    PARTLY = "can-be-scheduled-in-part"
+    UNSCHEDULABLE = "cannot-be-scheduled"
     UNDETERMINED = "undetermined"
 
     @property
+    def word(self) -> str:
+        """The word as people read it."""
+        return self.value.replace("-", " ")
+
+    @property
     def exit_code(self) -> int:
-        """0 allocated or allocatable, 1 not, 3 undetermined."""
-        return {"not-allocatable": 1, "undetermined": 3}.get(self.value, 0)
+        """What the command returns: 0 scheduled, allocated or could be, 1 not, or not all, 3 undetermined."""
+        return {Verdict.ALLOCATED: 0, Verdict.SCHEDULABLE: 0, Verdict.UNDETERMINED: 3}.get(self, 1)
 
 
 class Family(Enum):
@@ -355,15 +359,15 @@ class TraceStep(Struct, frozen=True):
     offset: int
     text: str
     value: str
-    error: bool
+    raised: bool
     depth: int
 
 
 class Trace(Struct, frozen=True):
     """All sub-expressions of one selector on one device."""
 
-    device: str
-    owner: str
+    device: DeviceID
+    selector_of: str
     expression: str
     result: str
     steps: tuple[TraceStep, ...]

@@ -216,7 +216,7 @@ def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
         where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
         yield DeviceLine(
             device=item.id,
-            nodes=where.node_name or str(where),
+            where=where.node_name or str(where),
             stage=StageName.USABLE if position is None else funnel.stages[position].name,
             reason=funnel.failures.reason(item, position),
         )

@@ -180,7 +180,7 @@ def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
     """The winning node, or those of which any may win; None if there is nothing to choose."""
     pod, settings, snapshot = analysis.pod, analysis.settings, analysis.snapshot
     outcome = analysis.outcome
-    if pod is None or verdict is not Verdict.ALLOCATABLE or outcome is None:
+    if pod is None or verdict is not Verdict.SCHEDULABLE or outcome is None:
         return None
     if settings.node or not snapshot.nodes or not settings.scheduler.schedules(pod):
         return None
@@ -198,7 +198,7 @@ def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
 
 def certain_choice(analysis: Analysis) -> tuple[str, ...]:
     """The nodes of which one certainly wins, for a pod that fits; empty where that is not known."""
-    found = choice(analysis, Verdict.ALLOCATABLE)
+    found = choice(analysis, Verdict.SCHEDULABLE)
     return found.nodes if found is not None and found.certain else ()
 
 

@@ -126,7 +126,7 @@ def pending(
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
             told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
-            if (told.troubled and not told.findings[0].normal) or told.verdict is Verdict.NOT_ALLOCATABLE:
+            if (told.troubled and not told.findings[0].normal) or told.verdict is Verdict.UNSCHEDULABLE:
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, together, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
@@ -164,7 +164,7 @@ def _in_turn(
 
 def _fits(told: Diagnosis) -> bool:
     """Whether it is a pod that would get devices if it were alone."""
-    return told.kind == "pod" and told.verdict is Verdict.ALLOCATABLE and bool(told.placements)
+    return told.kind == "pod" and told.verdict is Verdict.SCHEDULABLE and bool(told.placements)
 
 
 def _served(keys: frozenset[str], runs: Sequence[frozenset[str]]) -> TogetherServed | None:

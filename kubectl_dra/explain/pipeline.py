@@ -40,8 +40,8 @@ from kubectl_dra.text import did_you_mean_or_known
 
 _VERDICTS = {
     Outlook.PLACED: Verdict.ALLOCATED,
-    Outlook.FITS: Verdict.ALLOCATABLE,
-    Outlook.FAILS: Verdict.NOT_ALLOCATABLE,
+    Outlook.FITS: Verdict.SCHEDULABLE,
+    Outlook.FAILS: Verdict.UNSCHEDULABLE,
     Outlook.OPEN: Verdict.UNDETERMINED,
 }
 
@@ -66,11 +66,11 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         *(_behind(first, analysis) or _after_attempts(analysis)),
         *(finding for finding in told if finding.under_way is not None),
     ]
-    expected = Verdict.NOT_ALLOCATABLE if first else _expected(analysis, findings)
-    if expected is Verdict.NOT_ALLOCATABLE:
+    expected = Verdict.UNSCHEDULABLE if first else _expected(analysis, findings)
+    if expected is Verdict.UNSCHEDULABLE:
         findings = drivers_first(analysis, findings)
     judged = _judge(analysis, expected, findings, before, stopped=stopped)
-    unread = tuple(unread_for(analysis, Verdict.ALLOCATABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
+    unread = tuple(unread_for(analysis, Verdict.SCHEDULABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
     found = [] if stopped or unread else _ways(analysis, judged)
     if first:
         judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
@@ -81,7 +81,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     unproved = (NotProved(tuple(one.gap for one in unread)),) if unread and shown and not judged.unclear else ()
     noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), found)
     # The scheduler first takes back a claim.
-    second = judged.verdict is Verdict.ALLOCATABLE and analysis.outlook is Outlook.FAILS
+    second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -110,7 +110,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
 
 def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
     """Which node wins, and why it is not named."""
-    if verdict is not Verdict.ALLOCATABLE:
+    if verdict is not Verdict.SCHEDULABLE:
         return None, ()
     from kubectl_dra.explain.outcomes import choice, open_choice
 
@@ -169,23 +169,23 @@ def _without(
     before: Sequence[Finding],
 ) -> Judgement:
     """The verdict where objects that the pod names were not read: what stands whatever they are."""
-    if expected is not Verdict.NOT_ALLOCATABLE or tuple(not_seen(analysis, expected)):
+    if expected is not Verdict.UNSCHEDULABLE or tuple(not_seen(analysis, expected)):
         # Nodes were tried without these objects, so neither a yes nor what goes with it means anything.
         findings = before
     kept = [finding for finding in findings if not finding.kind.missing]
     if expected is Verdict.ALLOCATED and kept and (kept[0].state or kept[0].kind.state):
         return Judgement(expected, kept, missing)
     stands = bool(kept) and expected is not Verdict.ALLOCATED
-    return Judgement(Verdict.NOT_ALLOCATABLE if stands else Verdict.UNDETERMINED, kept, missing)
+    return Judgement(Verdict.UNSCHEDULABLE if stands else Verdict.UNDETERMINED, kept, missing)
 
 
 def _expected(analysis: Analysis, findings: Sequence[Finding]) -> Verdict:
     """What the attempts say, except that a pod which never binds does not get the devices."""
     verdict = _VERDICTS[analysis.outlook]
     if any(finding.kind is ELSEWHERE_UNUSED for finding in findings) and analysis.after_giving_back:
-        return Verdict.ALLOCATABLE
-    never = verdict is Verdict.ALLOCATABLE and any(finding.kind.never_binds for finding in findings)
-    return Verdict.NOT_ALLOCATABLE if never else verdict
+        return Verdict.SCHEDULABLE
+    never = verdict is Verdict.SCHEDULABLE and any(finding.kind.never_binds for finding in findings)
+    return Verdict.UNSCHEDULABLE if never else verdict
 
 
 def _after_attempts(analysis: Analysis) -> list[Finding]:
@@ -213,7 +213,7 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
         attempt.verdict is not AttemptVerdict.REJECTED and name not in analysis.overtaxed
         for name, attempt in analysis.attempts.items()
     )
-    wanted = judged.verdict is Verdict.NOT_ALLOCATABLE and analysis.claims and analysis.settings.with_ways
+    wanted = judged.verdict is Verdict.UNSCHEDULABLE and analysis.claims and analysis.settings.with_ways
     if failed or not wanted:
         return []
     from kubectl_dra.explain.remedies import node_rules
@@ -318,7 +318,7 @@ def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
     asked, pod, outcome = analysis.pod_outcome, analysis.pod, analysis.outcome
     # It counts the nodes, and each reason on them.
-    if verdict is not Verdict.NOT_ALLOCATABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
+    if verdict is not Verdict.UNSCHEDULABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
         return ""
     profile = asked.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):

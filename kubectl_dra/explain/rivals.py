@@ -248,7 +248,7 @@ def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, se
     asked_alone = diagnosis.supposed or settings.node or not question.exists
     if pod is None or asked_alone or pod.pod_group or pod.spec.workload_ref is not None:
         return diagnosis
-    if diagnosis.verdict is not Verdict.ALLOCATABLE or not diagnosis.placements:
+    if diagnosis.verdict is not Verdict.SCHEDULABLE or not diagnosis.placements:
         return diagnosis
     rivals = Queue(snapshot, settings).rivals(question, diagnosis)
     if rivals is None:

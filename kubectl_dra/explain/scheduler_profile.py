@@ -23,7 +23,7 @@ def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     if pod is None or pod.node_name:
         return
     if scheduler.config is None:
-        if verdict is Verdict.ALLOCATABLE and not scheduler.schedules(pod):
+        if verdict is Verdict.SCHEDULABLE and not scheduler.schedules(pod):
             yield say(
                 "the pod asks for scheduler {name}, whose rules are not known; by those of the default one it fits on "
                 "{nodes:some}",
@@ -41,7 +41,7 @@ def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
             known=[*scheduler.config.profiles],
         )
         return
-    if verdict is not Verdict.ALLOCATABLE:
+    if verdict is not Verdict.SCHEDULABLE:
         return
     for subject in profile.unknown(Effect.FILTERS, pod):
         text = "{subject} of profile {profile} may refuse nodes, and is not modelled"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import with_extended
@@ -26,7 +26,6 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     snapshot = snapshot.exact()
     cycle = settings.scheduler.cycle(snapshot)
     identity, device = published_device(snapshot, wanted)
-    name = str(identity)
     out: list[Trace] = []
     seen: set[tuple[str, str]] = set()
     for state in with_extended(question, snapshot, cycle.features)[0].claims:
@@ -47,14 +46,14 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
                     if expression is None or (owner, expression) in seen:
                         continue
                     seen.add((owner, expression))
-                    out.append(_trace(cycle.selectors.program(expression), owner, expression, name, device))
+                    out.append(_trace(cycle.selectors.program(expression), owner, expression, identity, device))
     return tuple(out)
 
 
-def _trace(program: Program | CompileError, owner: str, expression: str, name: str, device: Device) -> Trace:
+def _trace(program: Program | CompileError, selector_of: str, expression: str, name: DeviceID, device: Device) -> Trace:
     text = " ".join(expression.split())
     if isinstance(program, CompileError):
-        return Trace(name, owner, text, f"does not compile: {str(program).splitlines()[0]}", ())
+        return Trace(name, selector_of, text, f"does not compile: {str(program).splitlines()[0]}", ())
     try:
         result = "true" if program.evaluate(device) else "false"
     except EvaluationError as error:
@@ -64,13 +63,13 @@ def _trace(program: Program | CompileError, owner: str, expression: str, name: s
             offset=step.start,
             text=" ".join(step.text.split()),
             value=_outcome(step),
-            error=step.error is not None,
+            raised=step.error is not None,
             depth=step.depth,
         )
         for step in program.trace(device)
         if step.text != "device"
     )
-    return Trace(name, owner, text, result, steps)
+    return Trace(name, selector_of, text, result, steps)
 
 
 def _outcome(step: TraceEntry) -> str:

@@ -96,7 +96,7 @@ def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
     A "yes" may be ended by any object; a "no" stands unless there are devices or classes that nobody has seen.
     """
     snapshot = analysis.snapshot
-    if verdict is Verdict.ALLOCATABLE:
+    if verdict is Verdict.SCHEDULABLE:
         yield from unread_of(_of_yes(analysis), snapshot)
     elif verdict is not Verdict.ALLOCATED:
         yield from unread_of(_of_no(analysis), snapshot)
@@ -183,7 +183,7 @@ def _class_unknown(analysis: Analysis) -> bool:
 
 def not_decided(analysis: Analysis, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Words]:
     """What was seen but leaves the answer open: searches that are too long, unmodelled fields, contrary messages."""
-    if verdict is Verdict.ALLOCATABLE:
+    if verdict is Verdict.SCHEDULABLE:
         text = "by what was read the pod fits on {nodes:some}, but {contrary}"
         for finding in findings:
             if finding.contrary:
@@ -205,7 +205,7 @@ def not_decided(analysis: Analysis, verdict: Verdict, findings: Sequence[Finding
 
 def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
     """What somebody is doing by itself, where nothing else keeps the pod from its devices."""
-    for finding in findings if verdict is Verdict.ALLOCATABLE else ():
+    for finding in findings if verdict is Verdict.SCHEDULABLE else ():
         if finding.under_way is not None:
             text = "{summary}; {by} has had {seconds:second} for it"
             yield say(text, summary=finding.summary, by=finding.under_way.by, seconds=finding.under_way.seconds)
@@ -214,7 +214,7 @@ def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase
 def _out_of_queue(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """The scheduler does not try the pod because of a claim, and no cause has said so."""
     outcome = analysis.pod_outcome
-    if outcome is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists:
+    if outcome is None or verdict is not Verdict.SCHEDULABLE or not analysis.question.exists:
         return
     rejection = kept_out(outcome.pod, outcome.state)
     if rejection is not None and rejection.plugin is PluginName.DYNAMIC_RESOURCES:
@@ -225,7 +225,7 @@ def _out_of_queue(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
 def _of_filters(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
     """Kinds that filters need to judge nodes, if no other node accepts the pod."""
     outcome = analysis.pod_outcome
-    if outcome is None or verdict is not Verdict.NOT_ALLOCATABLE:
+    if outcome is None or verdict is not Verdict.UNSCHEDULABLE:
         return
     for kind in sorted(unread_kinds(outcome)):
         missing = outcome.state.snapshot.missing(kind)
@@ -236,7 +236,7 @@ def _of_filters(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
 def _said_by_others(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """What the scheduler's last message counts and no known filter produces; it may still hold."""
     pod = analysis.pod
-    if pod is None or verdict is not Verdict.ALLOCATABLE or not analysis.question.exists or analysis.settings.supposed:
+    if pod is None or verdict is not Verdict.SCHEDULABLE or not analysis.question.exists or analysis.settings.supposed:
         return
     if not analysis.scheduler.schedules(pod):
         return
@@ -260,7 +260,7 @@ OBSTACLES: Final = {
 def _group(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     """Why it is unknown whether the gang fits, for a pod that fits by itself."""
     pod = analysis.pod
-    if pod is None or verdict is not Verdict.ALLOCATABLE or not isinstance(analysis.together, Obstacle):
+    if pod is None or verdict is not Verdict.SCHEDULABLE or not isinstance(analysis.together, Obstacle):
         return
     reference = pod.spec.workload_ref
     yield say(OBSTACLES[analysis.together], group=reference.pod_group if reference is not None else pod.pod_group)
@@ -268,7 +268,7 @@ def _group(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
 
 def _too_long(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     fitting = [analysis.attempts[name] for name in analysis.fitting]
-    if verdict is Verdict.ALLOCATABLE and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
+    if verdict is Verdict.SCHEDULABLE and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
         text = "the claims fit, but the scheduler would probably time out before it finds out ({node})"
         yield say(text, node=fitting[0].node)
     if verdict is not Verdict.UNDETERMINED:
@@ -289,7 +289,7 @@ def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
         for reason in analysis.published_twice[:1]:
             yield say("slices differ in what {device} takes from the node", device=reason.device)
     devices = analysis.outcome.chain.devices if analysis.outcome is not None else None
-    if verdict is not Verdict.ALLOCATABLE or devices is None or devices.extended is None:
+    if verdict is not Verdict.SCHEDULABLE or devices is None or devices.extended is None:
         return
     for name in analysis.takers if devices.takes_of_nodes else ():
         taken = devices.taken_on(analysis.view.node_by_name[name])
@@ -306,7 +306,7 @@ def _by_order(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
         if verdict is Verdict.UNDETERMINED:
             yield say("on node {node} the order in which pools are tried decides, and it is random", node=attempt.node)
             return
-        if verdict is Verdict.ALLOCATABLE and attempt.fails_in_some_order:
+        if verdict is Verdict.SCHEDULABLE and attempt.fails_in_some_order:
             text = "on node {node} the scheduler may fail first, depending on a random order: {error}"
             yield say(text, node=attempt.node, error=attempt.fails_in_some_order)
             return
@@ -321,7 +321,7 @@ def _by_count(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
         announced.setdefault((entry.pool, entry.generation), set()).add(entry.slice_count)
     announced = {key: counts for key, counts in announced.items() if len(counts) > 1}
     loose = view.cycle.features.loose_pools
-    if not announced or loose or verdict not in (Verdict.ALLOCATABLE, Verdict.NOT_ALLOCATABLE):
+    if not announced or loose or verdict not in (Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE):
         return
     asked = {item.id.driver for located in analysis.funnels for item in located.funnel.selected()}
     unsure: dict[str, PoolID] = {}
@@ -331,7 +331,7 @@ def _by_count(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
             if pool.found in counts and (pool.id.driver in asked or not asked):
                 unsure.setdefault(node.name, pool.id)
     known = set(analysis.fitting) - unsure.keys()
-    if unsure and not (verdict is Verdict.ALLOCATABLE and known):
+    if unsure and not (verdict is Verdict.SCHEDULABLE and known):
         text = "slices of pool {pool} disagree on how many there are, and the scheduler goes by any of them"
         yield say(text, pool=next(iter(unsure.values())))
 

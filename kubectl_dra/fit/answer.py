@@ -41,7 +41,7 @@ from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.existing import PodPlace
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, scheduling_order
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, ordinals
-from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitVerdict, WorkloadFit
+from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
@@ -291,7 +291,7 @@ def _result(
     placed = plan.running + len(placed_pods)
     return WorkloadFit(
         workload,
-        _verdict(plan, placed, refused, options) if not unclear else FitVerdict.UNDETERMINED,
+        _verdict(plan, placed, refused, options) if not unclear else Verdict.UNDETERMINED,
         plan.replicas,
         fitting,
         plan.replicas * workload.size,
@@ -309,12 +309,12 @@ def _result(
     )
 
 
-def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], options: FitOptions) -> FitVerdict:
+def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], options: FitOptions) -> Verdict:
     if options.most:
-        return FitVerdict.FITS if plan.replicas else FitVerdict.NOT
+        return Verdict.SCHEDULABLE if plan.replicas else Verdict.UNSCHEDULABLE
     if not refused:
-        return FitVerdict.FITS
-    return FitVerdict.PARTLY if placed else FitVerdict.NOT
+        return Verdict.SCHEDULABLE
+    return Verdict.PARTLY if placed else Verdict.UNSCHEDULABLE
 
 
 def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
@@ -371,7 +371,7 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     if differs is not None or not isinstance(gang, Gang):
         return stop
     placed = sum(one.alone for one in refused)
-    domain = gang.topology[0] if gang.topology and diagnosis.verdict is Verdict.ALLOCATABLE else ""
+    domain = gang.topology[0] if gang.topology and diagnosis.verdict is Verdict.SCHEDULABLE else ""
     return structs.replace(stop, minimum=gang.minimum, placed=placed, domain=domain)
 
 

@@ -9,12 +9,13 @@ from msgspec import structs
 
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.new_nodes import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.place import Progress
-from kubectl_dra.fit.result import FitAnswer, FitVerdict, NodesNeeded
+from kubectl_dra.fit.result import FitAnswer, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 
 Attempt = Callable[[int], FitAnswer]
@@ -84,11 +85,11 @@ def _smallest(attempt: Attempt) -> int:
 
 
 def _fits(answer: FitAnswer) -> bool:
-    return all(one.verdict is FitVerdict.FITS for one in answer.workloads)
+    return all(one.verdict is Verdict.SCHEDULABLE for one in answer.workloads)
 
 
 def _open(answer: FitAnswer) -> bool:
-    return any(one.verdict is FitVerdict.UNDETERMINED for one in answer.workloads)
+    return any(one.verdict is Verdict.UNDETERMINED for one in answer.workloads)
 
 
 def _placed(answer: FitAnswer) -> int:

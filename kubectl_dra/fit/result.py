@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from msgspec import Struct
 
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.explain.remedies.room import EndPods
@@ -14,22 +12,6 @@ from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
-
-SCHEMA_VERSION = "1"
-
-
-class FitVerdict(Enum):
-    """The answer, as a word."""
-
-    FITS = "fits"
-    PARTLY = "fits-in-part"
-    NOT = "does-not-fit"
-    UNDETERMINED = "undetermined"
-
-    @property
-    def exit_code(self) -> int:
-        """0 all fit, 1 not all, 3 undetermined."""
-        return {FitVerdict.FITS: 0, FitVerdict.UNDETERMINED: 3}.get(self, 1)
 
 
 class FirstUnplaced(Struct, frozen=True):
@@ -79,7 +61,7 @@ class WorkloadFit(Struct, frozen=True):
     """
 
     workload: WorkloadPods
-    verdict: FitVerdict
+    verdict: Verdict
     replicas: int
     fitting: int
     pods: int

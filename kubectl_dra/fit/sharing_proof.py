@@ -11,10 +11,11 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.existing import pods_of
-from kubectl_dra.fit.result import FitVerdict, WorkloadFit
+from kubectl_dra.fit.result import WorkloadFit
 from kubectl_dra.fit.sharing import SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 
@@ -37,7 +38,7 @@ class TriedWay(Struct, frozen=True):
     @property
     def works(self) -> bool:
         """Whether all pods run."""
-        return self.fit is not None and self.fit.verdict is FitVerdict.FITS
+        return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE
 
     @property
     def placed(self) -> int:

@@ -144,7 +144,7 @@ def _compared(
             found = known.get(alike)
             if found is None:
                 found = _one(pair, where, before, after, resources, world, free, settings)
-            if found.verdict is Verdict.ALLOCATABLE:
+            if found.verdict is Verdict.SCHEDULABLE:
                 # Why another pod does not fit is said with the names of its own claims.
                 known[alike] = found
             yield found._replace(file=pair.file, object=title(pair.after), pod=where)
@@ -212,7 +212,7 @@ def _one(
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,
-        None if now.verdict is Verdict.ALLOCATABLE else now,
+        None if now.verdict is Verdict.SCHEDULABLE else now,
         now.notes,
     )
 

@@ -200,8 +200,8 @@ class LandingComparison(NamedTuple):
         after: the nodes on which the allocator finds devices, with nothing in use.
         landings: the nodes that fit now, with the devices, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
-        verdict: explain's verdict for now: allocatable, not-allocatable or undetermined.
-        answer: explain's diagnosis, None if allocatable; or the error that prevented it.
+        verdict: explain's verdict for now.
+        answer: explain's diagnosis, None if it can be scheduled; or the error that prevented it.
         notes: what was assumed or not seen.
     """
 

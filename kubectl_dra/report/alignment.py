@@ -10,6 +10,7 @@ from kubectl_dra.allocation.constraints import Values
 from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
 from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
@@ -215,8 +216,6 @@ def _notes(item: PodAlignment) -> Iterator[str]:
 
 # As JSON or YAML, in the shape of ``schemas/alignment.json``.
 
-SCHEMA_VERSION: Final = "1"
-
 
 def to_json(found: Alignments, ways: Sequence[Way]) -> dict[str, Any]:
     """An AlignmentList; ``ways`` are those of its only pod."""
@@ -251,22 +250,25 @@ def _pod(item: PodAlignment, ways: Sequence[Way]) -> dict[str, Any]:
 
 
 def _place(place: DevicePlace) -> dict[str, Any]:
-    driver, pool, device = place.device
-    values = {name: sorted((value for _, value in each), key=str) for name, each in sorted(place.attributes.items())}
+    values = {name: _scalar(each) for name, each in sorted(place.attributes.items())}
     return {
-        "claim": place.claim.rpartition("/")[2],
+        "claim": key_json(place.claim),
         "request": place.request,
-        "driver": driver,
-        "pool": pool,
-        "device": device,
+        **device_json(place.device),
         "published": place.published,
         "attributes": json.loads(json.dumps(values, default=str)),
     }
 
 
+def _scalar(values: Values) -> object:
+    """The value, or a list where there are several, as in the list of devices."""
+    told = sorted((value for _, value in values), key=str)
+    return told[0] if len(told) == 1 else told
+
+
 def _way(way: Way) -> dict[str, Any]:
     if isinstance(way, NotAlignable):
-        return {"possible": None, "sharedClaims": list(way.claims), "attributes": list(way.names)}
+        return {"possible": None, "sharedClaims": [*way.claims], "attributeNames": [*way.names]}
     out: dict[str, Any] = {
         "possible": True if way.node else False if way.refused else None,
         "topology": way.topology.name.lower(),
@@ -276,5 +278,5 @@ def _way(way: Way) -> dict[str, Any]:
     }
     if way.node:
         out["node"] = way.node
-        out["devices"] = [{"driver": one.driver, "pool": one.pool, "device": one.device} for one in way.devices]
+        out["devices"] = [device_json(device) for device in way.devices]
     return out

@@ -190,7 +190,7 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
         out.write("  ", line)
     width = min(40, out.width // 4, max((len(step.value) for step in block.steps), default=0))
     for step in block.steps:
-        style = "red" if step.error else ""
+        style = "red" if step.raised else ""
         indent = "  " * step.depth
         whole = step.text.strip() == block.expression.strip()
         room = max(20, out.width - width - 6 - len(indent))

@@ -10,6 +10,7 @@ from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import unread_json
@@ -115,8 +116,6 @@ def _next(found: ClaimUses) -> CommandLine | None:
 
 # Claims as JSON or YAML, in the shape of ``schemas/claims.json``.
 
-SCHEMA_VERSION: Final = "1"
-
 
 def to_json(found: ClaimUses) -> dict[str, Any]:
     """A ClaimList."""
@@ -141,12 +140,12 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
         "state": item.state.value,
         "classes": list(dict.fromkeys(each.device_class for each in item.claim.alternatives())),
         "devices": [_device(result) for result in item.results],
-        "pods": list(item.pods),
+        "pods": [object_json(meta.namespace, pod) for pod in item.pods],
     }
     if item.node:
         out["node"] = item.node
     if item.owner is not None:
-        out["owner"] = item.owner._asdict()
+        out["owner"] = owner_json(*item.owner)
     if meta.creation_timestamp:
         out["created"] = meta.creation_timestamp
     if item.waits_for:
@@ -155,6 +154,5 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
 
 
 def _device(result: DeviceResult) -> dict[str, str]:
-    driver, pool, device = result.device
     shared = {"shareID": result.share_id} if result.share_id else {}
-    return {"request": result.request, "driver": driver, "pool": pool, "device": device, **shared}
+    return {"request": result.request, **device_json(result.device), **shared}

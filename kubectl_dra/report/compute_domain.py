@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, TextIO
 
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.explain.causes.compute_domain import lack, step
-from kubectl_dra.explain.diagnosis import SCHEMA_VERSION
 from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, MissingLink
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, key_json, object_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json
@@ -146,15 +147,16 @@ def compute_domain_json(state: DomainState, asked: Invocation) -> dict[str, Any]
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ComputeDomainAnswer",
-        "computeDomain": {"namespace": meta.namespace, "name": meta.name, "status": state.domain.status.status},
+        "subject": object_json(meta.namespace, meta.name, "ComputeDomain"),
+        "status": state.domain.status.status,
         "exitCode": exit_code(state),
         "answer": _answer(state).text,
-        "fix": step(lacking[0]) if lacking else "",
+        "fix": {"text": step(lacking[0]) if lacking else ""},
         "template": state.domain.spec.channel.resource_claim_template.name,
         "templateExists": state.template,
         "numNodes": state.domain.spec.num_nodes,
-        "nodes": [_node_json(node, meta.uid) for node in state.nodes],
-        "podsWithoutNode": list(state.waiting),
+        "items": [_node_json(node, meta) for node in state.nodes],
+        "podsWithoutNode": [object_json(meta.namespace, pod) for pod in state.waiting],
         "notes": [*_notes(state)],
         "unreadKinds": list(state.unread),
     }
@@ -163,15 +165,15 @@ def compute_domain_json(state: DomainState, asked: Invocation) -> dict[str, Any]
     return out
 
 
-def _node_json(node: DomainNode, uid: str) -> dict[str, Any]:
+def _node_json(node: DomainNode, meta: ObjectMeta) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "name": node.name,
-        "missing": node.missing.name.lower(),
-        "why": "" if node.missing is MissingLink.NONE else written(lack(node, uid)),
-        "pods": list(node.pods),
+        "node": node.name,
+        "missingLink": node.missing.name.lower(),
+        "why": "" if node.missing is MissingLink.NONE else written(lack(node, meta.uid)),
+        "pods": [object_json(meta.namespace, pod) for pod in node.pods],
     }
     if node.daemon is not None:
-        out["daemon"] = {"namespace": node.daemon.metadata.namespace, "name": node.daemon.metadata.name}
+        out["daemon"] = key_json(node.daemon.metadata.key)
     if node.status:
         out["reported"] = node.status
     if node.clique is not None:

@@ -11,8 +11,9 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.devices.alike_devices import Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import model_of
-from kubectl_dra.explain.devices.inventory import SCHEMA_VERSION, DeviceRow, Inventory
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, owner_json, taint_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 
@@ -44,7 +45,7 @@ def to_json(
 
 def _count(count: Tally) -> dict[str, Any]:
     states = {state.value: number for state, number in count.states.items()}
-    return {"name": count.name, "devices": count.devices, "nodes": count.nodes, "states": states}
+    return {"name": count.name, "deviceCount": count.devices, "nodeCount": count.nodes, "states": states}
 
 
 def write_json(result: dict[str, Any], stream: TextIO) -> None:
@@ -62,9 +63,7 @@ def write_json(result: dict[str, Any], stream: TextIO) -> None:
 
 def _device(row: DeviceRow) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "driver": row.id.driver,
-        "pool": row.id.pool,
-        "device": row.id.device,
+        **device_json(row.id),
         "resourceSlice": row.slice.name,
         "generation": row.slice.generation,
         "where": row.where,
@@ -79,7 +78,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
         out["reason"] = written(row.reason)
     out["shareable"] = row.device.allow_multiple_allocations
     out["attributes"] = {name: next(iter(entry.values()), None) for name, entry in row.device.attributes.items()}
-    out["capacity"] = [_capacity(row, name) for name in row.device.capacity]
+    out["capacity"] = {name: _capacity(row, name) for name in row.device.capacity}
     out["taints"] = [_taint(taint, row) for taint in row.taints]
     out["heldBy"] = [_holder(claim) for claim in row.holders]
     return out
@@ -87,27 +86,23 @@ def _device(row: DeviceRow) -> dict[str, Any]:
 
 def _capacity(row: DeviceRow, name: str) -> dict[str, str]:
     """The total, and what claims consume of it if the device can be shared."""
-    out = {"name": name, "value": str(row.device.capacity[name].get("value", "0"))}
+    out = {"value": str(row.device.capacity[name].get("value", "0"))}
     if row.device.allow_multiple_allocations:
         out["consumed"] = str(row.consumed.get(name, "0"))
     return out
 
 
 def _taint(taint: DeviceTaint, row: DeviceRow) -> dict[str, Any]:
-    out: dict[str, Any] = {"key": taint.key}
-    if taint.value:
-        out["value"] = taint.value
-    out["effect"] = taint.effect
+    out: dict[str, Any] = {**taint_json(taint)}
     if taint.time_added:
         out["timeAdded"] = taint.time_added
     kind, name = ("DeviceTaintRule", taint.rule) if taint.rule else ("ResourceSlice", row.slice.name)
-    out["owner"] = {"kind": kind, "name": name}
+    out["owner"] = owner_json(kind, name)
     return out
 
 
 def _holder(claim: ResourceClaim) -> dict[str, Any]:
     return {
-        "namespace": claim.metadata.namespace,
-        "claim": claim.metadata.name,
+        **key_json(claim.key),
         "consumers": [{"resource": consumer.resource, "name": consumer.name} for consumer in claim.reserved_for],
     }

@@ -19,10 +19,11 @@ from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import write_matrix
-from kubectl_dra.report.remedy_json import device_json
+from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, some
@@ -192,9 +193,6 @@ def _drain_answer(found: DriverUsers, node: str) -> str:
     return f"While the driver on node {node} is away, {listed}{runs_on}. Wait until they have, or end them first."
 
 
-SCHEMA_VERSION: Final = "1"
-
-
 def to_json(found: NodeDrivers, concerns: Concerns) -> dict[str, Any]:
     """A DriverList."""
     states: dict[str, int] = {}
@@ -214,7 +212,7 @@ def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
         {
             "kind": concern.kind.value,
             "text": written(concern_words(concern, row.driver, row.node)),
-            "values": list(concern.values),
+            "compared": list(concern.values),
         }
         for concern in concerns.get((row.driver, row.node), ())
     ]
@@ -226,16 +224,16 @@ def _row(row: NodeDriver) -> dict[str, Any]:
         "driver": row.driver,
         "state": row.state.value,
         "healthy": not row.state.broken and not row.state.open,
-        "devices": row.devices,
+        "deviceCount": row.devices,
         "slices": row.slices,
-        "pools": list(row.pools),
+        "pools": [{"driver": row.driver, "name": pool} for pool in row.pools],
     }
     if row.node:
         out["node"] = row.node
     if row.slices:
         out |= {"generation": row.generation, "missingSlices": row.missing_slices}
     if row.usual:
-        out["likes"] = {"devices": row.usual, "nodes": list(row.likes)}
+        out["likes"] = {"deviceCount": row.usual, "nodes": list(row.likes)}
     if row.since:
         out["since"] = row.since
     if row.pod is not None:
@@ -244,8 +242,8 @@ def _row(row: NodeDriver) -> dict[str, Any]:
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
-    if row.state.broken:
-        out["next"] = str(command(next_look(row), Invocation()) or "")
+    if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=CURRENT)):
+        (out["next"],) = shown
     return out
 
 
@@ -267,12 +265,12 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
     )
     out |= {name: value for name, value in told if value}
     if pod.owner:
-        out["owner"] = {"kind": pod.owner_kind, "name": pod.owner}
+        out["owner"] = owner_json(pod.owner_kind, pod.owner)
     if pod.last is not None:
         ended = (("reason", pod.last.reason), ("message", pod.last.message), ("at", pod.last.at))
         out["lastEnd"] = {"exitCode": pod.last.exit_code, **{name: value for name, value in ended if value}}
     if pod.gates:
-        out["featureGates"] = dict(pod.gates)
+        out["driverGates"] = dict(pod.gates)
     return out
 
 
@@ -316,7 +314,7 @@ def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
                         "namespace": pod.namespace,
                         "name": pod.name,
                         "whileAway": pod.outcome.value,
-                        **({"owner": pod.owner} if pod.owner else {}),
+                        **({"ownedBy": pod.owner} if pod.owner else {}),
                     }
                     for pod in claim.pods
                 ],

@@ -92,8 +92,8 @@ _OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 _UNKNOWN: Final = Invocation()
 _TONES: Final = {
     Verdict.ALLOCATED: Tone.GOOD,
-    Verdict.ALLOCATABLE: Tone.GOOD,
-    Verdict.NOT_ALLOCATABLE: Tone.BAD,
+    Verdict.SCHEDULABLE: Tone.GOOD,
+    Verdict.UNSCHEDULABLE: Tone.BAD,
     Verdict.UNDETERMINED: Tone.WARNING,
 }
 _OUTCOMES: Final = {"allocated": Tone.GOOD, "error": Tone.BAD, "rejected": Tone.WARNING}
@@ -124,7 +124,7 @@ def write_text(
 
 def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str] = ()) -> list[Block]:
     """The answer from its first sentence to the next command."""
-    tone = _TONES[Verdict.NOT_ALLOCATABLE if diagnosis.troubled else diagnosis.verdict]
+    tone = _TONES[Verdict.UNSCHEDULABLE if diagnosis.troubled else diagnosis.verdict]
     return [
         Answer(*parts(diagnosis), tone),
         *_causes(diagnosis, asked),
@@ -272,7 +272,7 @@ def _funnel(funnel: Funnel, *, fold: bool) -> Iterator[Steps | Checks]:
 def _check(line: DeviceLine) -> tuple[bool, str, str]:
     false = line.stage in _FALSE and isinstance(line.reason, SelectorFalse)
     why = _FALSE[line.stage] if false else f"{line.stage}: {written(line.reason)}"
-    return (line.stage == "usable", f"{line.device}  ({line.nodes})", why if line.reason else "")
+    return (line.stage == "usable", f"{line.device}  ({line.where})", why if line.reason else "")
 
 
 def _folded(stages: Sequence[Stage]) -> Iterator[Stage]:
@@ -316,7 +316,7 @@ def _error(error: StageError) -> Para:
 
 
 def _trace(trace: Trace) -> Section:
-    where = f"of {trace.owner} on {trace.device}"
+    where = f"of {trace.selector_of} on {trace.device}"
     return Section("Trace", (Tree(f"Trace {where}", trace.expression, trace.steps),), f" {where}: {trace.result}")
 
 
@@ -344,7 +344,7 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
 
     Brief text has that node, or one that fits where it is not known.
     """
-    fits = diagnosis.verdict is Verdict.ALLOCATABLE and bool(diagnosis.placements)
+    fits = diagnosis.verdict is Verdict.SCHEDULABLE and bool(diagnosis.placements)
     taken = choice(diagnosis)
     winners = diagnosis.choice.nodes if taken and diagnosis.choice is not None else ()
     shown = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.explain.devices.inventory import Inventory
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.blocks import Section
 from kubectl_dra.report.devices import summary
@@ -20,12 +20,6 @@ from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 
-WORDS = {
-    Verdict.ALLOCATED: "allocated",
-    Verdict.ALLOCATABLE: "fits",
-    Verdict.NOT_ALLOCATABLE: "does not fit",
-    Verdict.UNDETERMINED: "undetermined",
-}
 MAX_FLEETS = 8
 MAX_ROWS = 12
 """Rows of the picture shown at once."""
@@ -38,7 +32,7 @@ def to_html(answers: Sequence[tuple[Diagnosis, Inventory | None]], origin: PageO
     """
     if len(answers) == 1:
         diagnosis, inventory = answers[0]
-        title = f"{_name(diagnosis)}: {WORDS[diagnosis.verdict]}"
+        title = f"{_name(diagnosis)}: {diagnosis.verdict.word}"
         return page(title, [join(_sections(diagnosis, inventory, "d0", 1, invocation), "\n")], origin)
     parts = [tag("header", tag("h1", f"{amount(len(answers), 'question')} explained"))]
     shared = next((inventory for diagnosis, inventory in answers if inventory and diagnosis.claims), None)
@@ -107,7 +101,7 @@ def _name(diagnosis: Diagnosis) -> str:
 
 
 def _badge(diagnosis: Diagnosis) -> Markup:
-    return tag("span", WORDS[diagnosis.verdict], class_="badge", data_v=diagnosis.verdict.value)
+    return tag("span", diagnosis.verdict.word, class_="badge", data_v=diagnosis.verdict.value)
 
 
 def _sections(

@@ -7,30 +7,29 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.answer_notes import SearchLimit
-from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, ClaimReport, Diagnosis, Finding
+from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Finding
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
 from kubectl_dra.report.explain_words import (
     Invocation,
     answer,
     command,
-    fix,
     node_groups,
     overview_answer,
 )
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import (
     commands_json,
-    device_json,
     evidence_json,
+    fix_json,
     placement_json,
-    remedy_json,
+    plan_json,
     unread_json,
-    way_json,
 )
 from kubectl_dra.text import page_of_cause
 
@@ -84,7 +83,7 @@ def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
 
 def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "subject": {"kind": diagnosis.kind, "namespace": diagnosis.namespace, "name": diagnosis.name},
+        "subject": _subject(diagnosis.kind, diagnosis.namespace, diagnosis.name),
         "verdict": diagnosis.verdict.value,
         "exitCode": diagnosis.exit_code,
         "answer": answer(diagnosis),
@@ -95,7 +94,7 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         },
         "causes": [_finding(finding, invocation) for finding in diagnosis.findings],
         "claims": [_claim(claim) for claim in diagnosis.claims],
-        "nodes": [_plain(group) for group in node_groups(diagnosis)],
+        "nodeGroups": [_plain(group) for group in node_groups(diagnosis)],
         "placements": [placement_json(placement) for placement in diagnosis.placements],
         "scheduler": _plain(diagnosis.scheduler),
         "notes": [written(note) for note in diagnosis.notes],
@@ -111,9 +110,9 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     if limits := [_limit(note) for note in diagnosis.notes if isinstance(note, SearchLimit)]:
         out["limits"] = limits
     if diagnosis.ways:
-        out["waysOut"] = [way_json(way, invocation) for way in diagnosis.ways]
+        out["fixes"] = [plan_json(plan, invocation) for plan in diagnosis.ways]
     if diagnosis.way:
-        out["way"] = [
+        out["stations"] = [
             {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
         ]
     if diagnosis.elsewhere:
@@ -127,59 +126,64 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     return out
 
 
+def _subject(kind: str, namespace: str, name: str) -> dict[str, str]:
+    return object_json(namespace, name, "Pod" if kind == "pod" else "ResourceClaim")
+
+
 def _limit(limit: SearchLimit) -> dict[str, Any]:
-    return {"code": limit.CODE, **asdict(limit)}
+    given = asdict(limit)
+    counted = {"nodeCount": given.pop("nodes")} if "nodes" in given else {}
+    return {"code": limit.CODE, **given, **counted}
 
 
 def _finding(finding: Finding, invocation: Invocation) -> dict[str, Any]:
-    evidence = [evidence_json(fact) for fact in finding.evidence]
-    out = {
-        "kind": {
-            "code": finding.kind.code,
-            "title": finding.kind.title,
-            "page": page_of_cause(finding.kind.code),
-        },
-        "summary": written(finding.summary),
-        "evidence": evidence,
-        "fix": fix(finding),
-        "remedy": remedy_json(finding.remedy, invocation) if finding.remedy is not None else None,
-        "commands": commands_json(*finding.remedy.commands, where=invocation.where) if finding.remedy else [],
-        "claim": finding.claim,
-        "request": finding.request,
+    out: dict[str, Any] = {
+        "code": finding.kind.code,
+        "title": finding.kind.title,
+        "page": page_of_cause(finding.kind.code),
+        "text": written(finding.summary),
+        "evidence": [evidence_json(fact) for fact in finding.evidence],
+        "fix": fix_json(finding, invocation),
     }
-    return {name: value for name, value in out.items() if value or name == "evidence"}
+    if finding.claim:
+        out["claim"] = key_json(finding.claim)
+    if finding.request:
+        out["request"] = finding.request
+    return out
 
 
 def _claim(claim: ClaimReport) -> dict[str, Any]:
-    out = _plain(replace(claim, devices=()))
-    if not claim.devices:
-        return dict(out)
-    funnels = out.pop("funnels")
-    nodes = {"nodes": out.pop("nodes")} if "nodes" in out else {}
-    return {
-        **out,
-        "devices": [{"request": request, **device_json(device)} for request, device in claim.devices],
-        **nodes,
-        "funnels": funnels,
-    }
+    """``namespace`` and ``name`` are there once the claim is, or its name is known."""
+    named = key_json(claim.claim) if claim.claim else {}
+    out: dict[str, Any] = {"entry": claim.entry, **named}
+    if claim.template:
+        out["template"] = claim.template
+    out["state"] = written(claim.state)
+    if claim.devices:
+        out["devices"] = [{"request": request, **device_json(device)} for request, device in claim.devices]
+    if claim.nodes:
+        out["where"] = claim.nodes
+    return {**out, "funnels": [_plain(funnel) for funnel in claim.funnels]}
 
 
 _PAIRS = {
-    "values": ("value", "devices"),
-    "details": ("reason", "devices"),
+    "values": ("value", "deviceCount"),
+    "details": ("reason", "deviceCount"),
     "reasons": ("reason", "evaluations"),
 }
 
 
 def _plain(value: Any, name: str = "") -> Any:
-    if isinstance(value, Phrase | Statement | Joined | Subject | DeviceID):
+    if isinstance(value, Phrase | Statement | Joined | Subject):
         return written(value)
     if isinstance(value, Struct):
-        return {
-            _camel(field): _plain(held, field)
-            for field, held in asdict(value).items()
-            if field not in _INTERNAL and (held not in ("", None, ()) or field in _KEPT)
-        }
+        out: dict[str, Any] = {}
+        for field, held in asdict(value).items():
+            if isinstance(held, DeviceID):
+                out |= device_json(held)
+            elif field not in _INTERNAL and (held not in ("", None, ()) or field in _KEPT):
+                out[_camel(field)] = _plain(held, field)
+        return out
     if isinstance(value, tuple):
         if name in _PAIRS:
             first, second = _PAIRS[name]

@@ -104,7 +104,7 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
         return f"{subject}: undetermined", why
     if diagnosis.verdict is Verdict.ALLOCATED:
         return _allocated(diagnosis, subject, first)
-    if diagnosis.verdict is Verdict.ALLOCATABLE:
+    if diagnosis.verdict is Verdict.SCHEDULABLE:
         return _allocatable(diagnosis, subject, first)
     return _not_allocatable(diagnosis, subject, first)
 
@@ -262,7 +262,7 @@ def is_stuck(diagnosis: Diagnosis) -> bool:
     first = diagnosis.findings[0] if diagnosis.findings else None
     if first is not None and (first.normal or first.under_way is not None):
         return False
-    return diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE
+    return diagnosis.troubled or diagnosis.verdict is Verdict.UNSCHEDULABLE
 
 
 def overview_answer(overview: Overview) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from kubectl_dra.fit.result import FitAnswer, FitVerdict, More, OneMoreNode, WorkloadFit
+from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.fit.result import FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
     Answer,
     Block,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 MAX_PLACES: Final = 3
 MAX_DEVICES: Final = 8
 MAX_NOTES: Final = 2
-_TONES: Final = {FitVerdict.FITS: Tone.GOOD, FitVerdict.NOT: Tone.BAD}
+_TONES: Final = {Verdict.SCHEDULABLE: Tone.GOOD, Verdict.UNSCHEDULABLE: Tone.BAD}
 
 
 def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = None, *, invocation: Invocation) -> None:
@@ -102,7 +103,7 @@ def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
     """What comes of a workload."""
     yield Answer(headline(found).removesuffix("."), "", _TONES.get(found.verdict, Tone.WARNING))
     # What was placed without what decides is no answer.
-    rows = places(found) if found.verdict is not FitVerdict.UNDETERMINED else []
+    rows = places(found) if found.verdict is not Verdict.UNDETERMINED else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(*row),) for row in rows), "  ", shown, rest)

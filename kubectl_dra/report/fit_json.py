@@ -8,9 +8,10 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.free import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
-from kubectl_dra.fit.result import SCHEMA_VERSION, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, needed, places, stop
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, owner_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 
@@ -34,12 +35,12 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
 
 
 def _needed(found: NodesNeeded) -> dict[str, Any]:
-    fewer = {} if found.fewer is None else {"fewer": {"number": found.fewer[0], "pods": found.fewer[1]}}
+    fewer = {} if found.fewer is None else {"fewer": {"number": found.fewer[0], "podCount": found.fewer[1]}}
     return {
-        "nodes": found.nodes,
+        "withNode": found.nodes,
         "number": found.number,
         "enough": found.enough,
-        "pods": found.placed,
+        "podCount": found.placed,
         **fewer,
         "mostTried": found.most,
         "text": needed(found),
@@ -52,13 +53,13 @@ def _workload(found: WorkloadFit) -> dict[str, Any]:
         "moreMayFit": found.at_least,
         "undetermined": [written(why) for why in found.unclear],
         "unread": unread_json(found.unclear),
-        "nodes": [{"node": node, "pods": pods, "devices": devices} for node, pods, devices in places(found)],
+        "byNode": [{"node": node, "podCount": pods, "deviceNames": names} for node, pods, names in places(found)],
         "placements": [_placed_pod(placed_pod) for placed_pod in found.placed_pods],
-        "evicted": [pod.key for pod in evicted(found.placed_pods)],
+        "evicted": [key_json(pod.key) for pod in evicted(found.placed_pods)],
     }
     if found.stop is not None:
         out["stop"] = {
-            "pod": found.stop.pod,
+            "pod": key_json(found.stop.pod),
             "cause": code(found),
             "reason": stop(found),
             "answer": stop(found) if found.stop.differs is not None else explained(found.stop.diagnosis),
@@ -81,13 +82,13 @@ def counts_json(found: WorkloadFit) -> dict[str, Any]:
         "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
         "verdict": found.verdict.value,
         "answer": headline(found),
-        "replicas": {
+        "replicaCounts": {
             "unit": workload.unit,
             "wanted": None if found.as_many else found.replicas,
             "fit": found.fitting,
             "podsInEach": workload.size,
         },
-        "pods": {
+        "podCounts": {
             "wanted": None if found.as_many else found.pods,
             "fit": found.placed,
             "running": found.running,
@@ -100,43 +101,41 @@ def counts_json(found: WorkloadFit) -> dict[str, Any]:
 
 def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "pod": placed_pod.new.pod.metadata.name,
+        "pod": key_json(placed_pod.new.pod.metadata.key),
         "replica": placed_pod.new.ordinal.replica,
         "node": placed_pod.node,
         "choice": placed_pod.chosen.value,
         "devices": [
             {
-                "claim": held.claim,
+                "claim": key_json(held.claim),
                 "request": held.request,
-                "driver": held.device.driver,
-                "pool": held.device.pool,
-                "device": held.device.device,
+                **device_json(held.device),
                 **({"consumedCapacity": dict(held.consumed)} if held.consumed else {}),
             }
             for held in placed_pod.devices
         ],
     }
     if placed_pod.evicted:
-        out["evicts"] = [pod.key for pod in placed_pod.evicted]
+        out["evicts"] = [key_json(pod.key) for pod in placed_pod.evicted]
     return out
 
 
 def _more(more: More) -> dict[str, Any]:
     what = more.change
     if isinstance(what, OneMoreNode):
-        said: dict[str, Any] = {"change": "add-node", "like": what.like, "alike": what.alike}
+        said: dict[str, Any] = {"kind": "add-node", "like": what.like, "alike": what.alike}
     elif isinstance(what, Free):
-        said = {"change": "free", "holders": [_holder(holder) for holder in what.holders]}
+        said = {"kind": "release-claims", "holders": [_holder(holder) for holder in what.holders]}
     else:
-        said = {"change": "end-pod", "pod": _pod(what.ended[0])}
+        said = {"kind": "end-pods", "pods": [_pod(what.ended[0])]}
     return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas}
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:
     return {
-        "claim": {"namespace": holder.claim.metadata.namespace, "name": holder.claim.metadata.name},
+        "claim": key_json(holder.claim.key),
         "state": holder.standing.name.lower(),
-        "devices": list(map(str, holder.claim.devices)),
+        "devices": list(map(device_json, holder.claim.devices)),
         "pods": [_pod(pod) for pod in holder.pods],
     }
 
@@ -145,5 +144,5 @@ def _pod(pod: Pod) -> dict[str, Any]:
     owner = owner_of(pod)
     out: dict[str, Any] = {"namespace": pod.metadata.namespace, "name": pod.metadata.name, "priority": pod.priority}
     if owner is not None:
-        out["owner"] = {"kind": owner.kind, "name": owner.name}
+        out["owner"] = owner_json(owner.kind, owner.name)
     return out

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.remedies.room import EndPods
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import ClusterChange, FitVerdict, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import making, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
@@ -54,12 +55,12 @@ def _count(found: WorkloadFit) -> str:
             return f"{found.placed:,} of the {amount(found.pods, 'pod')} of {title} fit, and {at_once}"
         return f"{title} {does} not fit: {found.stop.placed:,} of its {amount(found.pods, 'pod')} would, and {at_once}"
     if found.replicas == 1:
-        if found.verdict is FitVerdict.FITS:
+        if found.verdict is Verdict.SCHEDULABLE:
             return f"{title} {fits}" + (f": all {amount(found.pods, 'pod')}" if size > 1 else _on(found.placed_pods))
         return f"{title} {does} not fit" + (
             f": {found.placed:,} of its {amount(found.pods, 'pod')} do" if size > 1 else ""
         )
-    if found.verdict is FitVerdict.FITS:
+    if found.verdict is Verdict.SCHEDULABLE:
         every = "Both" if found.replicas == 2 else f"All {found.replicas:,}"
         return f"{every} {unit}s of {title} fit"
     if not found.fitting:

@@ -19,11 +19,10 @@ from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.lint_text import summary
 from kubectl_dra.report.table import gap_json, json_text
 from kubectl_dra.text import page_of
-
-SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -53,7 +52,7 @@ def to_json(report: Report) -> dict[str, Any]:
 def _upgrade(upgrade: Upgrade, release: Release) -> dict[str, Any]:
     changes = gate_changes(upgrade.release, release)
     return {
-        "from": {"kubernetesVersion": str(upgrade.release), "featureGates": sorted(upgrade.features)},
+        "older": {"kubernetesVersion": str(upgrade.release), "featureGates": sorted(upgrade.features)},
         "gatesTurnOn": list(changes.on),
         "gatesTurnOff": list(changes.off),
     }
@@ -75,7 +74,7 @@ def _finding(finding: LocatedFinding) -> dict[str, Any]:
         "page": page_of("rules", finding.code),
     }
     if finding.advice:
-        out["fix"] = {"title": finding.advice, "safety": finding.safety}
+        out["fix"] = {"text": finding.advice, "safety": finding.safety}
     if finding.detail:
         out["serverRule"] = finding.detail
     return out

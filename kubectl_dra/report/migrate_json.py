@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import page_of
-
-SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: MigrationReport) -> dict[str, Any]:
@@ -70,5 +69,5 @@ def _item(item: Remark) -> dict[str, Any]:
     if item.origin:
         out["origin"] = item.origin
     if item.way_out:
-        out["wayOut"] = item.way_out
+        out["fix"] = {"text": item.way_out}
     return out

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import aligned
 from kubectl_dra.text import amount, some
@@ -98,20 +99,34 @@ def summary(survey: Survey) -> str:
 
 # What still uses device plugins in a cluster as JSON, in the shape of ``schemas/migrate-live.json``.
 
-SCHEMA_VERSION: Final = "1"
-
 
 def to_json(survey: Survey) -> dict[str, Any]:
     """The survey: who uses what, which devices are handed out twice, and the progress of each namespace."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "MigrationSurvey",
-        "kubernetesVersion": survey.release,
+        "assumed": {"kubernetesVersion": survey.release},
         "namespace": survey.namespace,
-        "uses": [use._asdict() for use in survey.uses],
-        "clashes": [{**clash._asdict(), "same": list(clash.same)} for clash in survey.clashes],
-        "namespaces": [
-            {**one._asdict(), "reasons": list(one.reasons), "todo": list(one.todo)} for one in survey.namespaces
-        ],
+        "uses": [_use_json(use) for use in survey.uses],
+        "clashes": [_clash_json(clash) for clash in survey.clashes],
+        "namespaces": [_standing_json(standing) for standing in survey.namespaces],
         "notes": list(survey.notes),
     }
+
+
+def _use_json(use: Use) -> dict[str, Any]:
+    out = use._asdict()
+    named = {"ownedBy": out.pop("owner"), "podCount": out.pop("pods"), "deviceCount": out.pop("devices")}
+    return {**out, **named}
+
+
+def _clash_json(clash: Clash) -> dict[str, Any]:
+    out = {**clash._asdict(), "same": list(clash.same)}
+    published = {"publishedCount": out.pop("published")}
+    return {**out, **published}
+
+
+def _standing_json(standing: Standing) -> dict[str, Any]:
+    out = standing._asdict()
+    named = {"podCount": out.pop("pods"), "claimCount": out.pop("claims"), "blockedBy": list(out.pop("reasons"))}
+    return {**out, **named, "todo": list(standing.todo)}

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Final, TextIO
 
 from kubectl_dra.errors import DraError
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.manifests.inputs import is_file
@@ -184,13 +184,6 @@ def _finding(item: Remark, line: str) -> LocatedFinding:
 
 # Where migrated pods would run, for people and as JSON.
 
-_NOW: Final = {
-    Verdict.ALLOCATABLE: "allocatable",
-    Verdict.ALLOCATED: "allocated",
-    Verdict.NOT_ALLOCATABLE: "cannot be scheduled",
-    Verdict.UNDETERMINED: "not certain",
-}
-
 
 def write_comparisons(found: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
     """Write, for each pod, on how many nodes it could run before and after, and what it would get now."""
@@ -226,7 +219,7 @@ def _one(out: Painter, one: LandingComparison) -> None:
             f"now: {amount(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
         )
     else:
-        out.paragraph(f"now: {_NOW[one.verdict]}: {_said(one.answer)}", indent="    ", style="yellow")
+        out.paragraph(f"now: {one.verdict.word}: {_said(one.answer)}", indent="    ", style="yellow")
 
 
 def _said(why: Words | Diagnosis | DraError | None) -> str:
@@ -244,12 +237,12 @@ def to_json(found: Sequence[LandingComparison]) -> list[dict[str, Any]]:
         {
             "file": one.file,
             "object": one.object,
-            "pod": one.pod,
+            "podName": one.pod,
             "resources": dict(one.resources),
             "before": list(one.before),
             "after": list(one.after),
             "difference": one.difference,
-            "landings": [{"node": each.node, "devices": list(each.devices)} for each in one.landings],
+            "landings": [{"node": each.node, "deviceNames": list(each.devices)} for each in one.landings],
             "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in one.lost],
             "gained": list(one.gained),
             "verdict": one.verdict.value,

@@ -7,17 +7,18 @@ from typing import Any, Final
 
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.explain.diagnosis import SCHEMA_VERSION, Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
 from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json, device_json, unread_json
+from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN
 from kubectl_dra.text import amount, some
 
@@ -122,12 +123,14 @@ def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "NodeAnswer",
-        "node": {"name": state.name, "exists": state.object is not None, **({} if ready is None else {"ready": ready})},
+        "subject": {"kind": "Node", "name": state.name},
+        "exists": state.object is not None,
+        **({} if ready is None else {"ready": ready}),
         "exitCode": state.exit_code,
         "answer": f"{lead}: {reason}.",
-        "fix": _fix(state),
+        "fix": {"text": _fix(state)},
         "drivers": [
-            {"driver": row.driver, "state": row.state.value, "devices": row.devices, "why": written(why(row))}
+            {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers
         ],
         "heldAndNotPublished": [device_json(device) for entry in state.held for device in entry.devices],

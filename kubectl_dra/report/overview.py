@@ -25,12 +25,6 @@ BELOW = ("REASON", "CAUSE")
 """What goes below a row that is too long, first to go first."""
 SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE")
 """What fits on one line."""
-_WORDS = {
-    Verdict.ALLOCATED: "allocated",
-    Verdict.ALLOCATABLE: "would fit now",
-    Verdict.NOT_ALLOCATABLE: "stuck",
-    Verdict.UNDETERMINED: "undetermined",
-}
 
 
 def write_overview(
@@ -110,11 +104,9 @@ def cells(alike: Alike) -> tuple[str, ...]:
     first = diagnosis.findings[0] if diagnosis.findings else None
     cause = first.kind.code if first else "-"
     why = written(first.summary) if first and not diagnosis.unclear else reason(diagnosis)
-    verdict = _WORDS[diagnosis.verdict]
-    if is_stuck(diagnosis):
-        verdict = _WORDS[Verdict.NOT_ALLOCATABLE]
-    elif diagnosis.troubled or diagnosis.verdict is Verdict.NOT_ALLOCATABLE:
-        verdict = "not yet"
+    verdict = diagnosis.verdict.word
+    if diagnosis.verdict is Verdict.UNSCHEDULABLE and not is_stuck(diagnosis):
+        verdict = f"{verdict} yet"
     if alike.served is not None:
         verdict = f"{'' if alike.served.always else 'at least '}{alike.served.fewest:,} of {alike.served.pods:,} fit"
         why = f"{why}; the others want the same devices"

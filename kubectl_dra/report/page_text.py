@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 from kubectl_dra.explain.diagnosis import CauseKind
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.text import page_of_cause
 
@@ -32,8 +33,6 @@ def write_page(page: str, stream: TextIO | None = None) -> None:
 
 # The page of a cause as data.
 
-SCHEMA_VERSION: Final = "2"
-
 
 def cause_json(kind: CauseKind) -> dict[str, Any]:
     """Its page as data, in the shape of ``schemas/cause.json``."""
@@ -48,6 +47,6 @@ def cause_json(kind: CauseKind) -> dict[str, Any]:
         "seenAs": kind.seen_as,
         "why": kind.why,
         "confirm": [{"shows": check.shows, "command": check.command} for check in kind.confirm],
-        "fix": kind.fix,
+        "fix": {"text": kind.fix},
         "normal": kind.normal,
     }

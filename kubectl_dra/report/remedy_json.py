@@ -11,18 +11,19 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
-from kubectl_dra.explain.diagnosis import Evidence, NodeDevices, Remedy, RemedyPlan
-from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words, by_key
+from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import NotProved, NotSeen, Unread
-from kubectl_dra.report.explain_words import Invocation, making, supposing
+from kubectl_dra.report.explain_words import Invocation, fix, making, supposing
+from kubectl_dra.report.json_shapes import device_json, key_json, object_json, owner_json, pool_json
 from kubectl_dra.report.phrases import fields_of, template_of, written
 from kubectl_dra.report.table import gap_json
 
 # A fact as data: its words, and the objects, devices and numbers that they are made of; and what was not read.
 
-_LISTS: Final = {"Node": "nodes", "Pod": "pods", "ResourceClaim": "claims"}
+_LISTS: Final = {"Pod": "pods", "ResourceClaim": "claims"}
 """Kinds with a list of their own; all others are in ``objects``, with their kind."""
 _NANO: Final = 10**9
 _FORMATTER: Final = Formatter()
@@ -39,7 +40,7 @@ class TypedPart(NamedTuple):
 def evidence_json(fact: Evidence) -> dict[str, Any]:
     """The fact as text, what it is about, and what was found there."""
     out: dict[str, Any] = {
-        "object": written(fact.object),
+        "what": written(fact.object),
         "field": written(fact.field),
         "value": written(fact.value),
         "about": _listed([*_parts(fact.object), *_parts(fact.field)]),
@@ -48,11 +49,6 @@ def evidence_json(fact: Evidence) -> dict[str, Any]:
     if fact.is_cel:
         out["language"] = "cel"
     return out
-
-
-def device_json(device: DeviceID) -> dict[str, str]:
-    """A device."""
-    return {"driver": device.driver, "pool": device.pool, "device": device.device}
 
 
 def _parts(words: object, name: str = "", unit: str = "") -> Iterator[TypedPart]:
@@ -87,21 +83,23 @@ def _listed(parts: Iterable[TypedPart]) -> dict[str, list[Any]]:
     return out
 
 
-def _entry(part: TypedPart) -> tuple[str, dict[str, Any]]:
+def _entry(part: TypedPart) -> tuple[str, dict[str, Any] | str]:
     value = part.value
     if isinstance(value, DeviceID):
         return "devices", device_json(value)
     if isinstance(value, PoolID):
-        return "pools", {"driver": value.driver, "name": value.name}
+        return "pools", pool_json(value)
     if isinstance(value, ObjectName):
         where = {"namespace": value.namespace} if value.namespace else {}
+        if value.kind == "Node":
+            return "nodes", value.name
         if value.kind in _LISTS:
             return _LISTS[value.kind], {**where, "name": value.name}
         return "objects", {"kind": value.kind, **where, "name": value.name}
     named = {"name": part.name} if part.name else {}
     if isinstance(value, Quantity):
-        return "quantities", {**named, "quantity": str(value), "value": _number(value.nanos)}
-    return "numbers", {**named, "value": value, **({"unit": part.unit} if part.unit else {})}
+        return "quantities", {**named, "quantity": str(value), "number": _number(value.nanos)}
+    return "numbers", {**named, "number": value, **({"unit": part.unit} if part.unit else {})}
 
 
 def _number(nanos: int) -> int | float:
@@ -119,17 +117,20 @@ def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
     return [{**gap_json(gap), "decides": decides} for gap, decides in found.items()]
 
 
-def remedy_json(remedy: Remedy, asked: Invocation) -> dict[str, Any] | None:
-    """What ends a cause; None where there is only its text."""
-    if remedy.proof is None:
-        return None
+def fix_json(finding: Finding, asked: Invocation) -> dict[str, Any]:
+    """What ends a cause: its text, and if it was proved the changes and the proof."""
+    remedy, out = finding.remedy, {"text": fix(finding)}
+    if remedy is None or remedy.proof is None:
+        commands = commands_json(*remedy.commands, where=asked.where) if remedy is not None else []
+        return {**out, "commands": commands} if commands else out
     changes = remedy.offers[:1]
-    return _changes(changes, remedy.steps, remedy.price, remedy.proof) | _how(changes, remedy, asked)
+    return out | _changes(changes, remedy.steps, remedy.price, remedy.proof) | _how(changes, remedy, asked)
 
 
-def way_json(way: RemedyPlan, asked: Invocation) -> dict[str, Any]:
-    """Changes that help together."""
-    return _changes(way.changes, way.steps, way.price, way.proof) | _how(way.changes, way, asked)
+def plan_json(plan: RemedyPlan, asked: Invocation) -> dict[str, Any]:
+    """Changes that help together, in the same shape."""
+    text = {"text": ", and ".join(written(change) for change in plan.changes)}
+    return text | _changes(plan.changes, plan.steps, plan.price, plan.proof) | _how(plan.changes, plan, asked)
 
 
 def placement_json(placement: NodeDevices) -> dict[str, Any]:
@@ -156,7 +157,8 @@ def _how(changes: Sequence[Change], found: Remedy | RemedyPlan, asked: Invocatio
     out: dict[str, Any] = {}
     if found.what_if:
         out["whatIf"] = [str(change) for change in found.what_if]
-    if commands := commands_json(*making(changes), where=asked.where):
+    own = found.commands if isinstance(found, Remedy) else ()
+    if commands := commands_json(*making(changes), *own, where=asked.where):
         out["commands"] = commands
     if tried := commands_json(supposing(found.what_if, asked), where=CURRENT):
         (out["tryWith"],) = tried
@@ -179,11 +181,11 @@ def _step(step: ChangeStep, text: str) -> dict[str, Any]:
 def _target(target: StepTarget) -> Iterator[tuple[str, Any]]:
     for name, keys in (("claims", target.claims), ("pods", target.pods)):
         if keys:
-            yield name, [_named(key) for key in keys]
+            yield name, [key_json(key) for key in keys]
     if target.nodes:
         yield "nodes", list(target.nodes)
     if target.pool is not None:
-        yield "pool", {"driver": target.pool.driver, "name": target.pool.name}
+        yield "pools", [pool_json(target.pool)]
     for name, text in (("request", target.request), ("field", target.field), ("term", target.term)):
         if text:
             yield name, text
@@ -200,9 +202,11 @@ def _value(value: StepValue) -> Any:
 
 
 def _holder(holder: StepHolder) -> dict[str, Any]:
-    out: dict[str, Any] = {"claim": _named(holder.claim), "state": holder.state, "pods": list(holder.pods)}
+    claim = key_json(holder.claim)
+    pods = [object_json(claim["namespace"], pod) for pod in holder.pods]
+    out: dict[str, Any] = {"claim": claim, "state": holder.state, "pods": pods}
     if holder.owner:
-        out["owner"] = {"kind": holder.owner_kind, "name": holder.owner}
+        out["owner"] = owner_json(holder.owner_kind, holder.owner)
     if holder.priority is not None:
         out["priority"] = holder.priority
     return out
@@ -227,19 +231,14 @@ def _proof(proof: Proof) -> dict[str, Any]:
             out["otherRequests"] = "set-aside" if beside.aside else "changed-as-well"
         for name, requests in (("changedAsWell", beside.changed), ("setAside", beside.aside)):
             if requests:
-                out[name] = [{"claim": _named(one.claim), "request": one.request} for one in requests]
+                out[name] = [{"claim": key_json(one.claim), "request": one.request} for one in requests]
         if beside.causes:
             out["otherCauses"] = list(beside.causes)
     return out
 
 
 def _placed(one: PlacedDevice) -> dict[str, Any]:
-    out: dict[str, Any] = {"claim": _named(one.claim), "request": one.request, **device_json(one.device)}
+    out: dict[str, Any] = {"claim": key_json(one.claim), "request": one.request, **device_json(one.device)}
     if one.consumed_capacity:
         out["consumedCapacity"] = dict(one.consumed_capacity)
     return out
-
-
-def _named(key: str) -> dict[str, str]:
-    name = by_key("", key)
-    return {"namespace": name.namespace, "name": name.name}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CommandLine
-from kubectl_dra.fit.result import FitVerdict
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingWay
 from kubectl_dra.fit.sharing_proof import TriedWay
 from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose
 from kubectl_dra.report.blocks_text import write_blocks, write_command
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
@@ -59,7 +60,7 @@ def write_ways(
     elif names:
         lack = "they run" if containers else "there is not a device for each; all run"
         said, tone = f"{lack} by {', '.join(names)}", Tone.GOOD if containers else Tone.WARNING
-    elif any(one.fit is not None and one.fit.verdict is FitVerdict.UNDETERMINED for one in found):
+    elif any(one.fit is not None and one.fit.verdict is Verdict.UNDETERMINED for one in found):
         said, tone = "whether all of them can run is undetermined", Tone.WARNING
     else:
         said, tone = "they do not all run in any of these ways on the cluster as it is", Tone.BAD
@@ -90,7 +91,7 @@ def write_ways(
 def _row(one: TriedWay) -> tuple[str, ...]:
     way = one.written.way
     assert one.fit is not None
-    undetermined = one.fit.verdict is FitVerdict.UNDETERMINED
+    undetermined = one.fit.verdict is Verdict.UNDETERMINED
     pods = "?" if undetermined else f"{one.placed:,} of {one.fit.pods:,}"
     return way, pods, _SHARED[way], ", ".join(need.name for need in one.written.needs) or EMPTY
 
@@ -98,7 +99,7 @@ def _row(one: TriedWay) -> tuple[str, ...]:
 def write_needs(one: TriedWay) -> None:
     """On standard error, so that standard output is the manifest: how many pods run with it, and what it needs."""
     assert one.fit is not None
-    if one.fit.verdict is FitVerdict.UNDETERMINED:
+    if one.fit.verdict is Verdict.UNDETERMINED:
         why = written(one.fit.unclear[0]) if one.fit.unclear else "the search did not end"
         tell(f"note: whether all pods fit is undetermined: {why}")
     else:
@@ -110,8 +111,6 @@ def write_needs(one: TriedWay) -> None:
 
 
 # As JSON or YAML, in the shape of ``schemas/share.json``.
-
-SCHEMA_VERSION: Final = "1"
 
 
 def to_json(found: list[TriedWay], device_class: str, containers: int, exit_code: int) -> dict[str, Any]:
@@ -136,10 +135,10 @@ def _way_json(one: TriedWay) -> dict[str, Any]:
     return {
         **out,
         "verdict": one.fit.verdict.value,
-        "pods": one.fit.pods,
+        "podCount": one.fit.pods,
         "placed": one.placed,
         "undetermined": [written(why) for why in one.fit.unclear],
         "unread": unread_json(one.fit.unclear),
-        "findings": list(one.findings),
+        "warnings": list(one.findings),
         "manifest": one.written.text,
     }

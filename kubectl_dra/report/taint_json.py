@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json, owner_json, taint_json
 from kubectl_dra.report.table import gap_json, yaml_text
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
-from kubectl_dra.taint.result import SCHEMA_VERSION, RuleDone, Staying, Tainted, Untainted
+from kubectl_dra.taint.result import RuleDone, Staying, Tainted, Untainted
 from kubectl_dra.taint.rules import REFUSED
 
 
@@ -27,12 +27,12 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
     }
     if result.free is not None:
         out["wait"] = {
-            "free": result.free,
+            "reached": result.free,
             "blockers": [
                 _set(
-                    device=_device(blocker.device),
-                    claim=blocker.claim,
-                    pod=blocker.pod,
+                    **device_json(blocker.device),
+                    claim=key_json(blocker.claim),
+                    pod=key_json(blocker.pod) if blocker.pod else None,
                     why=blocker.why,
                     since=blocker.since,
                 )
@@ -64,17 +64,17 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
         "exitCode": result.exit_code,
         "dryRun": result.dry_run,
         "removed": [
-            _set(device=_device(e.device), rule=e.name, taint=e.taint, outcome=e.outcome, why=e.why)
+            _set(**device_json(e.device), rule=e.name, taint=taint_json(e.taint), outcome=e.outcome, why=e.why)
             for e in result.removed
         ],
         "staying": [
-            {"device": _device(s.device), "taint": str(s.taint), "owner": s.owner, "removedBy": _ended_by(s)}
+            {**device_json(s.device), "taint": taint_json(s.taint), "setBy": s.owner, "removedBy": _ended_by(s)}
             for s in result.staying
         ],
         "warnings": list(result.warnings),
     }
     if result.allocatable is not None:
-        out["wait"] = {"allocatable": result.allocatable, "left": list(result.left)}
+        out["wait"] = {"reached": result.allocatable, "left": list(result.left)}
     return out
 
 
@@ -84,8 +84,9 @@ def list_json(lines: Sequence[TaintLine], notes: Sequence[str]) -> dict[str, Any
     return {"schemaVersion": SCHEMA_VERSION, "kind": "TaintList", "items": items, "notes": list(notes)}
 
 
-def _device(id: DeviceID) -> dict[str, str]:
-    return {"driver": id.driver, "pool": id.pool, "device": id.device}
+def _kind(word: str) -> str:
+    """The kind of an object from the word that a question has for it."""
+    return {"pod": "Pod", "claim": "ResourceClaim"}.get(word, word)
 
 
 def _set(**fields: Any) -> dict[str, Any]:
@@ -96,23 +97,23 @@ def _set(**fields: Any) -> dict[str, Any]:
 def _done(entry: RuleDone) -> dict[str, Any]:
     target = entry.target
     out = _set(
-        device=_device(target.id),
+        **device_json(target.id),
         where=target.where,
         hardwareID=target.hardware,
         published=target.published,
         rule=entry.desired.name,
         outcome=entry.outcome,
         why=entry.why,
-        object=_clean(entry.rule),
+        deviceTaintRule=_clean(entry.rule),
     )
     if entry.server is not None:
         answer = _set(
             publishedDevices=entry.server.published,
             allocatedDevices=entry.server.allocated,
-            pods=entry.server.pods,
+            podCount=entry.server.pods,
             predictedPods=entry.predicted,
         )
-        out["server"] = {**answer, "message": entry.server.message}
+        out["ruleStatus"] = {**answer, "message": entry.server.message}
     return out
 
 
@@ -125,22 +126,20 @@ def _radius(radius: Radius) -> dict[str, Any]:
     return {
         "podsDeleted": None if radius.open else radius.deleted(),
         "claims": [_claim(hit) for hit in radius.claims],
-        "lost": [
-            {"kind": lost.kind, "namespace": lost.namespace, "name": lost.name, "allDevices": lost.all_mode}
+        "wouldNotFit": [
+            {**object_json(lost.namespace, lost.name, _kind(lost.kind)), "allDevices": lost.all_mode}
             for lost in radius.lost
         ],
         "allRequests": [
             {
-                "device": _device(request.device),
-                "kind": request.kind,
-                "namespace": request.namespace,
-                "name": request.name,
+                **device_json(request.device),
+                "claim": object_json(request.namespace, request.name, _kind(request.kind)),
                 "request": request.request,
             }
             for request in radius.all_requests
         ],
-        "classes": [
-            {"name": left.name, "devices": left.devices, "free": left.free, "freeAfter": left.free_after}
+        "byClass": [
+            {"name": left.name, "deviceCount": left.devices, "freeCount": left.free, "freeAfter": left.free_after}
             for left in radius.classes
         ],
         "notes": [*map(not_seen, radius.gaps), *radius.notes],
@@ -149,11 +148,9 @@ def _radius(radius: Radius) -> dict[str, Any]:
 
 
 def _claim(hit: ClaimHit) -> dict[str, Any]:
-    metadata = hit.claim.metadata
     return {
-        "device": _device(hit.device),
-        "namespace": metadata.namespace,
-        "claim": metadata.name,
+        **key_json(hit.claim.key),
+        **device_json(hit.device),
         "adminAccess": hit.admin_access,
         "pods": [_pod(pod) for pod in hit.pods],
         "otherConsumers": [str(other) for other in hit.others],
@@ -166,7 +163,7 @@ def _pod(pod: PodHit) -> dict[str, Any]:
             namespace=pod.namespace,
             name=pod.name,
             uid=pod.uid,
-            owner=pod.owner,
+            ownedBy=pod.owner,
             created=pod.created,
             phase=pod.phase,
             node=pod.node,
@@ -181,11 +178,10 @@ def _pod(pod: PodHit) -> dict[str, Any]:
 
 
 def _line(line: TaintLine) -> dict[str, Any]:
-    taint = _set(key=line.taint.key, value=line.taint.value, effect=line.taint.effect)
-    owner = {"kind": "ResourceSlice" if line.owner == "driver" else "DeviceTaintRule", "name": line.name}
+    owner = owner_json("ResourceSlice" if line.owner == "driver" else "DeviceTaintRule", line.name)
     return {
         **_set(
-            taint=taint,
+            taint=taint_json(line.taint),
             owner=owner,
             selects=line.selects,
             where=line.where,
@@ -198,8 +194,8 @@ def _line(line: TaintLine) -> dict[str, Any]:
         ),
         "ours": line.ours,
         "expired": line.expired,
-        "devices": [_device(id) for id in line.devices],
-        "pods": list(line.pods),
+        "devices": [device_json(id) for id in line.devices],
+        "pods": [key_json(pod) for pod in line.pods],
         "warnings": list(line.warnings),
     }
 

@@ -11,6 +11,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import PICTURE, with_bars
@@ -21,8 +22,6 @@ from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, LargestRequest, UseReport
-
-SCHEMA_VERSION: Final = "2"
 
 
 def to_json(report: UseReport) -> dict[str, Any]:
@@ -51,10 +50,10 @@ def to_json(report: UseReport) -> dict[str, Any]:
 def _supply(row: DeviceSupply) -> dict[str, Any]:
     out: dict[str, Any] = {
         "name": row.name,
-        "devices": row.tally.devices,
+        "deviceCount": row.tally.devices,
         "states": {state.value: count for state, count in row.tally.states.items()},
         "idle": row.idle,
-        "nodes": row.tally.nodes,
+        "nodeCount": row.tally.nodes,
     }
     if row.largest is not None:
         out["largestRequest"] = {
@@ -68,11 +67,11 @@ def _supply(row: DeviceSupply) -> dict[str, Any]:
 def _demand(row: DeviceDemand) -> dict[str, Any]:
     out: dict[str, Any] = {
         "namespace": row.namespace,
-        "devices": row.devices,
+        "deviceCount": row.devices,
         "idle": row.idle,
-        "claims": row.claims,
+        "claimCount": row.claims,
         "pendingClaims": row.pending,
-        "nodes": row.nodes,
+        "nodeCount": row.nodes,
     }
     if row.owner is not None:
         out["owner"] = row.owner._asdict()
@@ -85,7 +84,7 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
     out: dict[str, Any] = {
         "namespace": item.claim.metadata.namespace,
         "name": item.claim.metadata.name,
-        "devices": len(item.results),
+        "deviceCount": len(item.results),
         "state": item.state.value,
     }
     if item.node:

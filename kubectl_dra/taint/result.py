@@ -100,7 +100,6 @@ def untainting(devices: Sequence[DeviceID], *words: str) -> CommandLine:
     return kubectl("dra", "untaint", *about, others=tuple(names), effect=CommandEffect.WRITES)
 
 
-SCHEMA_VERSION: Final = "2"
 SKIPPED: Final = "skipped"
 REMOVED: Final = "removed"
 ABSENT: Final = "absent"
@@ -150,7 +149,7 @@ class RuleRemoved(Struct, frozen=True):
 
     device: DeviceID
     name: str
-    taint: str
+    taint: DeviceTaint
     outcome: str
     why: str = ""
 

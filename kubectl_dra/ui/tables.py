@@ -221,7 +221,7 @@ def _devices(inventory: Inventory) -> Table:
 def waiting(found: Overview) -> Table:
     """What is pending, stuck ones first."""
     ranked = sorted(found.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
-    columns = _columns(overview.HEADER, _PENDING_GO, {"stuck": "red", "undetermined": "yellow"})
+    columns = _columns(overview.HEADER, _PENDING_GO, {"cannot be scheduled": "red", "undetermined": "yellow"})
     rows = (
         _row(overview.cells(alike), Asked(kind, alike.diagnosis.namespace, name))
         for alike in ranked

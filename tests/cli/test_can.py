@@ -84,7 +84,7 @@ def test_json(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     ran = dra("can", "claims", "-o", "json", "--kubeconfig", server.kubeconfig(tmp_path))
     found = json.loads(ran.out)
     jsonschema.validate(found, json.loads((ROOT / "schemas" / "can.json").read_text()))
-    (command,) = found["commands"]
+    (command,) = found["items"]
     assert (found["user"], command["allowed"], command["role"]) == ("jane", False, "kubectl-dra-read")
     assert command["missing"] == [
         {"verb": "list", "resource": "pods", "group": "", "always": True, "allowedIn": ["team"]}

@@ -166,7 +166,7 @@ def test_states_holders_and_reasons(dra: Dra, cluster: str) -> None:
     assert devices["n1/gpu-0"]["heldBy"] == [{"namespace": "ml", "claim": "train", "consumers": pods}]
     assert devices["n1/gpu-1"]["heldBy"][0]["consumers"] == []
     assert devices["n1/gpu-2"]["heldBy"] == []
-    assert devices["n2/gpu-0"]["capacity"] == [{"name": "memory", "value": "40Gi", "consumed": "10Gi"}]
+    assert devices["n2/gpu-0"]["capacity"] == {"memory": {"value": "40Gi", "consumed": "10Gi"}}
     assert devices["n2/gpu-0"]["reason"] == "memory 10Gi of 40Gi used"
     assert devices["n1/gpu-2"]["taints"][0]["owner"] == {"kind": "DeviceTaintRule", "name": "r1"}
     assert devices["n2/gpu-1"]["taints"][0]["owner"] == {"kind": "ResourceSlice", "name": "n2-slice-1"}
@@ -318,7 +318,7 @@ def test_counts(dra: Dra, cluster: str, words: list[str], expected: list[list[st
     answer = json.loads(dra("devices", "--snapshot", cluster, *words, "-o", "json").out)
     jsonschema.Draft202012Validator(SCHEMA).validate(answer)
     assert [one["name"] for one in answer["counts"]] == [row[0] for row in expected[1:]]
-    assert [str(one["devices"]) for one in answer["counts"]] == [row[1] for row in expected[1:]]
+    assert [str(one["deviceCount"]) for one in answer["counts"]] == [row[1] for row in expected[1:]]
 
 
 def test_a_device_of_several_classes_counts_in_each(dra: Dra) -> None:

@@ -162,7 +162,10 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
         "n4": "no-pod",
     }
     (row,) = (row for row in found["items"] if row["node"] == "n4")
-    assert row["daemonSet"]["failure"] == denied and row["next"] == "kubectl describe daemonset/npu-driver -n drivers"
+    assert (
+        row["daemonSet"]["failure"] == denied
+        and row["next"]["text"] == "kubectl describe daemonset/npu-driver -n drivers"
+    )
     assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 1
 
 

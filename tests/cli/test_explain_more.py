@@ -247,9 +247,9 @@ def test_untaint_spares_a_device_of_a_rule_for_its_pool(dra: Dra, tmp_path: Path
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(items))
     words = ["explain", "pod/eval-3", "-n", "ml", "--snapshot", str(tmp_path / "cluster.yaml"), "-o", "json"]
     tainted = validated(dra(*words).out)
-    assert tainted["verdict"] == "not-allocatable"
+    assert tainted["verdict"] == "cannot-be-scheduled"
     free = validated(dra(*words, "--what-if", "untaint=h100-1/gpu-2").out)
-    assert free["verdict"] == "allocatable"
+    assert free["verdict"] == "can-be-scheduled"
     (placed,) = free["placements"][0]["devices"]
     assert (placed["driver"], placed["pool"], placed["device"]) == ("gpu.nvidia.com", "h100-1", "gpu-2")
 
@@ -276,7 +276,7 @@ def test_all_lists_pods_that_wait_for_extended_resources(dra: Dra, monkeypatch: 
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
     assert ran.code == 1 and "1 waiting, 1 of them stuck" in ran.out
     row = ran.out.splitlines()[1]
-    assert row.split()[:4] == ["media", "pod/render-2", "stuck", "devices-held"]
+    assert row.split()[:6] == ["media", "pod/render-2", "cannot", "be", "scheduled", "devices-held"]
     off = dra("explain", "-A", "--snapshot", "cluster.yaml", "--feature-gates", "DRAExtendedResource=false")
     assert off.code == 0 and "No claim is pending." in off.out, "a device plugin offers the resource"
 
@@ -302,7 +302,7 @@ def test_an_allocated_claim_fits_only_where_it_can_be_used(dra: Dra, monkeypatch
     words = ["explain", "claim/bert-eval-0-gpu-gsmgs", "-n", "ml", "--snapshot", "cluster.yaml", "-o", "json"]
     found = validated(dra(*words).out)
     assert found["verdict"] == "allocated"
-    assert {group["outcome"]: group["nodes"] for group in found["nodes"]}["allocated"] == ["gpu-1"]
+    assert {group["outcome"]: group["nodes"] for group in found["nodeGroups"]}["allocated"] == ["gpu-1"]
 
 
 @pytest.mark.parametrize(
@@ -348,4 +348,7 @@ def test_what_is_counted_as_stuck_is_called_stuck(dra: Dra, monkeypatch: pytest.
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
     assert "2 waiting, 2 of them stuck" in ran.out
     (row,) = (line for line in ran.out.splitlines() if "pod/video-prep-1" in line)
-    assert row.split()[2] == "stuck" and "gpu-3 until driver gpu.nvidia.com has released it," in row
+    assert (
+        row.split()[2:5] == ["cannot", "be", "scheduled"]
+        and "gpu-3 until driver gpu.nvidia.com has released it," in row
+    )

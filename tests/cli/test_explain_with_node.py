@@ -52,9 +52,9 @@ FULL = [*node("gpu-0", 1), *running("other", "gpu-0", [0])]
 
 
 def test_it_fits_there(dra: Dra, tmp_path: Path) -> None:
-    assert asked(dra, tmp_path, [*FULL, *pending()])["verdict"] == "not-allocatable"
+    assert asked(dra, tmp_path, [*FULL, *pending()])["verdict"] == "cannot-be-scheduled"
     found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", "like=gpu-0")
-    assert found["verdict"] == "allocatable"
+    assert found["verdict"] == "can-be-scheduled"
     assert found["supposed"] == ["with-node=like=gpu-0"]
     assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
 
@@ -62,7 +62,7 @@ def test_it_fits_there(dra: Dra, tmp_path: Path) -> None:
 def test_it_does_not_fit_there_either(dra: Dra, tmp_path: Path) -> None:
     cluster = [*FULL, *pending({"count": 2})]
     found = asked(dra, tmp_path, cluster, "--with-node", "like=gpu-0,count=2")
-    assert found["verdict"] == "not-allocatable"
+    assert found["verdict"] == "cannot-be-scheduled"
     assert found["answer"].startswith("Pod default/train cannot be scheduled with this change either")
 
 
@@ -104,7 +104,7 @@ def test_of_a_group_without_nodes_it_knows_nothing(dra: Dra, tmp_path: Path) -> 
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": node("new", 1)}))
     cluster = [*node("cpu"), *pending()]
     found = asked(dra, tmp_path, cluster, "--with-node", str(file))
-    assert found["verdict"] == "allocatable"
+    assert found["verdict"] == "can-be-scheduled"
     assert "of a group without nodes it mostly knows no devices" in notes(found)
     cluster[0]["metadata"]["labels"]["cloud.google.com/gke-nodepool"] = "cpu"
     assert "cloud.google.com/gke-nvidia-gpu-dra-driver=true" in notes(

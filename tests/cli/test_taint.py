@@ -89,10 +89,10 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
     assert "created (gpu.example.com/n1/gpu-0 k=v:NoExecute) (dry run)" in shown.out
     as_json = checked(dra(*command, "-o", "json"))
     (planned,) = as_json["rules"]
-    assert planned["object"]["spec"]["taint"] == {"key": "k", "value": "v", "effect": "NoExecute"}
-    assert planned["object"]["metadata"]["annotations"]["kubectl-dra/reason"] == "ecc"
+    assert planned["deviceTaintRule"]["spec"]["taint"] == {"key": "k", "value": "v", "effect": "NoExecute"}
+    assert planned["deviceTaintRule"]["metadata"]["annotations"]["kubectl-dra/reason"] == "ecc"
     # As kubectl create --dry-run=client -o yaml prints an object, for kubectl apply -f -.
-    assert yaml.safe_load(dra(*command, "-o", "yaml").out) == planned["object"]
+    assert yaml.safe_load(dra(*command, "-o", "yaml").out) == planned["deviceTaintRule"]
     names = dra(*command, "-o", "name")
     assert names.out == f"devicetaintrule.resource.k8s.io/{planned['rule']}\n"
 
@@ -107,8 +107,8 @@ def test_a_drain_is_shown_as_it_goes(dra: Dra, saved: str) -> None:
     assert "created (gpu.example.com/n1/gpu-0 k:NoSchedule, then NoExecute at 2" in shown
     report = checked(dra(*command, "-o", "json"))
     (planned,) = report["rules"]
-    assert planned["object"]["spec"]["taint"] == {"key": "k", "effect": "NoSchedule"}
-    notes = planned["object"]["metadata"]["annotations"]
+    assert planned["deviceTaintRule"]["spec"]["taint"] == {"key": "k", "effect": "NoSchedule"}
+    notes = planned["deviceTaintRule"]["metadata"]["annotations"]
     (hit,) = report["blastRadius"]["claims"][0]["pods"]
     assert notes["kubectl-dra/next-effect"] == "NoExecute"
     assert (hit["fate"], hit["at"], hit["drained"]) == ("deleted later", notes["kubectl-dra/next-effect-at"], True)
@@ -144,7 +144,7 @@ def test_saved_rules_are_compared_like_those_of_a_cluster(
     first, *others = report["rules"]
     assert (first["outcome"], ran.code, report["exitCode"]) == (outcome, code, code)
     assert {rule["outcome"] for rule in others} <= {"skipped" if code else "created"}
-    assert {rule["object"]["apiVersion"] for rule in report["rules"]} == {"resource.k8s.io/v1beta2"}
+    assert {rule["deviceTaintRule"]["apiVersion"] for rule in report["rules"]} == {"resource.k8s.io/v1beta2"}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_without_rules_the_release_tells_their_version(dra: Dra, tmp_path: Path,
     said = {"schemaVersion": "1", "serverVersion": release}
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": OBJECTS[:-1]}))
     ran = dra("taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", str(path), "-o", "json")
-    assert checked(ran)["rules"][0]["object"]["apiVersion"] == f"resource.k8s.io/{version}"
+    assert checked(ran)["rules"][0]["deviceTaintRule"]["apiVersion"] == f"resource.k8s.io/{version}"
 
 
 def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
     assert "warning: not all claims could be read" in shown.err
     report = checked(dra(*command, "-o", "json"))
     radius = report["blastRadius"]
-    assert radius["podsDeleted"] is None and radius["classes"] == [
-        {"name": "gpu", "devices": 2, "free": None, "freeAfter": None}
+    assert radius["podsDeleted"] is None and radius["byClass"] == [
+        {"name": "gpu", "deviceCount": 2, "freeCount": None, "freeAfter": None}
     ]
     assert radius["unread"] == [{"kind": "ResourceClaim", "reason": "absent", "decides": True}]
     assert any("not all claims could be read" in warning for warning in report["warnings"])
@@ -221,14 +221,14 @@ def test_a_pod_has_one_row_for_several_taints(dra: Dra, saved: str) -> None:
 def test_two_devices_and_a_taint_of_the_driver(dra: Dra, saved: str) -> None:
     ran = dra("taint", "--node", "n1", "k:NoSchedule", "--dry-run=client", "--snapshot", saved, "-o", "json")
     report = checked(ran)
-    assert [entry["device"]["device"] for entry in report["rules"]] == ["gpu-0", "gpu-1"]
+    assert [entry["device"] for entry in report["rules"]] == ["gpu-0", "gpu-1"]
     assert any("gpu-1 has taint ecc:NoSchedule already (driver)" in warning for warning in report["warnings"])
 
 
 def test_list(dra: Dra, saved: str) -> None:
     items = checked(dra("taint", "--list", "--snapshot", saved, "-o", "json"))["items"]
     assert [(item["owner"]["kind"], item["taint"]["effect"], item["pods"]) for item in items] == [
-        ("DeviceTaintRule", "None", ["team/p"]),
+        ("DeviceTaintRule", "None", [{"namespace": "team", "name": "p"}]),
         ("ResourceSlice", "NoSchedule", []),
     ]
     table = dra("taint", "--list", "--snapshot", saved).out
@@ -243,7 +243,7 @@ def test_untaint_of_saved_objects(dra: Dra, saved: str) -> None:
     assert nothing.code == 1 and "gpu-0 keeps taint k:None of DeviceTaintRule theirs" in nothing.out
     told = checked(dra(*command, "--overwrite", "-o", "json"))
     assert [(entry["rule"], entry["outcome"]) for entry in told["removed"]] == [("theirs", "removed")]
-    assert [entry["taint"] for entry in told["staying"]] == ["ecc:NoSchedule"]
+    assert [entry["taint"] for entry in told["staying"]] == [{"key": "ecc", "effect": "NoSchedule"}]
     assert "theirs deleted (gpu.example.com/n1/gpu-0 k:None) (dry run)" in dra(*command, "--overwrite").out
 
 
@@ -344,7 +344,7 @@ def test_the_newest_version_served_is_used(
     server.routes["/version"] = {"gitVersion": "v1.36.4"}
     words = ["taint", "gpu-0", "k:NoSchedule", "--dry-run=client", "-o", "json"]
     report = checked(dra(*words, "--kubeconfig", server.kubeconfig(tmp_path)))
-    assert report["rules"][0]["object"]["apiVersion"] == f"resource.k8s.io/{used}"
+    assert report["rules"][0]["deviceTaintRule"]["apiVersion"] == f"resource.k8s.io/{used}"
     assert {asked.method for asked in server.asked} == {"GET"}
 
 
@@ -413,6 +413,6 @@ def test_another_object_is_no_rule(dra: Dra, server: APIServer, tmp_path: Path) 
     words = ["taint", "gpu-0", "k:NoSchedule", "--dry-run=client", "-o", "json"]
     config = server.kubeconfig(tmp_path)
     for planned in checked(dra(*words, "--kubeconfig", config))["rules"]:
-        server.routes[f"{root}/devicetaintrules/{planned['object']['metadata']['name']}"] = answer
+        server.routes[f"{root}/devicetaintrules/{planned['deviceTaintRule']['metadata']['name']}"] = answer
     ran = dra("taint", "gpu-0", "k:NoSchedule", "--yes", "--kubeconfig", config)
     assert ran.code == 2 and "the answer is another object" in ran.err + ran.out and "created" not in ran.out

@@ -40,7 +40,7 @@ def test_examples_fit_the_schema(dra: Dra, example: str, by: str) -> None:
     devices = json.loads(dra("devices", "--snapshot", cluster, "-o", "json").out)["summary"]
     assert answer["summary"]["states"] == devices["states"]
     if by == "nodes":
-        assert sum(item["devices"] for item in answer["items"]) == devices["devices"]
+        assert sum(item["deviceCount"] for item in answer["items"]) == devices["devices"]
 
 
 def test_nodes(dra: Dra) -> None:

@@ -43,7 +43,7 @@ def test_a_server_that_does_not_answer_is_no_error(dra: Dra) -> None:
     result = json.loads(ran.out)
     jsonschema.Draft202012Validator(SCHEMA).validate(result)
     assert ran.code == 0
-    assert "no connection" in result["server"]["error"]
+    assert "no connection" in result["server"]["failure"]
     text = dra("version")
     assert text.code == 0 and "there is no kubeconfig" in text.out
 

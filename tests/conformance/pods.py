@@ -126,7 +126,7 @@ def of_command(case: Case) -> str:
     """What ``explain`` says otherwise than the cluster; empty where nothing, or a difference that is listed."""
     code, found = diagnose(case)
     expect = case["expect"]
-    codes = {cause["kind"]["code"] for cause in found.get("causes", ())}
+    codes = {cause["code"] for cause in found.get("causes", ())}
     if expect.get("refused") or expect["outcome"] not in ("scheduled", "preset"):
         if code != 1:
             return f"exit {code}: {found.get('answer')}; cluster: {_words(expect)}"

@@ -66,7 +66,7 @@ def disagreement(case: dict[str, Any], code: int, found: dict[str, Any]) -> str:
     if code != 1:
         return f"pending ({expect['message']}), but exit {code}: {found.get('answer')}"
     if class_missing(expect):
-        codes = [cause["kind"]["code"] for cause in found["causes"]]
+        codes = [cause["code"] for cause in found["causes"]]
         return "" if "class-missing" in codes else f"cause {codes}, scheduler: {expect['message']}"
     said = found.get("schedulerMessage")
     same = said == expect["message"] or (not said and _is_one_of_several(case))

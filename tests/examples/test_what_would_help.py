@@ -25,12 +25,12 @@ def _explain(example: Path, *flags: str) -> dict[str, Any]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_what_if(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(example)
-    for way in _explain(example).get("waysOut", ()):
+    for way in _explain(example).get("fixes", ()):
         flags = [word for change in way.get("whatIf", ()) for word in ("--what-if", change)]
         if not flags:
             continue
         found = _explain(example, *flags)
-        assert found["verdict"] == "allocatable", flags
+        assert found["verdict"] == "can-be-scheduled", flags
         proof = way["proof"]
         assert {"node": proof["node"], "devices": proof["devices"]} in found["placements"]
 
@@ -39,7 +39,7 @@ def test_some_ways_can_be_written_so(monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
     for example in EXAMPLES:
         monkeypatch.chdir(example)
-        written += [way["changes"] for way in _explain(example).get("waysOut", ()) if "whatIf" in way]
+        written += [way["changes"] for way in _explain(example).get("fixes", ()) if "whatIf" in way]
     assert len(written) > 10
     assert any(len(changes) == 2 for changes in written), "pairs as well"
 
@@ -48,7 +48,7 @@ def test_no_way_is_offered_where_the_pod_fits(monkeypatch: pytest.MonkeyPatch) -
     (example,) = [example for example in examples() if example.name == "shared-capacity-fits"]
     monkeypatch.chdir(example)
     found = _explain(example)
-    assert "waysOut" not in found
+    assert "fixes" not in found
     assert [placed for entry in found["placements"] for placed in entry["devices"]] == [
         {
             "claim": {"namespace": "ran", "name": "sidecar-cpus"},

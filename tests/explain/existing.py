@@ -13,11 +13,11 @@ JSON = dict[str, Any]
 def unknown(found: JSON, objects: Iterable[JSON]) -> Iterator[str]:
     """Everything that the evidence of a diagnosis names and that is not there, nor would be made by the question."""
     known = _Known(list(objects))
-    made = {(found["subject"]["namespace"], claim.get("claim", "").rpartition("/")[2]) for claim in found["claims"]}
+    made = {(found["subject"]["namespace"], claim.get("name", "")) for claim in found["claims"]}
     for cause in found["causes"]:
         for fact in cause["evidence"]:
             for part in (fact["about"], fact["found"]):
-                yield from (f"{cause['kind']['code']}: {text}" for text in known.lacking(part, made))
+                yield from (f"{cause['code']}: {text}" for text in known.lacking(part, made))
 
 
 class _Known:
@@ -47,7 +47,8 @@ class _Known:
         for pool in part.get("pools", ()):
             if (pool["driver"], pool["name"]) not in self.pools:
                 yield f"pool {pool}"
-        for name, kind in (("nodes", "Node"), ("pods", "Pod"), ("claims", "ResourceClaim"), ("objects", "")):
+        yield from (f"Node {name}" for name in part.get("nodes", ()) if ("Node", "", name) not in self.objects)
+        for name, kind in (("pods", "Pod"), ("claims", "ResourceClaim"), ("objects", "")):
             for one in part.get(name, ()):
                 key = (one.get("kind", kind), one.get("namespace", ""), one["name"])
                 if key not in self.objects and not (kind == "ResourceClaim" and key[1:] in made):

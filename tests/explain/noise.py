@@ -114,7 +114,7 @@ def main() -> None:
         for case in CASES:
             code, output = run_case(case, Path(folder), "json")
             found = json.loads(output)
-            codes = [cause["kind"]["code"] for cause in found["causes"]]
+            codes = [cause["code"] for cause in found["causes"]]
             out.append([case.file, case.name, code, found["verdict"], codes, found["answer"]])
     json.dump(out, sys.stdout)
 

@@ -42,8 +42,8 @@ def _carried_out(question: Asked, one: JSON, text: str, fix: JSON) -> Iterator[s
     found = _same(after.answer(), one)
     proof = fix["proof"]
     node = proof["newNodeLike"] + MORE if "newNodeLike" in proof else proof["node"]
-    fitting = [name for group in found["nodes"] if group["outcome"] == "allocated" for name in group["nodes"]]
-    if "otherCauses" in proof and {cause["kind"]["code"] for cause in found["causes"]} <= {*proof["otherCauses"]}:
+    fitting = [name for group in found["nodeGroups"] if group["outcome"] == "allocated" for name in group["nodes"]]
+    if "otherCauses" in proof and {cause["code"] for cause in found["causes"]} <= {*proof["otherCauses"]}:
         return  # The text says that they have to be mended as well.
     if not _fits(found, one):
         yield f"carried out: {found['answer']} {found['notes']}"
@@ -68,9 +68,9 @@ def _supposed(question: Asked, one: JSON, fix: JSON) -> Iterator[str]:
 
 def _fits(found: JSON, one: JSON) -> bool:
     """Whether the pod can be scheduled, or only waits for its claim to be made, as the answer had said before."""
-    if found["verdict"] == "allocatable":
+    if found["verdict"] == "can-be-scheduled":
         return True
-    codes = [[cause["kind"]["code"] for cause in answer["causes"]] for answer in (found, one)]
+    codes = [[cause["code"] for cause in answer["causes"]] for answer in (found, one)]
     return found["verdict"] == "undetermined" and codes[0] == ["claim-not-created"] and codes[0][0] in codes[1]
 
 

@@ -65,11 +65,11 @@ def test_devices_for_some_of_a_gang(tmp_path: Path) -> None:
     assert code == 1
     assert found["answer"].endswith("only 2 of the 3 pods that its group train wants fit together.")
     (cause,) = found["causes"]
-    assert cause["kind"]["code"] == "waiting-for-pod-group"
+    assert cause["code"] == "waiting-for-pod-group"
     values = {fact["field"]: fact["value"] for fact in cause["evidence"]}
     assert values["pods that fit together"] == "default/p0 on n0, default/p1 on n1"
     assert values["fits nowhere then"].startswith("0/2 nodes are available: 2 cannot allocate all claims.")
-    assert cause["fix"] == "Make room for default/p2, or ask for less in the pods of the group."
+    assert cause["fix"]["text"] == "Make room for default/p2, or ask for less in the pods of the group."
 
 
 def test_one_of_a_gang_is_left_out(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def test_the_holder_that_nobody_uses_is_on_the_last_node(tmp_path: Path, capsys:
     del holders[LAST]["status"]["reservedFor"]
     found = explained([*question("busy", "true"), *holders], "busy", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
-    assert cause["kind"]["code"] == "allocation-orphaned"
-    assert cause["fix"] == f"Delete claim ml/train-{LAST}, which nobody uses."
+    assert cause["code"] == "allocation-orphaned"
+    assert cause["fix"]["text"] == f"Delete claim ml/train-{LAST}, which nobody uses."
     assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 
@@ -56,7 +56,7 @@ def test_a_misspelt_uuid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 1
     found = explained(pod, "typo", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
-    assert cause["fix"].startswith(f'Ask for what there is: write "{uuid}" in place of')
+    assert cause["fix"]["text"].startswith(f'Ask for what there is: write "{uuid}" in place of')
     assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 
@@ -65,17 +65,17 @@ def test_the_next_number_of_a_series_is_another_device(tmp_path: Path, capsys: p
     pod = list(question("gone", f'{A}.uuid == "{uuid[:-1]}f"'))
     pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 1
     (cause,) = explained(pod, "gone", tmp_path / "c.json", capsys)["causes"]
-    assert cause["fix"].startswith("Bring that device back") and uuid not in cause["fix"]
+    assert cause["fix"]["text"].startswith("Bring that device back") and uuid not in cause["fix"]["text"]
 
 
 def test_a_uuid_that_nothing_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Values of single devices are no way out for two; that the term can go is said once, and not with more."""
     found = explained(question("none", f'{A}.uuid == "GPU-bad"'), "none", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
-    assert cause["kind"]["code"] == "selector-matches-nothing"
-    assert "drop the term" in cause["fix"]
+    assert cause["code"] == "selector-matches-nothing"
+    assert "drop the term" in cause["fix"]["text"]
     assert proof_of(cause).startswith("without the term it fits on node-00000")
-    assert all(len(way["changes"]) == 1 for way in found.get("waysOut", ()))
+    assert all(len(way["changes"]) == 1 for way in found.get("fixes", ()))
 
 
 def test_the_node_that_comes_closest_is_the_last(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,6 +91,6 @@ def test_the_node_that_comes_closest_is_the_last(tmp_path: Path, capsys: pytest.
     pods = [user(node) for node in range(NODES)]
     found = explained([*pod, *holders, *pods], "most", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
-    assert cause["fix"].startswith(f"End pod ml/train-{LAST}")
-    assert any("lower count to 7: then" in way_of(way) for way in found["waysOut"])
+    assert cause["fix"]["text"].startswith(f"End pod ml/train-{LAST}")
+    assert any("lower count to 7: then" in way_of(way) for way in found["fixes"])
     assert "changes were tried on the 200 nodes that come closest to what is asked for, of 450" in found["notes"]

@@ -35,8 +35,8 @@ def offers(case: Case, folder: Path) -> Iterator[str]:
         yield from RESTS_ON_A_PROOF.findall(shown.replace("not enough cpus available", ""))
     _, output = run_case(case, folder, "json")
     found = json.loads(output)
-    yield from (cause["fix"] for cause in found["causes"] if "remedy" in cause)
-    yield from (change["text"] for way in found.get("waysOut", ()) for change in way["changes"])
+    yield from (cause["fix"]["text"] for cause in found["causes"] if "proof" in cause["fix"])
+    yield from (change["text"] for way in found.get("fixes", ()) for change in way["changes"])
 
 
 @pytest.mark.parametrize("name", FILES)

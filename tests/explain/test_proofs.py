@@ -36,8 +36,8 @@ def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explained:
 
 
 def proofs(answer: dict[str, Any]) -> list[str]:
-    found = [proof_of(cause) for cause in answer["causes"] if "remedy" in cause]
-    return found + [way_of(way) for way in answer.get("waysOut", ())]
+    found = [proof_of(cause) for cause in answer["causes"] if "proof" in cause["fix"]]
+    return found + [way_of(way) for way in answer.get("fixes", ())]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def _aged(case: Case, last: str) -> Case:
 
 def _answer(case: Case, folder: Path) -> tuple[int, list[str]]:
     code, out = run_case(case, folder, "json")
-    return code, [cause["kind"]["code"] for cause in json.loads(out)["causes"]] if out else []
+    return code, [cause["code"] for cause in json.loads(out)["causes"]] if out else []
 
 
 def _timed(cases: Iterable[Case], folder: Path) -> set[str]:

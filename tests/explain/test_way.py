@@ -33,7 +33,7 @@ def explained(line: dict[str, Any], folder: Path, *more: str) -> str:
 
 @pytest.mark.parametrize("line", RECORDED, ids=NAMES)
 def test_the_way_is_told_in_order(line: dict[str, Any], tmp_path: Path) -> None:
-    way = json.loads(explained(line, tmp_path, "-o", "json"))["way"]
+    way = json.loads(explained(line, tmp_path, "-o", "json"))["stations"]
     assert way[0]["station"] == "admission" and way[0]["what"] == "pod made"
     times = [step["time"][:19] for step in way]
     assert times == sorted(times)
@@ -47,7 +47,7 @@ def test_repeated_events_are_counted(tmp_path: Path) -> None:
         step["what"]
         for line in RECORDED
         if line["id"] == "driver-gone-and-wiped-before-start"
-        for step in json.loads(explained(line, tmp_path, "-o", "json"))["way"]
+        for step in json.loads(explained(line, tmp_path, "-o", "json"))["stations"]
         if step["station"] == "preparation"
     ]
     assert counts and all(" times until " in what for what in counts)

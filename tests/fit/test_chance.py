@@ -26,7 +26,7 @@ def small_then_large() -> list[JSON]:
 def test_a_tie_that_decides(tmp_path: Path) -> None:
     """Both fit unless the small pod comes first and takes the large one's node."""
     found = item(tmp_path, [*node("a", 2), *node("b", 1)], small_then_large())
-    assert (found["pods"]["fewest"], found["pods"]["most"]) == (1, 2)
+    assert (found["podCounts"]["fewest"], found["podCounts"]["most"]) == (1, 2)
     assert found["dependsOnChance"]
     assert "1 to 2 pods" in found["answer"]
 
@@ -52,7 +52,7 @@ def test_replicas_are_spread_by_their_owner(tmp_path: Path) -> None:
     """The scheduler's own constraints count the pods of the ReplicaSet, though pods here request nothing."""
     cluster = [SERVICE, *node("a", 3, zone="x"), *node("b", 3, zone="y")]
     found = item(tmp_path, cluster, [template(), deployment(4)])
-    assert {entry["node"]: entry["pods"] for entry in found["nodes"]} == {"a": 2, "b": 2}
+    assert {entry["node"]: entry["podCount"] for entry in found["byNode"]} == {"a": 2, "b": 2}
     assert {placed["choice"] for placed in found["placements"]} <= {"best", "tie"}
 
 
@@ -68,7 +68,7 @@ def test_affinity_makes_the_first_choice_count(tmp_path: Path) -> None:
     together = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
     found = item(tmp_path, [*node("a", 1), *node("b", 3)], [template(), deployment(4, affinity=together)])
     assert found["dependsOnChance"]
-    assert (found["pods"]["fewest"], found["pods"]["most"]) == (1, 3)
+    assert (found["podCounts"]["fewest"], found["podCounts"]["most"]) == (1, 3)
 
 
 def test_a_large_cluster_is_sampled(tmp_path: Path) -> None:

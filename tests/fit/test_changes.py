@@ -11,44 +11,44 @@ JSON = dict[str, Any]
 
 
 def changes(found: JSON, kind: str) -> list[JSON]:
-    return [each for each in found["changes"] if each["change"] == kind]
+    return [each for each in found["changes"] if each["kind"] == kind]
 
 
 def test_a_claim_that_nobody_uses_comes_first(tmp_path: Path) -> None:
     cluster = [*node("a", 3), held("left", "a", [1]), *running("other", "a", [2])]
     found = item(tmp_path, cluster, [template(), deployment(3)])
-    assert found["pods"]["fit"] == 1
-    first, second = changes(found, "free")
+    assert found["podCounts"]["fit"] == 1
+    first, second = changes(found, "release-claims")
     assert first["holders"][0]["claim"] == {"namespace": "default", "name": "left"}
     assert first["holders"][0]["state"] == "unused"
-    assert first["holders"][0]["devices"] == ["gpu.example.com/a/gpu-1"]
+    assert first["holders"][0]["devices"] == [{"driver": "gpu.example.com", "pool": "a", "device": "gpu-1"}]
     assert second["holders"][0]["pods"][0]["name"] == "other"
     assert (first["morePods"], first["moreReplicas"]) == (1, 1)
 
 
 def test_the_pods_of_the_workload_are_not_ended(tmp_path: Path) -> None:
     found = item(tmp_path, node("a", 2), [template(), deployment(3)])
-    assert changes(found, "free") == []
+    assert changes(found, "release-claims") == []
 
 
 def test_pods_of_the_system_are_not_ended(tmp_path: Path) -> None:
     owner = {"kind": "DaemonSet", "name": "monitor", "apiVersion": "apps/v1"}
     found = item(tmp_path, [*node("a", 1), *running("monitor-1", "a", [0], owner=owner)], [template(), deployment(1)])
-    assert changes(found, "free") == []
+    assert changes(found, "release-claims") == []
 
 
 def test_several_holders_where_one_is_not_enough(tmp_path: Path) -> None:
     """Two devices are needed: each holder has one, a third one on the other node would not help."""
     cluster = [*node("a", 2), *running("x", "a", [0]), *running("y", "a", [1]), *node("b", 1), *running("z", "b", [0])]
     found = item(tmp_path, cluster, [template(2), deployment(1, gpus=2)])
-    (both,) = changes(found, "free")
+    (both,) = changes(found, "release-claims")
     assert [holder["claim"]["name"] for holder in both["holders"]] == ["x", "y"]
 
 
 def test_more_pods_fit_with_a_holder_of_many(tmp_path: Path) -> None:
     cluster = [*node("a", 4), *running("large", "a", [0, 1, 2])]
     found = item(tmp_path, cluster, [template(), deployment(6)])
-    (change,) = changes(found, "free")
+    (change,) = changes(found, "release-claims")
     assert change["morePods"] == 3
 
 
@@ -56,8 +56,8 @@ def test_pods_without_claims_make_room_too(tmp_path: Path) -> None:
     busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
     cluster = [*node("a", 2, cpu="8"), *running("busy", "a", containers=busy)]
     found = item(tmp_path, cluster, [template(), deployment(2, cpu="3")])
-    (change,) = changes(found, "end-pod")
-    assert change["pod"] == {"namespace": "default", "name": "busy", "priority": 0}
+    (change,) = changes(found, "end-pods")
+    assert change["pods"] == [{"namespace": "default", "name": "busy", "priority": 0}]
     assert change["morePods"] == 2
 
 
@@ -75,7 +75,7 @@ def test_a_new_node_has_the_pods_of_daemon_sets(tmp_path: Path) -> None:
     busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
     cluster = [*node("a", 2, cpu="8"), *running("agent-1", "a", owner=owner, containers=busy)]
     found = item(tmp_path, cluster, [template(), deployment(3, cpu="2")])
-    assert found["pods"]["fit"] == 1
+    assert found["podCounts"]["fit"] == 1
     (change,) = changes(found, "add-node")
     assert change["morePods"] == 1
 
@@ -100,8 +100,8 @@ def test_a_quota_is_not_mended_by_nodes(tmp_path: Path) -> None:
 def test_with_max_the_next_replicas_are_tried(tmp_path: Path) -> None:
     cluster = [*node("a", 8), *running("large", "a", [0, 1, 2, 3, 4])]
     found = item(tmp_path, cluster, [template(), deployment(1)], "--max")
-    assert found["replicas"]["fit"] == 3
-    assert changes(found, "free")[0]["morePods"] == 5
+    assert found["replicaCounts"]["fit"] == 3
+    assert changes(found, "release-claims")[0]["morePods"] == 5
     assert changes(found, "add-node")[0]["morePods"] == 8
 
 

@@ -42,7 +42,7 @@ def existing(name: str, spec: JSON, on: str = "", owner: JSON = REPLICA_SET) -> 
 
 
 def pods_that_fit(found: JSON) -> tuple[int, int]:
-    return found["pods"]["fit"], found["pods"]["running"]
+    return found["podCounts"]["fit"], found["podCounts"]["running"]
 
 
 def test_a_claim_in_the_file_keeps_its_devices(tmp_path: Path) -> None:
@@ -57,20 +57,23 @@ def test_a_claim_in_the_file_keeps_its_devices(tmp_path: Path) -> None:
     cluster = [*node("a", 1), *node("b", 1), held("shared", "a", [0], "web-abc-1"), *pods]
     found = item(tmp_path, cluster, [web, authored(claim("shared"))])
     # The third would have to run where the claim is allocated, and there is no cpu left.
-    assert (found["verdict"], pods_that_fit(found)) == ("fits-in-part", (2, 2))
+    assert (found["verdict"], pods_that_fit(found)) == ("can-be-scheduled-in-part", (2, 2))
 
 
 def test_a_pod_that_waits_keeps_the_devices_of_its_claim(tmp_path: Path) -> None:
     waiting = [existing("web-abc-1", pod_spec(1)), made_claim("web-abc-1", "b", [0])]
     found = item(tmp_path, [*node("a", 1), *node("b", 1), template(), *waiting], [deployment(2)])
-    placed = {placed_pod["pod"]: placed_pod["node"] for placed_pod in found["placements"]}
+    placed = {placed_pod["pod"]["name"]: placed_pod["node"] for placed_pod in found["placements"]}
     assert placed == {"web-abc-1": "b", "web-1": "a"}
 
 
 def test_a_pod_that_waits_is_made_anew_where_the_file_changes_it(tmp_path: Path) -> None:
     waiting = [existing("web-abc-1", pod_spec(3)), claim("web-abc-1-gpu-x7k2p", 3)]
     found = item(tmp_path, [*node("a", 2), template(), template(3), *waiting], [deployment(1)])
-    assert (found["verdict"], [placed_pod["pod"] for placed_pod in found["placements"]]) == ("fits", ["web-0"])
+    assert (found["verdict"], [placed_pod["pod"]["name"] for placed_pod in found["placements"]]) == (
+        "can-be-scheduled",
+        ["web-0"],
+    )
 
 
 def test_a_stateful_set_fills_its_gap(tmp_path: Path) -> None:
@@ -82,21 +85,27 @@ def test_a_stateful_set_fills_its_gap(tmp_path: Path) -> None:
         for each in (existing(name, pod_spec(1), "a", owner), made_claim(name, "a", [number]))
     ]
     found = item(tmp_path, [*node("a", 3), template(), *there], [stateful])
-    assert ([placed_pod["pod"] for placed_pod in found["placements"]], pods_that_fit(found)) == (["web-1"], (3, 2))
+    assert ([placed_pod["pod"]["name"] for placed_pod in found["placements"]], pods_that_fit(found)) == (
+        ["web-1"],
+        (3, 2),
+    )
 
 
 def test_a_bare_pod_that_runs_fits(tmp_path: Path) -> None:
     cluster = [*node("a", 1), *running("train", "a", [0])]
     found = item(tmp_path, cluster, [authored(cluster[2])])
-    assert (found["verdict"], pods_that_fit(found)) == ("fits", (1, 1))
+    assert (found["verdict"], pods_that_fit(found)) == ("can-be-scheduled", (1, 1))
 
 
 def after_applying(web: JSON, found: JSON, gpus: int) -> list[JSON]:
     """The pods of the workload and their claims as they are once all was applied: those without room wait."""
     objects: list[JSON] = []
     spec = web["spec"]["template"]["spec"]
-    placed_pods = {placed_pod["pod"]: placed_pod for placed_pod in found["placements"]}
-    names = [*placed_pods, *(f"web-waits-{number}" for number in range(found["pods"]["wanted"] - len(placed_pods)))]
+    placed_pods = {placed_pod["pod"]["name"]: placed_pod for placed_pod in found["placements"]}
+    names = [
+        *placed_pods,
+        *(f"web-waits-{number}" for number in range(found["podCounts"]["wanted"] - len(placed_pods))),
+    ]
     for name in names:
         placed_pod: Any = placed_pods.get(name)
         objects.append(existing(name, spec, placed_pod["node"] if placed_pod else ""))
@@ -124,8 +133,8 @@ def test_what_was_applied_counts_once(seed: int, tmp_path: Path) -> None:
     more = [each for each in more if each["kind"] != "Pod"]
     again, report = fitted(tmp_path, [*cluster, *applied], [web, *json.loads(json.dumps(more))])
     (after,) = report["items"]
-    assert (again, after["verdict"], after["pods"]["fit"]) == (code, before["verdict"], before["pods"]["fit"])
-    assert after["pods"]["running"] == before["pods"]["fit"]
+    assert (again, after["verdict"], after["podCounts"]["fit"]) == (code, before["verdict"], before["podCounts"]["fit"])
+    assert after["podCounts"]["running"] == before["podCounts"]["fit"]
     assert after["placements"] == []
 
 

@@ -35,12 +35,16 @@ def agree(manifest: Path, snapshot: Path, *flags: str) -> None:
     if code == UNDETERMINED:
         return
     for one in fit:
-        if one["pods"]["wanted"] > 1 or one["pods"]["running"]:
+        if one["podCounts"]["wanted"] > 1 or one["podCounts"]["running"]:
             same = counted[one["workload"]["name"]]
-            assert (same["verdict"], same["answer"], same["pods"]) == (one["verdict"], one["answer"], one["pods"])
+            assert (same["verdict"], same["answer"], same["podCounts"]) == (
+                one["verdict"],
+                one["answer"],
+                one["podCounts"],
+            )
     items: list[Any] = explained.get("items", [explained])
     if code == 0:
-        assert {item["verdict"] for item in items} <= {"allocatable", "allocated"}
+        assert {item["verdict"] for item in items} <= {"can-be-scheduled", "allocated"}
     assert all("web-0" not in json.dumps(item.get("tryWith", "")) for item in items)
     first = quiet("explain", *asked)
     assert first[0] == code

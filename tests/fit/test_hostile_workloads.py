@@ -37,8 +37,8 @@ def test_counts_are_numbers_and_not_lists(tmp_path: Path, workload: dict[str, An
     assert time.process_time() - began < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
     (found,) = report["items"]
-    assert (code, found["verdict"]) == (1, "fits-in-part")
-    assert (found["pods"]["wanted"], found["pods"]["fit"]) == (wanted, 3)
+    assert (code, found["verdict"]) == (1, "can-be-scheduled-in-part")
+    assert (found["podCounts"]["wanted"], found["podCounts"]["fit"]) == (wanted, 3)
     assert found["stop"]["others"] == wanted - 4
 
 
@@ -49,8 +49,12 @@ def test_a_large_count_is_answered_as_a_small_one(tmp_path: Path) -> None:
         fitted(tmp_path, cluster, [template(), deployment(count)])[1]["items"][0] for count in (900, 90_000)
     )
     assert (small["stop"].pop("others"), large["stop"].pop("others")) == (896, 89_996)
-    assert (small["pods"].pop("wanted"), large["pods"].pop("wanted")) == (900, 90_000)
-    assert (small["pods"], small["placements"], small["stop"]) == (large["pods"], large["placements"], large["stop"])
+    assert (small["podCounts"].pop("wanted"), large["podCounts"].pop("wanted")) == (900, 90_000)
+    assert (small["podCounts"], small["placements"], small["stop"]) == (
+        large["podCounts"],
+        large["placements"],
+        large["stop"],
+    )
 
 
 ODD = (5, "x", ["x"], [{"a": 1}])

@@ -62,7 +62,7 @@ def test_cluster_autoscaler_estimates_the_same(tmp_path: Path, case: ScaleUp) ->
     code, report = fitted(tmp_path, group(case), manifest, "--with-node", "like=group-0")
     needed = report["newNodes"]
     # What still fits on the node that is there needs no new one; cluster-autoscaler's pods are unschedulable already.
-    assert (code, needed["number"], needed["enough"], needed["pods"]) == (0, case.nodes, True, case.pods)
+    assert (code, needed["number"], needed["enough"], needed["podCount"]) == (0, case.nodes, True, case.pods)
 
 
 def test_cluster_autoscaler_estimates_the_same_from_zero(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_cluster_autoscaler_estimates_the_same_for_a_shared_claim(tmp_path: Path
     cluster = [*node("group-0", 1, cpu="1"), *running("scheduled-0", "group-0", [0]), shared]
     code, report = fitted(tmp_path, cluster, [pods], "--with-node", "like=group-0")
     needed = report["newNodes"]
-    assert (code, needed["number"], needed["enough"], needed["pods"]) == (1, 1, False, 10)
+    assert (code, needed["number"], needed["enough"], needed["podCount"]) == (1, 1, False, 10)
 
 
 def test_no_such_node_helps(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_count_is_not_searched(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, node("gpu", 1), [template(), deployment(4)], "--with-node", "like=gpu,count=2")
     assert code == 1
     assert "newNodes" not in report
-    assert report["items"][0]["pods"]["fit"] == 3
+    assert report["items"][0]["podCounts"]["fit"] == 3
 
 
 def test_a_later_flag_is_like_a_node_of_an_earlier_one(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_later_flag_is_like_a_node_of_an_earlier_one(tmp_path: Path) -> None:
     flags = ("--with-node", f"{file},count=2", "--with-node", "like=big,count=1")
     code, report = fitted(tmp_path, node("gpu", 1), [template(), deployment(13)], *flags)
     assert code == 0
-    assert {each["node"] for each in report["items"][0]["nodes"]} == {"gpu", "big", "big-more", "big-more-2"}
+    assert {each["node"] for each in report["items"][0]["byNode"]} == {"gpu", "big", "big-more", "big-more-2"}
 
 
 def test_what_is_said_first(tmp_path: Path) -> None:

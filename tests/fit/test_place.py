@@ -26,20 +26,20 @@ def test_devices_bound_how_many_fit(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, [*node("a", 2), *node("b", 1)], [template(), deployment(5)])
     (found,) = report["items"]
     assert code == report["exitCode"] == 1
-    assert found["verdict"] == "fits-in-part"
-    assert found["pods"] == {"wanted": 5, "fit": 3, "running": 0, "fewest": 3, "most": 3}
-    assert {entry["node"]: entry["pods"] for entry in found["nodes"]} == {"a": 2, "b": 1}
+    assert found["verdict"] == "can-be-scheduled-in-part"
+    assert found["podCounts"] == {"wanted": 5, "fit": 3, "running": 0, "fewest": 3, "most": 3}
+    assert {entry["node"]: entry["podCount"] for entry in found["byNode"]} == {"a": 2, "b": 1}
     taken = [(each["pool"], each["device"]) for one in found["placements"] for each in one["devices"]]
     assert sorted(taken) == [("a", "gpu-0"), ("a", "gpu-1"), ("b", "gpu-0")]
     assert found["stop"]["cause"] == "devices-held"
     assert found["stop"]["others"] == 1
-    assert found["stop"]["pod"] == "default/web-3"
+    assert found["stop"]["pod"]["name"] == "web-3"
 
 
 def test_all_fit(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, [*node("a", 2), *node("b", 1)], [template(), deployment(3)])
     assert code == 0
-    assert report["items"][0]["verdict"] == "fits"
+    assert report["items"][0]["verdict"] == "can-be-scheduled"
     assert "stop" not in report["items"][0]
 
 
@@ -55,19 +55,19 @@ def test_a_rule_that_a_defect_takes_for_one_of_every_device(tmp_path: Path, rele
 
 def test_devices_that_others_hold_are_not_free(tmp_path: Path) -> None:
     cluster = [*node("a", 4), *running("other", "a", [0, 2])]
-    assert item(tmp_path, cluster, [template(), deployment(4)])["pods"]["fit"] == 2
+    assert item(tmp_path, cluster, [template(), deployment(4)])["podCounts"]["fit"] == 2
 
 
 def test_other_resources_count(tmp_path: Path) -> None:
     """Devices would do for eight pods, cpu does for three on each node."""
     cluster = [*node("a", 4, cpu="8"), *node("b", 4, cpu="8"), *running("other", "a")]
     found = item(tmp_path, cluster, [template(), deployment(8, cpu="2500m")])
-    assert found["pods"]["fit"] == 6
+    assert found["podCounts"]["fit"] == 6
 
 
 def test_pods_without_claims_are_placed_too(tmp_path: Path) -> None:
     found = item(tmp_path, [*node("a", pods="2"), *node("b", pods="1")], [deployment(5, gpus=0)])
-    assert found["pods"]["fit"] == 3
+    assert found["podCounts"]["fit"] == 3
     assert found["stop"]["cause"]
 
 
@@ -76,7 +76,7 @@ def test_spread_constraints_count_the_pods_before(tmp_path: Path) -> None:
     spread["labelSelector"] = {"matchLabels": {"app": "web"}}
     cluster = [*node("a", 4, zone="x"), *node("b", 1, zone="y")]
     found = item(tmp_path, cluster, [template(), deployment(5, topologySpreadConstraints=[spread])])
-    assert {entry["node"]: entry["pods"] for entry in found["nodes"]} == {"a": 2, "b": 1}
+    assert {entry["node"]: entry["podCount"] for entry in found["byNode"]} == {"a": 2, "b": 1}
 
 
 def test_anti_affinity_counts_the_pods_before(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_anti_affinity_counts_the_pods_before(tmp_path: Path) -> None:
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     cluster = [*node("a", 4), *node("b", 4), *node("c", 4)]
     found = item(tmp_path, cluster, [template(), deployment(5, affinity=apart)])
-    assert found["pods"]["fit"] == 3
-    assert {entry["pods"] for entry in found["nodes"]} == {1}
+    assert found["podCounts"]["fit"] == 3
+    assert {entry["podCount"] for entry in found["byNode"]} == {1}
 
 
 def test_host_ports_are_taken(tmp_path: Path) -> None:
     manifest = deployment(3)
     manifest["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
-    assert item(tmp_path, [*node("a", 4), *node("b", 4)], [template(), manifest])["pods"]["fit"] == 2
+    assert item(tmp_path, [*node("a", 4), *node("b", 4)], [template(), manifest])["podCounts"]["fit"] == 2
 
 
 def test_a_shared_claim_is_allocated_once(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_a_shared_claim_is_allocated_once(tmp_path: Path) -> None:
     manifest["spec"]["template"]["spec"] = spec
     cluster = [*node("a", 1, pods="3"), *node("b", 1, pods="3")]
     found = item(tmp_path, cluster, [claim("ours"), manifest])
-    assert found["pods"]["fit"] == 3
-    assert len(found["nodes"]) == 1
+    assert found["podCounts"]["fit"] == 3
+    assert len(found["byNode"]) == 1
 
 
 def test_devices_of_several_nodes_run_out_for_all(tmp_path: Path) -> None:
     cluster = [*node("a"), *node("b"), published("net", 3, allNodes=True)]
-    assert item(tmp_path, cluster, [template(), deployment(6)])["pods"]["fit"] == 3
+    assert item(tmp_path, cluster, [template(), deployment(6)])["podCounts"]["fit"] == 3
 
 
 def test_pods_of_lower_priority_are_evicted(tmp_path: Path) -> None:
@@ -116,15 +116,15 @@ def test_pods_of_lower_priority_are_evicted(tmp_path: Path) -> None:
     cluster = [high, *node("a", cpu="8"), *running("low", "a", containers=busy)]
     manifest = deployment(2, gpus=0, cpu="4", priorityClassName="high")
     found = item(tmp_path, cluster, [manifest])
-    assert found["pods"]["fit"] == 2
-    assert found["evicted"] == ["default/low"]
+    assert found["podCounts"]["fit"] == 2
+    assert found["evicted"] == [{"namespace": "default", "name": "low"}]
 
 
 def test_devices_are_not_freed_by_eviction(tmp_path: Path) -> None:
     high = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 1000}
     cluster = [high, *node("a", 1), *running("low", "a", [0])]
     found = item(tmp_path, cluster, [template(), deployment(1, priorityClassName="high")])
-    assert found["pods"]["fit"] == 0
+    assert found["podCounts"]["fit"] == 0
     assert found["evicted"] == []
 
 
@@ -132,8 +132,8 @@ def test_pods_that_run_already_count(tmp_path: Path) -> None:
     owner = {"kind": "ReplicaSet", "name": "web-5d", "apiVersion": "apps/v1"}
     cluster = [*node("a", 3), *running("web-5d-1", "a", [0], owner=owner)]
     found = item(tmp_path, cluster, [template(), deployment(4)])
-    assert found["pods"] == {"wanted": 4, "fit": 3, "running": 1, "fewest": 3, "most": 3}
-    assert found["replicas"]["fit"] == 3
+    assert found["podCounts"] == {"wanted": 4, "fit": 3, "running": 1, "fewest": 3, "most": 3}
+    assert found["replicaCounts"]["fit"] == 3
 
 
 @pytest.mark.parametrize(("kind", "runs"), [("ReplicaSet", 1), ("StatefulSet", 2)])
@@ -149,7 +149,7 @@ def test_a_pod_that_is_being_deleted_is_no_replica(tmp_path: Path, kind: str, ru
     if kind == "StatefulSet":
         wanted["kind"], wanted["spec"]["serviceName"] = kind, "web"
     found = item(tmp_path, [*node("a", 2), *first, *last, template()], [wanted])
-    assert (found["pods"]["running"], found["pods"]["fit"]) == (runs, runs)
+    assert (found["podCounts"]["running"], found["podCounts"]["fit"]) == (runs, runs)
 
 
 @pytest.mark.parametrize(("quota", "fit"), [({"pods": "2"}, 2), ({"count/resourceclaims.resource.k8s.io": "3"}, 3)])
@@ -157,7 +157,7 @@ def test_quotas_end_it(tmp_path: Path, quota: dict[str, str], fit: int) -> None:
     limit: dict[str, Any] = {"kind": "ResourceQuota", "apiVersion": "v1"}
     limit |= {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": quota}, "status": {"hard": quota}}
     found = item(tmp_path, [limit, *node("a", 8)], [template(), deployment(5)])
-    assert found["pods"]["fit"] == fit
+    assert found["podCounts"]["fit"] == fit
     assert found["stop"]["denied"] == ("pod" if "pods" in quota else "claim")
     assert found["stop"]["cause"]
 
@@ -165,18 +165,18 @@ def test_quotas_end_it(tmp_path: Path, quota: dict[str, str], fit: int) -> None:
 def test_as_many_as_fit(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, [*node("a", 2), *node("b", 3)], [template(2), deployment(1, gpus=2)], "--max")
     assert code == 0
-    assert report["items"][0]["replicas"] == {"unit": "replica", "wanted": None, "fit": 2, "podsInEach": 1}
+    assert report["items"][0]["replicaCounts"] == {"unit": "replica", "wanted": None, "fit": 2, "podsInEach": 1}
 
 
 def test_none_fits_at_most(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, node("a", 1), [template(2), deployment(1, gpus=2)], "--max")
     assert code == 1
-    assert report["items"][0]["replicas"]["fit"] == 0
+    assert report["items"][0]["replicaCounts"]["fit"] == 0
 
 
 def test_more_replicas_than_written(tmp_path: Path) -> None:
     found = item(tmp_path, node("a", 4), [template(), deployment(1)], "--replicas", "3")
-    assert found["pods"]["fit"] == found["pods"]["wanted"] == 3
+    assert found["podCounts"]["fit"] == found["podCounts"]["wanted"] == 3
 
 
 def test_what_devices_take_of_the_node_counts(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_what_devices_take_of_the_node_counts(tmp_path: Path) -> None:
         device["nodeAllocatableResources"] = device_takes
     words = (template(), deployment(4, cpu="1"))
     found = item(tmp_path, cluster, [*words], "--kubernetes-version", "1.37")
-    assert found["pods"]["fit"] == 2
+    assert found["podCounts"]["fit"] == 2
     assert found["stop"]["cause"] == "node-resources-for-devices"
     off = ("--kubernetes-version", "1.37", "--feature-gates", "DRANodeAllocatableResources=false")
-    assert item(tmp_path, cluster, [*words], *off)["pods"]["fit"] == 4
+    assert item(tmp_path, cluster, [*words], *off)["podCounts"]["fit"] == 4

@@ -184,13 +184,13 @@ def test_json_has_every_way_with_its_manifest(dra: Dra) -> None:
     items = {item["way"]: item for item in report["items"]}
     verdicts = {way: (item["verdict"], item.get("placed")) for way, item in items.items()}
     assert (ran.code, report["exitCode"], report["deviceClass"]) == (0, 0, "gpu.nvidia.com")
-    assert verdicts["each"] == ("fits-in-part", 2) and verdicts["claim"] == ("fits", 4)
+    assert verdicts["each"] == ("can-be-scheduled-in-part", 2) and verdicts["claim"] == ("can-be-scheduled", 4)
     assert verdicts["partitions"][0] == "impossible" and "DynamicMIG" in items["partitions"]["reason"]
     assert [need["name"] for need in items["mps"]["needs"]] == ["MPSSupport"]
     assert items["claim"]["manifest"] == dra(*words, "--by", "claim").out
     alone = dra(*words, "--by", "each", "-o", "yaml")
     assert alone.code == 1 and [item["way"] for item in yaml.safe_load(alone.out)["items"]] == ["each"]
-    assert dra(*words, "-o", "jsonpath={.items[?(@.verdict=='fits')].way}").out == "claim time-slices mps"
+    assert dra(*words, "-o", "jsonpath={.items[?(@.verdict=='can-be-scheduled')].way}").out == "claim time-slices mps"
     pod = json.loads(
         dra("share", "--class", "gpu.nvidia.com", "--containers", "3", "--snapshot", FLEET, "-o", "json").out
     )

@@ -131,16 +131,16 @@ def leader_worker_set(replicas: int, size: int) -> JSON:
 def test_groups_count_where_all_of_their_pods_fit(tmp_path: Path) -> None:
     """Five devices are enough for the workers of two groups, and for one of the third."""
     found = item(tmp_path, [*node("a", 3), *node("b", 2)], [template(), leader_worker_set(3, 3)])
-    assert found["replicas"] == {"unit": "group", "wanted": 3, "fit": 2, "podsInEach": 3}
-    assert found["pods"]["fit"] == 8
+    assert found["replicaCounts"] == {"unit": "group", "wanted": 3, "fit": 2, "podsInEach": 3}
+    assert found["podCounts"]["fit"] == 8
     assert found["answer"].startswith("2 of 3 groups of LeaderWorkerSet default/w fit (8 of 9 pods)")
-    assert found["stop"]["pod"] == "default/w-2-2"
+    assert found["stop"]["pod"]["name"] == "w-2-2"
 
 
 def test_as_many_groups_as_fit_are_whole(tmp_path: Path) -> None:
     found = item(tmp_path, [*node("a", 3), *node("b", 2)], [template(), leader_worker_set(1, 3)], "--max")
-    assert found["replicas"]["fit"] == 2
-    assert found["pods"]["fit"] == 6
+    assert found["replicaCounts"]["fit"] == 2
+    assert found["podCounts"]["fit"] == 6
 
 
 def job_set(parallelism: int) -> JSON:
@@ -155,7 +155,7 @@ def job_set(parallelism: int) -> JSON:
 def test_a_job_set_is_one_thing(tmp_path: Path) -> None:
     found = item(tmp_path, node("a", 3), [template(), job_set(2)])
     assert found["answer"] == "JobSet default/w does not fit: 3 of its 4 pods do."
-    assert [one["pod"] for one in found["placements"]] == ["w-w-0-0", "w-w-0-1", "w-w-1-0"]
+    assert [one["pod"]["name"] for one in found["placements"]] == ["w-w-0-0", "w-w-0-1", "w-w-1-0"]
 
 
 def gang(members: int, minimum: int, gpus: int = 1, topology: str = "") -> list[JSON]:
@@ -181,14 +181,14 @@ def test_a_gang_that_does_not_fit_takes_nothing(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, [*node("a", 2), *node("b", 1)], [template(), *gang(4, 4)])
     (found,) = report["items"]
     assert code == 1
-    assert found["pods"]["fit"] == 0 and found["placements"] == []
+    assert found["podCounts"]["fit"] == 0 and found["placements"] == []
     assert found["answer"] == "PodGroup default/w does not fit: 3 of its 4 pods would, and it needs 4 at once."
     assert found["stop"]["cause"] == "devices-held"
 
 
 def test_a_gang_of_which_enough_fit(tmp_path: Path) -> None:
     found = item(tmp_path, [*node("a", 2), *node("b", 1)], [template(), *gang(4, 3)])
-    assert found["pods"]["fit"] == 3
+    assert found["podCounts"]["fit"] == 3
     assert found["answer"] == "3 of the 4 pods of PodGroup default/w fit, and it needs 3 at once."
 
 
@@ -210,23 +210,23 @@ def test_pods_of_another_priority_than_their_group(tmp_path: Path) -> None:
     pods = gang(1, 1)
     pods[1]["spec"]["priorityClassName"] = "high"
     cluster = [high, *node("a", 2)]
-    assert item(tmp_path, cluster, [template(), *pods])["verdict"] == "fits"
+    assert item(tmp_path, cluster, [template(), *pods])["verdict"] == "can-be-scheduled"
     found = item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")
-    assert (found["verdict"], found["pods"]["fit"]) == ("does-not-fit", 0)
+    assert (found["verdict"], found["podCounts"]["fit"]) == ("cannot-be-scheduled", 0)
     assert "another priority: pod default/p0 has priority 1000, group w 0" in found["stop"]["reason"]
     assert found["changes"] == []
     pods[0]["spec"]["priorityClassName"] = "high"
-    assert item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")["verdict"] == "fits"
+    assert item(tmp_path, cluster, [template(), *pods], "--kubernetes-version", "1.37")["verdict"] == "can-be-scheduled"
 
 
 def test_a_gang_in_one_domain(tmp_path: Path) -> None:
     """Four devices exist, but no zone has more than two."""
     cluster = [*node("a", 2, zone="x"), *node("b", 2, zone="y")]
     found = item(tmp_path, cluster, [template(), *gang(3, 3, topology=ZONE)])
-    assert found["pods"]["fit"] == 0
+    assert found["podCounts"]["fit"] == 0
     assert found["stop"]["groupTopology"] == ZONE
     assert found["stop"]["reason"] == f"its group has to be within one {ZONE}, and none has room for 3 of its pods"
-    assert item(tmp_path, cluster, [template(), *gang(2, 2, topology=ZONE)])["pods"]["fit"] == 2
+    assert item(tmp_path, cluster, [template(), *gang(2, 2, topology=ZONE)])["podCounts"]["fit"] == 2
 
 
 @pytest.mark.parametrize("nodes", [("gone",), ("nowhere",), ("a", "b"), ("a", "gone")])
@@ -236,7 +236,7 @@ def test_a_gang_whose_running_pods_share_no_domain(tmp_path: Path, nodes: tuple[
     for name in nodes:
         cluster += running(f"on-{name}", name, schedulingGroup={"podGroupName": "w"})
     found = item(tmp_path, cluster, [template(), *gang(2, 2, topology=ZONE)])
-    assert (found["verdict"], found["pods"]["fit"]) == ("undetermined", 0)
+    assert (found["verdict"], found["podCounts"]["fit"]) == ("undetermined", 0)
     assert found["undetermined"] == ["pods of the group w run in several domains of its topology key, or in none"]
 
 
@@ -270,7 +270,7 @@ def volume(name: str) -> JSON:
 
 def test_volumes_that_are_made_for_each_pod(tmp_path: Path) -> None:
     cluster = [storage("cloud", "disk.example.com"), *node("a", 2)]
-    assert item(tmp_path, cluster, [template(), stateful_set("cloud")])["pods"]["fit"] == 2
+    assert item(tmp_path, cluster, [template(), stateful_set("cloud")])["podCounts"]["fit"] == 2
 
 
 def test_volumes_that_pods_take_from_each_other(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_gated_pods_wait(tmp_path: Path) -> None:
 def test_a_gang_that_a_change_lets_in(tmp_path: Path) -> None:
     found = item(tmp_path, [*node("a", 2), *node("b", 2)], [template(), *gang(5, 5)])
     (change,) = found["changes"]
-    assert (change["change"], change["morePods"], change["moreReplicas"]) == ("add-node", 5, 1)
+    assert (change["kind"], change["morePods"], change["moreReplicas"]) == ("add-node", 5, 1)
 
 
 def test_bare_pods_are_one_workload(tmp_path: Path) -> None:
@@ -306,21 +306,21 @@ def test_bare_pods_are_one_workload(tmp_path: Path) -> None:
         for number in range(3)
     ]
     found = item(tmp_path, node("a", 2), [template(), *pods])
-    assert found["pods"]["fit"] == 2
-    assert found["stop"]["pod"] == "default/p2"
+    assert found["podCounts"]["fit"] == 2
+    assert found["stop"]["pod"]["name"] == "p2"
 
 
 def test_a_stateful_set_names_its_pods(tmp_path: Path) -> None:
     spec = {"replicas": 2, "serviceName": "w", "selector": {}, "template": {"spec": pod_spec(1)}}
     found = item(tmp_path, node("a", 2), [template(), written("StatefulSet", "apps/v1", spec)])
-    assert [one["pod"] for one in found["placements"]] == ["w-0", "w-1"]
+    assert [one["pod"]["name"] for one in found["placements"]] == ["w-0", "w-1"]
 
 
 def test_workloads_share_the_cluster(tmp_path: Path) -> None:
     spec = {"replicas": 2, "selector": {}, "template": {"spec": pod_spec(1)}}
     first, second = (written("StatefulSet", "apps/v1", spec) | {"metadata": {"name": name}} for name in "ab")
     _, report = fitted(tmp_path, node("a", 3), [template(), first, second])
-    assert [one["pods"]["fit"] for one in report["items"]] == [2, 1]
+    assert [one["podCounts"]["fit"] for one in report["items"]] == [2, 1]
 
 
 @pytest.mark.parametrize("flag", [("--replicas", "2"), ("--max",)])

@@ -75,7 +75,7 @@ def test_the_advice_mends_the_build(dra: Dra, namespace: str) -> None:
     ran = dra("lint", "-k", "overlay", "-o", "json")
     found = yaml.safe_load(ran.out)["findings"]
     assert {one["code"] for one in found} == {"DRA412"} and len(found) == 3
-    written = [one["fix"]["title"].partition("nameReference: ")[2] for one in found]
+    written = [one["fix"]["text"].partition("nameReference: ")[2] for one in found]
     names = [entry for text in dict.fromkeys(written) for entry in yaml.safe_load(text)]
     Path("overlay/dra-names.yaml").write_text(yaml.safe_dump({"nameReference": names}))
     with Path("overlay/kustomization.yaml").open("a") as file:
@@ -131,7 +131,7 @@ def test_a_list_that_a_patch_replaces(dra: Dra, patch: str, code: str, words: tu
     ran = dra("lint", "-k", "overlay", "-o", "json")
     (found,) = (one for one in yaml.safe_load(ran.out)["findings"] if one["code"] == code)
     file = "overlay/kustomization.yaml" if entry == "inline" else "overlay/p.yaml"
-    assert found["fix"]["title"].startswith(f"{file} {REPLACED % words}")
+    assert found["fix"]["text"].startswith(f"{file} {REPLACED % words}")
 
 
 def test_a_constraint_on_a_request_that_a_patch_removed(dra: Dra) -> None:

@@ -33,9 +33,9 @@ def test_only_what_the_upgrade_changes_is_found(manifest: str, capsys: pytest.Ca
     found = json.loads(capsys.readouterr().out)
     assert [one["code"] for one in found["findings"]] == ["DRA512", "DRA513"]
     assert found["assumed"]["kubernetesVersion"] == "1.37"
-    assert found["upgrade"]["from"]["kubernetesVersion"] == "1.35"
+    assert found["upgrade"]["older"]["kubernetesVersion"] == "1.35"
     assert "DRADeviceTaints" in found["upgrade"]["gatesTurnOn"]
-    assert "DRADeviceTaints" not in found["upgrade"]["from"]["featureGates"]
+    assert "DRADeviceTaints" not in found["upgrade"]["older"]["featureGates"]
 
 
 def test_a_gate_that_is_set_is_on_before_and_after(manifest: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ def test_same_as_the_commands(dra: Dra, example: str) -> None:
     pending: Counter[tuple[str, ...]] = Counter()
     overview = dra("explain", "-A", "--snapshot", cluster, "-o", "json").out
     for told in json.loads(overview)["items"]:
-        cause = told["causes"][0]["kind"]["code"] if told["causes"] else "none"
+        cause = told["causes"][0]["code"] if told["causes"] else "none"
         pending[told["subject"]["namespace"], cause, told["verdict"]] += len(told["standsFor"])
     labels = ("namespace", "cause", "verdict")
     assert counted(ran.out, "pending_pods", *labels) + counted(ran.out, "pending_claims", *labels) == pending

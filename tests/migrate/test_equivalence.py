@@ -42,7 +42,7 @@ def test_nodes_and_devices() -> None:
         ("both", (f"{DRIVER}/both/gpu-0", f"{DRIVER}/both/gpu-1")),
     ]
     assert [lost.nodes for lost in found.lost] == [("old",)] and found.gained == ("new",)
-    assert found.verdict is Verdict.ALLOCATABLE
+    assert found.verdict is Verdict.SCHEDULABLE
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_is_in_use_now_is_no_difference() -> None:
     claim["metadata"]["namespace"] = "ml"
     found = one(PLAIN, node("n", 2), slice_of("n", 2), claim)
     assert (found.before, found.after, found.landings) == (("n",), ("n",), ())
-    assert found.verdict is Verdict.NOT_ALLOCATABLE
+    assert found.verdict is Verdict.UNSCHEDULABLE
     answer = to_json([found])[0]["answer"]
     assert "held" in answer and "Pod" not in answer
 

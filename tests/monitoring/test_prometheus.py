@@ -109,7 +109,7 @@ def test_it_is_scraped_and_alerts_come_and_go(serving: Start, prometheus: Callab
     assert (state["health"], state["lastError"]) == ("up", "")
     # Every series of a scrape is there, and none besides.
     (waiting,) = scraper.series(f'kubectl_dra_pending_pods{{cause="{WAITS["cause"]}"}}')
-    assert waiting[0]["verdict"] == "not-allocatable" and waiting[1] == 1
+    assert waiting[0]["verdict"] == "cannot-be-scheduled" and waiting[1] == 1
     names = {line.split()[2] for line in target.get()[1].splitlines() if line.startswith("# TYPE kubectl_dra_")}
     told = {labels["__name__"] for labels, _ in scraper.series('{__name__=~"kubectl_dra_.+"}')}
     empty = {name for name in names if f"\n{name}" not in target.get()[1]}

@@ -77,9 +77,9 @@ SITUATIONS: tuple[tuple[str, Sequence[Json] | Path, int, tuple[dict[str, str], .
         "DRAPodsPending",
         ROOT / "examples" / "explain" / "mixed-fleet" / "cluster.yaml",
         40,
-        ({"namespace": "ml", "cause": "selector-matches-nothing", "verdict": "not-allocatable"},),
+        ({"namespace": "ml", "cause": "selector-matches-nothing", "verdict": "cannot-be-scheduled"},),
     ),
-    ("DRAPodsNotPlaced", [*ONE, *WAITS], 40, ({"namespace": "ml", "cause": "none", "verdict": "allocatable"},)),
+    ("DRAPodsNotPlaced", [*ONE, *WAITS], 40, ({"namespace": "ml", "cause": "none", "verdict": "can-be-scheduled"},)),
     (
         "DRAClassExhausted",
         [*FLEET, slice_of("n1", [gpu("gpu-0")]), *USED],

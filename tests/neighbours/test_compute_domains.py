@@ -228,7 +228,7 @@ def test_json_says_the_same(explain: Callable[..., Ran]) -> None:
     jsonschema.validate(answer, schema)
     text = said(explain(NAME, *objects, daemon("n1", "ImagePullBackOff")))
     assert (ran.code, answer["exitCode"]) == (1, 1) and answer["answer"] in text and answer["fix"] in text
-    nodes = {each["name"]: (each["missing"], each["pods"]) for each in answer["nodes"]}
+    nodes = {each["node"]: (each["missingLink"], [pod["name"] for pod in each["pods"]]) for each in answer["items"]}
     assert nodes == {"n1": ("daemon_runs", ["w-1"]), "n2": ("label", ["w-2"])}
     assert answer["next"]["argv"][:4] == ["kubectl", "dra", "explain", "node/n2"]
     unseen = explain(NAME, domain(), node("n1"), unread="Pod", output="json")

@@ -29,8 +29,8 @@ def asked(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 
 def remedies(found: JSON) -> Iterator[JSON]:
-    yield from (cause["remedy"] for cause in found["causes"] if "remedy" in cause)
-    yield from found.get("waysOut", ())
+    yield from (cause["fix"] for cause in found["causes"] if "proof" in cause["fix"])
+    yield from found.get("fixes", ())
 
 
 def commands(remedy: JSON) -> list[JSON]:
@@ -54,12 +54,12 @@ def test_the_text_says_the_same(name: str, asked: Callable[[str], JSON], dra: Ca
         proof = remedy["proof"]
         assert ("node" in proof) != ("newNodeLike" in proof)
         assert " ".join(f"it fits on {proof.get('node', 'the new node')}".split()) in text
-    for way in found.get("waysOut", ()):
+    for way in found.get("fixes", ()):
         assert ", and ".join(change["text"] for change in way["changes"]) in text
 
 
 def test_a_claim_that_nobody_uses(asked: Callable[[str], JSON]) -> None:
-    remedy = asked("all-held")["causes"][0]["remedy"]
+    remedy = asked("all-held")["causes"][0]["fix"]
     device = {"driver": "gpu.nvidia.com", "pool": "l40s-2", "device": "gpu-3"}
     claim = {"namespace": "research", "name": "scratch-gpu"}
     assert remedy["price"] == "nothing"
@@ -75,7 +75,7 @@ def test_a_claim_that_nobody_uses(asked: Callable[[str], JSON]) -> None:
 
 
 def test_two_values_of_one_request(asked: Callable[[str], JSON]) -> None:
-    way = asked("two-changes-needed")["waysOut"][0]
+    way = asked("two-changes-needed")["fixes"][0]
     assert [(change["kind"], change["from"], change["to"]) for change in way["changes"]] == [
         ("replace-value", '"590.0.0"', '"580.126.19"'),
         ("replace-value", '"9.0.0"', '"8.0.0"'),
@@ -89,21 +89,21 @@ def test_two_values_of_one_request(asked: Callable[[str], JSON]) -> None:
 
 
 def test_one_more_node(asked: Callable[[str], JSON]) -> None:
-    way = asked("all-held")["waysOut"][-1]
+    way = asked("all-held")["fixes"][-1]
     (change,) = way["changes"]
     assert (way["price"], change["kind"]) == ("buy", "add-node")
     assert change["target"]["nodes"] == [way["proof"]["newNodeLike"]]
 
 
 def test_fewer_devices(asked: Callable[[str], JSON]) -> None:
-    way = asked("tpu-all-one-held")["waysOut"][0]
+    way = asked("tpu-all-one-held")["fixes"][0]
     (change,) = way["changes"]
     assert (change["kind"], change["from"], change["to"]) == ("lower-count", "All", 3)
     assert (way["whatIf"], len(way["proof"]["devices"])) == (["tpu:count=3"], 3)
 
 
 def test_a_node_taint(asked: Callable[[str], JSON]) -> None:
-    remedy = asked("devices-on-tainted-nodes")["causes"][0]["remedy"]
+    remedy = asked("devices-on-tainted-nodes")["causes"][0]["fix"]
     (change,) = remedy["changes"]
     assert (change["kind"], change["to"]) == ("tolerate-node-taint", "sku=gpu:NoSchedule")
     assert change["target"]["pods"] == [{"namespace": "serving", "name": "mistral-0"}]
@@ -117,7 +117,7 @@ def test_how_many_replicas_fit(dra: Callable[..., Ran], monkeypatch: pytest.Monk
     words = arguments(example)[1:]
     found = json.loads(dra("explain", *words, "-o", "json").out)
     (workload,) = found["workloads"]
-    assert (workload["replicas"]["fit"], workload["replicas"]["wanted"]) == (2, 4)
+    assert (workload["replicaCounts"]["fit"], workload["replicaCounts"]["wanted"]) == (2, 4)
     assert " ".join(dra("explain", *words).out.split()).startswith(workload["answer"])
     (item,) = json.loads(dra("fit", *words, "-o", "json").out)["items"]
     assert {name: item[name] for name in workload} == workload

@@ -24,7 +24,7 @@ def test_four_tables() -> None:
             await person.press("b")
             await person.sees("CLASS", "gpu.amd.com-spx")
             await person.press("tab")
-            await person.sees("[2 Pending 1]", "pod/serve-0", "stuck")
+            await person.sees("[2 Pending 1]", "pod/serve-0", "cannot be scheduled")
             await person.press("3")
             await person.sees("[3 Claims 3]", "pretrain-0-gpu-w2d5c", "in-use")
             await person.press("shift+tab", "shift+tab", "shift+tab")

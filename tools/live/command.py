@@ -42,7 +42,7 @@ class Answer:
     @property
     def causes(self) -> list[str]:
         """The codes of the causes."""
-        return [cause["kind"]["code"] for cause in self.report["causes"]]
+        return [cause["code"] for cause in self.report["causes"]]
 
     @property
     def text(self) -> str:
@@ -51,7 +51,11 @@ class Answer:
 
     def placement(self, node: str) -> dict[str, list[str]] | None:
         """What a node would give: per entry of the pod `request: driver/pool/device`; None if it does not fit there."""
-        entries = {claim["claim"]: claim["entry"] for claim in self.report["claims"] if "claim" in claim}
+        entries = {
+            f"{claim['namespace']}/{claim['name']}": claim["entry"]
+            for claim in self.report["claims"]
+            if "name" in claim
+        }
         for placement in self.report["placements"]:
             if placement["node"] == node:
                 given: dict[str, list[str]] = {}
@@ -66,7 +70,7 @@ class Answer:
         """How many nodes whose names begin with `prefix` have which outcome."""
         return Counter(
             group["outcome"]
-            for group in self.report["nodes"]
+            for group in self.report["nodeGroups"]
             for name in group["nodes"]
             if name.startswith(prefix) and group["outcome"] != "not-eligible"
         )

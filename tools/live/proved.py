@@ -29,9 +29,9 @@ def lands_on(proof: JSON) -> str:
 
 def proof_of(cause: JSON) -> str:
     """The proof of a cause's fix; empty without one."""
-    if "remedy" not in cause:
+    if "proof" not in cause["fix"]:
         return ""
-    proof = cause["remedy"]["proof"]
+    proof = cause["fix"]["proof"]
     text = f"{_WITH[proof['with']].format(proof.get('request', ''))} it fits on {lands_on(proof)}"
     devices = ", ".join(device_path(entry) for entry in proof.get("devices", ()))
     return text + (f": {devices}" if devices else "") + _OTHERS.get(proof.get("otherRequests", ""), "")

@@ -76,7 +76,7 @@ class Referee:
         """Both say that a pod fits, on the node that the scheduler takes with the same devices, and so it is after."""
         whole = {**self.cluster.pod_spec(claims=claims, templates=templates), **spec}
         before = self.explain_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": whole})
-        assert (before.code, before.report["verdict"]) == (0, "allocatable"), before.text
+        assert (before.code, before.report["verdict"]) == (0, "can-be-scheduled"), before.text
         self.cluster.pod(name, claims=claims, templates=templates, **spec)
         scheduled = self.cluster.scheduled(name)
         self.same(before, scheduled)
@@ -126,7 +126,7 @@ class Referee:
 
     def proved(self, answer: Answer, scheduled: Scheduled) -> None:
         """What explain foretold of its remedy has come true: the same node and devices."""
-        proof = answer.report["causes"][0]["remedy"]["proof"]
+        proof = answer.report["causes"][0]["fix"]["proof"]
         foretold = [f"{one['request']}: {device_path(one)}" for one in proof["devices"]]
         assert (proof["node"], foretold) == (
             scheduled.node,

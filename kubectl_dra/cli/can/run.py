@@ -12,9 +12,9 @@ from kubectl_dra.cli.options import ConnectionFlags, connection_flags
 from kubectl_dra.cluster.snapshot import Permission
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import amount, did_you_mean, nearest
 
-SCHEMA_VERSION: Final = "1"
 EXIT_NO: Final = 1
 ROLES: Final = "https://raw.githubusercontent.com/kubectl-dra/kubectl-dra/main/examples/rbac"
 
@@ -149,7 +149,7 @@ def _json(found: Sequence[Access], user: str, namespace: str) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Access",
         "user": user,
-        "commands": [
+        "items": [
             {
                 "command": access.command,
                 "allowed": access.allowed,

@@ -9,6 +9,7 @@ from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cluster.contents import STDIN, contents
 from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understood
 from kubectl_dra.errors import UsageError
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import write
 
@@ -33,7 +34,7 @@ def print_message(asked: ExplainFlags) -> int:
     lines = text.splitlines() if piped else [text]
     found = known_in(lines)
     if asked.output is not ExplainOutput.text:
-        result = {"schemaVersion": "1", "kind": "MessageList", "items": [_json(one) for one in found]}
+        result = {"schemaVersion": SCHEMA_VERSION, "kind": "MessageList", "items": [_json(one) for one in found]}
         write(result, asked.output.value, sys.stdout)
         return 0 if found else EXIT_UNKNOWN
     out = Painter(color=asked.color.value)
@@ -91,7 +92,7 @@ def _write(out: Painter, one: Understood) -> None:
 
 def _json(one: Understood) -> dict[str, object]:
     entry = one.entry
-    out: dict[str, object] = {"saidBy": list(entry.says), "means": one.means, "do": one.do}
+    out: dict[str, object] = {"saidBy": list(entry.says), "means": one.means, "fix": {"text": one.do}}
     told = (("gate", one.gate), ("since", entry.since), ("until", entry.until), ("fixedIn", entry.fixed))
-    out |= {name: value for name, value in (*told, ("url", one.url)) if value}
-    return out | ({"normal": True} if entry.normal else {})
+    out |= {name: value for name, value in (*told, ("issue", one.url)) if value}
+    return out | ({"transient": True} if entry.normal else {})

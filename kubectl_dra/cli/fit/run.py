@@ -28,11 +28,12 @@ from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
-from kubectl_dra.fit.result import FitAnswer, FitVerdict
+from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_words import Invocation
 
@@ -125,7 +126,7 @@ def _with_sharing(
     answer: FitAnswer, asked: FitFlags, snapshot: Snapshot, settings: Settings, progress: Callable[[str], None]
 ) -> FitAnswer:
     """The answer with a note where all pods would run if they shared one claim, which their template does not make."""
-    lacking = len(answer.workloads) == 1 and answer.workloads[0].verdict in (FitVerdict.PARTLY, FitVerdict.NOT)
+    lacking = len(answer.workloads) == 1 and answer.workloads[0].verdict in (Verdict.PARTLY, Verdict.UNSCHEDULABLE)
     workload = answer.workloads[0].workload if answer.workloads else None
     if not lacking or workload is None or not workload.raw or asked.manifests == ("-",) or len(asked.manifests) > 1:
         return answer

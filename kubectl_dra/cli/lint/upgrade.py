@@ -288,7 +288,7 @@ def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
     from kubectl_dra.explain.diagnosis import Verdict
     from kubectl_dra.report.explain_words import reason
 
-    if diagnosis.verdict in (Verdict.ALLOCATED, Verdict.ALLOCATABLE):
+    if diagnosis.verdict in (Verdict.ALLOCATED, Verdict.SCHEDULABLE):
         return SchedulerAnswer(DevicesGiven.FITS, diagnosis.fitting)
     outcome = DevicesGiven.UNKNOWN if diagnosis.verdict is Verdict.UNDETERMINED else DevicesGiven.FAILS
     return SchedulerAnswer(outcome, (), reason(diagnosis))

@@ -17,8 +17,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.question.new_pod import about_new_pod
-from kubectl_dra.fit.result import FitVerdict
 from kubectl_dra.fit.sharing import (
     IN_ONE_POD,
     SharingWay,
@@ -165,4 +165,4 @@ def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connecti
 def _code(one: TriedWay) -> int:
     if one.works:
         return 0
-    return EXIT_UNDETERMINED if one.fit is not None and one.fit.verdict is FitVerdict.UNDETERMINED else EXIT_NOT_ALL
+    return EXIT_UNDETERMINED if one.fit is not None and one.fit.verdict is Verdict.UNDETERMINED else EXIT_NOT_ALL

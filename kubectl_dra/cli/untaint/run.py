@@ -160,7 +160,7 @@ def _removals(world: TaintWorld, asked: UntaintFlags, plan: Removals, deadline: 
     """Remove one rule after another, or only report it. Raises ClusterError."""
     if world.cluster is None or world.serving is None or asked.dry_run == "client":
         for device, rule in plan.rules:
-            yield RuleRemoved(device, rule.metadata.name, str(rule.taint), REMOVED)
+            yield RuleRemoved(device, rule.metadata.name, rule.taint, REMOVED)
         return
     writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
     rules = RuleWriter(world.cluster, writer, world.serving.version)
@@ -170,7 +170,7 @@ def _removals(world: TaintWorld, asked: UntaintFlags, plan: Removals, deadline: 
 
 
 def _remove(rules: RuleWriter, device: DeviceID, rule: DeviceTaintRule) -> RuleRemoved:
-    name, taint = rule.metadata.name, str(rule.taint)
+    name, taint = rule.metadata.name, rule.taint
     try:
         return RuleRemoved(device, name, taint, REMOVED if rules.delete(rule.metadata) else ABSENT)
     except RuleRefused as stop:

@@ -20,8 +20,8 @@ from kubectl_dra.api.releases import (
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.version import VersionFlags
 from kubectl_dra.errors import ClusterError
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 
-SCHEMA_VERSION: Final = "1"
 UNMODELLED: Final = frozenset(("DRANodeAllocatableResources",))
 """Gates whose features ``explain`` does not model in some release: their use there makes the answer undetermined.
 
@@ -101,14 +101,14 @@ def _server(connection: ConnectionFlags) -> dict[str, Any]:
     try:
         cluster = ApiServer(connection_options(connection, ""), sleep=lambda pause: None)
     except ClusterError as error:
-        return {"error": str(error)}
+        return {"failure": str(error)}
     out: dict[str, Any] = {"context": cluster.context, "address": cluster.server}
     try:
         answer = cluster.client.get("/version")
         out["version"] = str(answer.get("gitVersion") or "")
-        out["kinds"] = dict(sorted(cluster.dra_versions().items()))
+        out["versions"] = dict(sorted(cluster.dra_versions().items()))
     except ClusterError as error:
-        out["error"] = str(error)
+        out["failure"] = str(error)
     return out
 
 
@@ -165,8 +165,8 @@ def _write_server(out: Any, server: dict[str, Any] | None) -> None:
         out.paragraph(f"{version} ({where})", " " * 14, "Server        ")
         versions = sorted(set(server.get("kinds", {}).values()))
         out.write(f"              serves resource.k8s.io {', '.join(versions) or 'not at all'}")
-    if "error" in server:
-        out.paragraph(server["error"], " " * 14, "Server        ")
+    if "failure" in server:
+        out.paragraph(server["failure"], " " * 14, "Server        ")
 
 
 def _served(versions: dict[str, str]) -> str:

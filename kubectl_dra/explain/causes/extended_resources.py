@@ -262,7 +262,7 @@ def _mixed(analysis: Analysis) -> Iterator[Finding]:
     )
     if not set(analysis.fitting) - set(analysis.unavailable) <= never:
         # It would fit elsewhere, but each attempt takes the node that scores best.
-        taken = choice(analysis, Verdict.ALLOCATABLE)
+        taken = choice(analysis, Verdict.SCHEDULABLE)
         if taken is None or not taken.certain or not never.issuperset(taken.nodes):
             return
         never = set(taken.nodes)

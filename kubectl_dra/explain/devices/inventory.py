@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -99,8 +99,6 @@ def _of_another_kind(name: str, pools: Set[PoolID], snapshot: Snapshot) -> str:
 
 
 _TITLES = {"driver": "driver that publishes devices called", "node": "node", "pool": "pool", "class": "DeviceClass"}
-
-SCHEMA_VERSION: Final = "1"
 
 
 class DeviceRow(NamedTuple):

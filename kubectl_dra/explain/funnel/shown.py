@@ -58,7 +58,7 @@ class StageError(Struct, frozen=True):
     """A CEL run-time error: its text, where in the expression, and a device that raised it."""
 
     message: str
-    device: str
+    device: DeviceID
     count: int
     position: Position | None = None
 
@@ -86,7 +86,7 @@ class DeviceLine(Struct, frozen=True):
     """One device and the first stage that rejects it; ``reason`` is empty for a usable one."""
 
     device: DeviceID
-    nodes: str
+    where: str
     stage: StageName
     reason: Words
 

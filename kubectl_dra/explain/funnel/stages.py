@@ -116,7 +116,7 @@ def stage_error(stage: StageResult) -> StageError | None:
     if offset is not None:
         before = stage.program[:offset]
         position = Position(offset, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
-    return StageError(message, str(item.id), len(stage.errors), position)
+    return StageError(message, item.id, len(stage.errors), position)
 
 
 def told_by_numbers(stage: StageResult) -> bool:

@@ -131,7 +131,7 @@ def _tree(block: blocks.Tree) -> Markup:
         tag(
             "tr",
             tag("td", code(step.text), data_depth=min(step.depth, 8)),
-            tag("td", step.value, class_="error" if step.error else None),
+            tag("td", step.value, class_="error" if step.raised else None),
         )
         for step in block.steps
     ]

@@ -121,7 +121,7 @@ def test_devices_that_are_shared(cli: Cli) -> None:
         cluster.scheduled(cluster.pod(name, claims={"gpu": cluster.claim([request(gpu, **memory(amount))], name)}))
     item = cli.devices()["gpu-0"]
     assert item["state"] == "shared" and len(item["heldBy"]) == 2
-    assert item["capacity"] == [{"name": "memory", "value": "40Gi", "consumed": "30Gi"}]
+    assert item["capacity"] == {"memory": {"value": "40Gi", "consumed": "30Gi"}}
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])

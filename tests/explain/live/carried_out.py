@@ -222,11 +222,11 @@ def tried(cluster: Cluster, random: Random, number: int, folder: Path) -> Json |
     """Carries out one fix by its number; None if there is none of that number."""
     pod = made(random, cluster)
     answer = explained(cluster, pod, folder)
-    offered = list(fixes(answer)) if answer["verdict"] == "not-allocatable" else []
+    offered = list(fixes(answer)) if answer["verdict"] == "cannot-be-scheduled" else []
     if number >= len(offered):
         return None
     text, fix = offered[number]
-    kinds = [change["kind"] for change in fix.get("changes", ())] or [fix["cause"]["kind"]["code"]]
+    kinds = [change["kind"] for change in fix.get("changes", ())] or [fix["cause"]["code"]]
     line = {"answer": answer["answer"], "fix": text, "of": len(offered), "kinds": kinds, "proof": fix["proof"]}
     waiting = _waiting(cluster)
     try:

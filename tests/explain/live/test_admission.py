@@ -69,7 +69,7 @@ def test_a_refused_pod(ready: Referee, made: Callable[[Cluster], Json]) -> None:
     with pytest.raises(ApiError) as refused:
         ready.cluster.create(pod)
     assert answer.code == 1 and answer.causes == ["pod-refused"], answer.text
-    words = answer.report["causes"][0]["summary"].removeprefix("the API server refuses to create the pod: ")
+    words = answer.report["causes"][0]["text"].removeprefix("the API server refuses to create the pod: ")
     assert words in str(refused.value)
 
 

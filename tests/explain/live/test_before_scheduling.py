@@ -68,7 +68,7 @@ def test_template_named_as_a_claim(referee: Referee) -> None:
     template = cluster.template([request(gpus(cluster))])
     cluster.pod(claims={"gpu": template})
     answer = silent(referee, "claim-missing")
-    assert f"resourceClaimTemplateName: {template}" in answer.report["causes"][0]["fix"]
+    assert f"resourceClaimTemplateName: {template}" in answer.report["causes"][0]["fix"]["text"]
 
 
 def test_quota_denies_the_claim(referee: Referee) -> None:
@@ -79,7 +79,7 @@ def test_quota_denies_the_claim(referee: Referee) -> None:
     message = referee.event("pod", "FailedResourceClaimCreation")
     answer = silent(referee, "claim-quota-exceeded")
     cause = answer.report["causes"][0]
-    assert message.rpartition("is forbidden: ")[2] in cause["summary"]
+    assert message.rpartition("is forbidden: ")[2] in cause["text"]
     assert cause["evidence"][0]["value"] == message
     assert "exceeded quota" in message
 
@@ -95,7 +95,7 @@ def test_admin_access_without_the_label(referee: Referee) -> None:
     message = referee.event("pod", "FailedResourceClaimCreation")
     answer = silent(referee, "admin-access-not-allowed")
     assert "admin access to devices requires" in message
-    assert message in answer.report["causes"][0]["summary"]
+    assert message in answer.report["causes"][0]["text"]
 
 
 def test_claim_deleted_while_in_use(referee: Referee) -> None:
@@ -183,7 +183,7 @@ def test_claim_before_and_after(referee: Referee) -> None:
     cluster = referee.cluster
     claim = cluster.claim([request(gpus(cluster))])
     before = referee.explain(f"claim/{claim}", "--node", cluster.name("node"))
-    assert (before.code, before.report["verdict"]) == (0, "allocatable")
+    assert (before.code, before.report["verdict"]) == (0, "can-be-scheduled")
     scheduled = cluster.scheduled(cluster.pod(claims={claim: claim}))
     referee.same(before, scheduled)
     after = referee.explain(f"claim/{claim}")

@@ -46,7 +46,7 @@ def carried_out(stage: Stage, name: str) -> None:
         assert step.note in "\n".join(before["notes"])
     else:
         assert before["exitCode"] == 1, (truth, before["answer"])
-        assert step.named in before["causes"][0]["fix"]
+        assert step.named in before["causes"][0]["fix"]["text"]
     step.do(stage)
     step.ends(stage)
     if step.ends is not is_gone:

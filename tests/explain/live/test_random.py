@@ -67,7 +67,7 @@ def compare(referee: Referee, before: Answer) -> None:
     assert after.code == 1, f"{said}\n{after.text}"
     assert after.causes, f"{said}\n{after.text}"
     if outcomes["error"]:
-        errors = [group["reason"] for group in before.report["nodes"] if group["outcome"] == "error"]
+        errors = [group["reason"] for group in before.report["nodeGroups"] if group["outcome"] == "error"]
         assert any(condition["message"].endswith(f"filter plugin: {error}") for error in errors), said
     else:
         assert not outcomes["allocated"], said

@@ -184,7 +184,7 @@ def test_selector_fixed_in_a_new_class(referee: Referee) -> None:
     gpu = cluster.device_class(selectors=[f'device.attributes["{driver}"].model == "a"'])
     cluster.publish([device("gpu-0"), device("gpu-1", {"model": "a"})], pool="pool", node=cluster.node())
     answer = referee.fails("selector-error", "no such key: model", claims={"gpu": cluster.claim([request(gpu)])})
-    assert ".?model.orValue(" in answer.report["causes"][0]["fix"]
+    assert ".?model.orValue(" in answer.report["causes"][0]["fix"]["text"]
 
     fixed = cluster.get("DeviceClass", gpu)
     fixed.update({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"})

@@ -72,7 +72,7 @@ def test_orphaned_allocation(referee: Referee) -> None:
     cluster.api.patch(orphan, {"status": {"allocation": {"devices": {"results": [result]}}}}, "status")
 
     answer = referee.rejected("allocation-orphaned", claims={"gpu": cluster.claim([request(gpu)])})
-    assert f"Delete claim {cluster.namespace}/orphan" in answer.report["causes"][0]["fix"]
+    assert f"Delete claim {cluster.namespace}/orphan" in answer.report["causes"][0]["fix"]["text"]
     alone = referee.explain("claim/orphan")
     assert (alone.code, alone.report["verdict"], alone.causes) == (1, "allocated", ["allocation-orphaned"])
 
@@ -106,7 +106,7 @@ def test_devices_of_a_pod_that_ends_come_back_by_themselves(referee: Referee) ->
     cluster.scheduled("two", 30)
     found = referee.explain("pod/one")
     assert (found.code, found.causes) == (1, ["pod-finished"])
-    assert found.report["causes"][0]["fix"].startswith("Nothing has to be done")
+    assert found.report["causes"][0]["fix"]["text"].startswith("Nothing has to be done")
 
 
 def test_partition_blocks_the_whole_card(referee: Referee) -> None:
@@ -302,7 +302,7 @@ def test_node_that_is_out_of_the_question(referee: Referee, change: Json, reason
     assert "cannot allocate all claims" not in message
     answer = referee.explain("pod/pod")
     assert (answer.code, answer.causes) == (1, ["no-eligible-node"]), answer.text
-    groups = [group for group in answer.report["nodes"] if node in group["nodes"]]
+    groups = [group for group in answer.report["nodeGroups"] if node in group["nodes"]]
     assert [group["outcome"] for group in groups] == ["not-eligible"]
     assert reason in groups[0]["reason"]
 
@@ -407,7 +407,7 @@ def test_rule_on_the_only_device_until_it_is_deleted(referee: Referee) -> None:
     rule = _rule(referee)
     cluster.publish(PLAIN[:1], pool="pool", node=cluster.node())
     answer = referee.rejected("devices-tainted", claims={"gpu": cluster.claim([request(gpu)])})
-    assert rule["metadata"]["name"] in answer.report["causes"][0]["fix"]
+    assert rule["metadata"]["name"] in answer.report["causes"][0]["fix"]["text"]
 
     cluster.api.delete(rule)
 
@@ -524,7 +524,7 @@ def test_allocation_from_before_the_gate(referee: Referee) -> None:
     assert (answer.code, answer.causes) == (1, ["allocation-without-timestamp"])
     assert (
         f"kubectl delete resourceclaim/shared -n {cluster.namespace}"
-        in answer.report["causes"][0]["commands"][0]["text"]
+        in answer.report["causes"][0]["fix"]["commands"][0]["text"]
     )
 
     # What is proposed lets the next pod run.

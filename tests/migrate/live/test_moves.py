@@ -99,7 +99,7 @@ def test_what_uses_device_plugins(fleet: Cluster, command: Command, tmp_path: Pa
     )
     (use,) = found["uses"]
     assert (use["namespace"], use["owner"], use["resource"]) == (fleet.namespace, "Deployment tuner", RESOURCE)
-    assert (use["pods"], use["devices"], use["each"], use["outcome"]) == (2, 4, 2, "auto")
+    assert (use["podCount"], use["deviceCount"], use["each"], use["outcome"]) == (2, 4, 2, "auto")
     mine = {clash["node"]: clash for clash in found["clashes"] if clash["node"].startswith(fleet.name(""))}
     assert mine.keys() == {both} and plugin not in mine
     assert mine[both]["same"] == [f"{both}/gpu-0", f"{both}/gpu-1"] and mine[both]["amount"] == 2
@@ -121,6 +121,6 @@ def test_nothing_in_the_way_of_those_who_may_not_read_all(fleet: Cluster, comman
     wait(lambda: len(pods(fleet)) == 2 or None, "two pods")
     flags = ["--kubeconfig", str(fleet.plane.kubeconfig), "--context", "restricted"]
     found = report(command("migrate", "--live", "-n", fleet.namespace, "-o", "json", *flags), "migrate-live.json")
-    assert [use["pods"] for use in found["uses"]] == [2]
+    assert [use["podCount"] for use in found["uses"]] == [2]
     assert any("deployments" in note for note in found["notes"])
     assert any("no Nodes could be read" in note and "forbidden" in note for note in found["notes"])

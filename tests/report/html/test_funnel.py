@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Verdict
 from kubectl_dra.explain.funnel.shown import Funnel, Position, Stage, StageError, StageName
 from kubectl_dra.report.explain_blocks import MAX_REASONS, blocks_of
@@ -12,7 +13,7 @@ from tests.report.html.support import Document
 
 def page(*funnels: Funnel) -> Document:
     claim = ClaimReport("gpu", "ml/gpu", "", "pending", funnels=funnels)
-    diagnosis = Diagnosis("claim", "ml", "gpu", Verdict.NOT_ALLOCATABLE, claims=(claim,), release="1.36")
+    diagnosis = Diagnosis("claim", "ml", "gpu", Verdict.UNSCHEDULABLE, claims=(claim,), release="1.36")
     (section,) = (block for block in blocks_of(diagnosis, Invocation()) if getattr(block, "name", "") == "claim")
     return Document("".join(blocks_html([section], 2)))
 
@@ -32,7 +33,7 @@ def test_frequent_reasons_are_listed_and_the_rare_ones_folded_under_their_sum() 
 
 
 def test_an_error_says_where_and_for_which_device() -> None:
-    error = StageError("no such key: memory", "d/p/gpu-0", 1200, Position(20, 2, 7))
+    error = StageError("no such key: memory", DeviceID("d", "p", "gpu-0"), 1200, Position(20, 2, 7))
     found = table(Stage(StageName.REQUEST_SELECTOR, "selector", 0, 1200, error=error))
     (item,) = found.named("li")
     assert item.attributes["class"] == "error"

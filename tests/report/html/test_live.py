@@ -40,7 +40,7 @@ def test_explain_and_devices(browser: Browser, cluster: Cluster, dra: Dra, tmp_p
         assert (page.locator("img").count(), page.evaluate("window.hurt")) == (0, None)
         assert accessibility(page) == [] and overflow(page) <= 0
         if name == "explain":
-            assert "does not fit" in page.locator("h1").inner_text()
+            assert "cannot be scheduled" in page.locator("h1").inner_text()
             assert MARKUP in page.locator("main").inner_text()
             assert "cannot allocate all claims" in page.locator("main").inner_text()
         assert complaints == []

@@ -106,7 +106,7 @@ def test_rules_of_others_are_removed_only_when_told_and_never_broader_ones(team:
     assert not kept["removed"] and len(kept["staying"]) == 2
     told = team.json("untaint", team.full("gpu-0"), "--overwrite")
     assert [entry["rule"] for entry in told["removed"]] == [team.cluster.name("theirs")]
-    assert [entry["owner"] for entry in told["staying"]] == [f"DeviceTaintRule {team.cluster.name('broad')}"]
+    assert [entry["setBy"] for entry in told["staying"]] == [f"DeviceTaintRule {team.cluster.name('broad')}"]
     assert [rule["metadata"]["name"] for rule in team.rules()] == [team.cluster.name("broad")]
 
 
@@ -235,14 +235,14 @@ def test_two_people_ask_beside_a_rule_at_once(team: Team) -> None:
 
 def test_another_expiry_is_said_and_not_taken(team: Team) -> None:
     command = ["taint", team.full("gpu-0"), f"{KEY}:NoSchedule", "--expires"]
-    first = team.json(*command, "1h")["rules"][0]["object"]["metadata"]["annotations"]["kubectl-dra/expires"]
+    first = team.json(*command, "1h")["rules"][0]["deviceTaintRule"]["metadata"]["annotations"]["kubectl-dra/expires"]
     answer = team.dra(*command, "8h")
     assert answer.code == 0 and f"expires at {first} as before; --overwrite makes that" in " ".join(answer.err.split())
     report = team.json(*command, "8h")
     assert report["rules"][0]["outcome"] == "unchanged" and first in report["warnings"][-1]
     changed = team.json(*command, "8h", "--overwrite")["rules"][0]
     assert changed["outcome"] == "changed"
-    assert changed["object"]["metadata"]["annotations"]["kubectl-dra/expires"] > first
+    assert changed["deviceTaintRule"]["metadata"]["annotations"]["kubectl-dra/expires"] > first
     for flag in ("--reason", "--ticket"):
         assert team.dra(*command[:-1], flag, "a").code == 0
         answer = team.dra(*command[:-1], flag, "b")
@@ -252,7 +252,9 @@ def test_another_expiry_is_said_and_not_taken(team: Team) -> None:
 def test_any_printable_text_can_be_recorded_and_a_refusal_is_told_beside_names(team: Team) -> None:
     text = "電源 🚀 \\ \"quoted\" 'and' #: {x}"
     words = ["taint", team.full("gpu-0"), f"{KEY}:NoSchedule"]
-    made = team.json(*words, "--reason", text, "--ticket", "🎫-1")["rules"][0]["object"]["metadata"]["annotations"]
+    made = team.json(*words, "--reason", text, "--ticket", "🎫-1")["rules"][0]["deviceTaintRule"]["metadata"][
+        "annotations"
+    ]
     assert (made["kubectl-dra/reason"], made["kubectl-dra/ticket"]) == (text, "🎫-1")
     refused = team.dra(*words, "--reason", "other", "-o", "name")
     assert refused.code == 1 and not refused.out and 'it has the reason "' in " ".join(refused.err.split())
@@ -272,7 +274,7 @@ def test_left_at_the_servers_answer(team: Team, kubelet: Kubelet, monkeypatch: p
     left = team_rules.write(rule_for(team, held, effect="NoExecute"), RuleStage("None", "NoExecute")).rule
     kubelet.start()
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=60s")
-    assert report["rules"][0]["server"]["pods"] == 1 and report["wait"]["free"] is True
+    assert report["rules"][0]["ruleStatus"]["podCount"] == 1 and report["wait"]["reached"] is True
     rule = team.rule(held)
     assert rule is not None and (rule["metadata"]["uid"] != left["metadata"]["uid"]) is old
 
@@ -310,12 +312,12 @@ def test_a_pod_that_never_terminates(team: Team) -> None:
     team.cluster.api.patch(pod, {"metadata": {"finalizers": ["example.com/stuck"]}})
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=3s", code=1)
     (blocker,) = report["wait"]["blockers"]
-    assert report["wait"]["free"] is False
+    assert report["wait"]["reached"] is False
     assert blocker["pod"] == f"{team.cluster.namespace}/one" and "finalizers: example.com/stuck" in blocker["why"]
     assert blocker["since"].endswith("Z")
     team.cluster.api.patch(pod, {"metadata": {"finalizers": None}})
     team.cluster.api.delete(pod, grace_seconds=0)
-    assert team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=30s")["wait"]["free"] is True
+    assert team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=30s")["wait"]["reached"] is True
 
 
 def test_a_pod_that_tolerates_stays_and_is_named(team: Team) -> None:
@@ -329,7 +331,7 @@ def test_a_pod_that_tolerates_stays_and_is_named(team: Team) -> None:
     assert report["blastRadius"]["podsDeleted"] == (0 if kept else 1)
     assert bool(team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")) is not kept
     if kept:
-        assert report["rules"][0]["server"]["pods"] == 0
+        assert report["rules"][0]["ruleStatus"]["podCount"] == 0
     why = report["wait"]["blockers"][0]["why"]
     assert ("it tolerates the taint" in why) is kept, why
 

@@ -243,8 +243,11 @@ def test_two_drains_at_once(team: Team, kubelet: Kubelet) -> None:
     ends = [ended(process, 90) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], ends
     reports = [checked(out) for out, _ in ends]
-    assert [report["wait"]["free"] for report in reports] == [True, True]
-    now = [report["rules"][0]["object"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"] for report in reports]
+    assert [report["wait"]["reached"] for report in reports] == [True, True]
+    now = [
+        report["rules"][0]["deviceTaintRule"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"]
+        for report in reports
+    ]
     assert now == [due, due]
     (rule,) = team.rules()
     assert rule["spec"]["taint"]["effect"] == "NoExecute"
@@ -277,8 +280,8 @@ def test_interrupted_in_the_grace_period(team: Team) -> None:
     ending.start()
     again = team.json(*words)
     ending.join()
-    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"]["free"] is True
-    assert again["rules"][0]["object"]["metadata"]["annotations"] == rule["metadata"]["annotations"]
+    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"]["reached"] is True
+    assert again["rules"][0]["deviceTaintRule"]["metadata"]["annotations"] == rule["metadata"]["annotations"]
     (now,) = team.rules()
     assert now["metadata"]["uid"] == rule["metadata"]["uid"] and now["spec"]["taint"]["effect"] == "NoExecute"
 
@@ -298,7 +301,7 @@ def test_interrupted_while_waiting(team: Team, kubelet: Kubelet) -> None:
     assert rule is not None and rule["spec"]["taint"]["effect"] == "NoExecute"
     kubelet.start()
     again = team.json(*words[:3], "--wait=60s")
-    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"]["free"] is True
+    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"]["reached"] is True
     now = team.rule(held)
     assert now is not None and now["metadata"]["uid"] == rule["metadata"]["uid"] and now["spec"] == rule["spec"]
 
@@ -364,7 +367,7 @@ def test_interrupted_while_the_server_is_asked(team: Team, kubelet: Kubelet, tmp
     assert not team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")
     kubelet.start()
     again = team.json(*words, "--wait=60s")
-    assert again["wait"]["free"] is True and again["rules"][0]["server"]["pods"] == 1
+    assert again["wait"]["reached"] is True and again["rules"][0]["ruleStatus"]["podCount"] == 1
 
 
 @pytest.mark.parametrize("command", ["taint", "untaint"])
@@ -395,11 +398,11 @@ def test_interrupted_between_two_rules(team: Team, tmp_path: Path, command: str)
     assert process.returncode == 130 and "run the same command again" in said and "Traceback" not in said
     report = checked(out)
     done = report["rules" if command == "taint" else "removed"]
-    assert report["exitCode"] == 130 and [each["device"]["device"] for each in done] == ["gpu-0"]
+    assert report["exitCode"] == 130 and [each["device"] for each in done] == ["gpu-0"]
     again = team.json(command, *devices, *words)
     if command == "taint":
         assert [rule["outcome"] for rule in again["rules"]] == ["unchanged", "created"]
         assert len(team.rules()) == 2
     else:
-        assert [rule["device"]["device"] for rule in again["removed"]] == ["gpu-1"]
+        assert [rule["device"] for rule in again["removed"]] == ["gpu-1"]
         assert not team.rules()

@@ -181,7 +181,7 @@ def test_a_refusal_halfway_in_untaint(team: Team) -> None:
     assert report["exitCode"] == 2 and [rule["metadata"]["name"] for rule in team.rules()] == [stays]
     # Somebody who may goes on with the same command.
     again = team.json(*command[:-2])
-    assert [rule["rule"] for rule in again["removed"]] == [stays] and again["wait"]["allocatable"] is True
+    assert [rule["rule"] for rule in again["removed"]] == [stays] and again["wait"]["reached"] is True
 
 
 def test_a_gate_that_cannot_be_seen_is_undetermined(team: Team) -> None:

@@ -78,7 +78,7 @@ def test_drain_says_what_it_waits_for_while_the_driver_is_away(stage: Stage, com
     assert waiting.code == 1, waiting.text
     assert "ml/train" in waiting.text and f"driver {DRIVER}" in waiting.text and "gpu-1" in waiting.text, waiting.text
     report = json.loads(dra(stage, command, *evicting, "--overwrite", "--wait=1s", "-o", "json").out)
-    assert report["wait"]["free"] is False
+    assert report["wait"]["reached"] is False
     stage.drivers["gpu-1"].start()
     stage.gone()
     again = dra(stage, command, *evicting, "--overwrite", "--wait=60s")

@@ -19,8 +19,8 @@ def test_no_schedule_keeps_new_pods_off_and_leaves_running_ones(team: Team) -> N
     report = team.json("taint", team.full(held), team.full(free), f"{KEY}:NoSchedule", "--reason", "ECC errors")
     assert [rule["outcome"] for rule in report["rules"]] == ["created", "created"]
     (hit,) = report["blastRadius"]["claims"]
-    assert (hit["claim"], hit["pods"][0]["name"], hit["pods"][0]["fate"]) == ("one-claim", "one", "stays")
-    assert report["blastRadius"]["classes"] == [{"name": team.gpu, "devices": 2, "free": 1, "freeAfter": 0}]
+    assert (hit["name"], hit["pods"][0]["name"], hit["pods"][0]["fate"]) == ("one-claim", "one", "stays")
+    assert report["blastRadius"]["byClass"] == [{"name": team.gpu, "deviceCount": 2, "freeCount": 1, "freeAfter": 0}]
     for name in (held, free):
         rule = team.rule(name)
         assert rule is not None
@@ -69,11 +69,13 @@ def test_pending_pods_and_all_requests_that_lose_their_match(team: Team) -> None
     claim = team.cluster.claim([{"name": "gpu", "exactly": {"deviceClassName": team.gpu}}], "gated-claim")
     team.cluster.template([{"name": "gpu", "exactly": {"deviceClassName": team.gpu, "allocationMode": "All"}}])
     radius = team.json("taint", team.full(free), f"{KEY}:NoSchedule", "--dry-run=client")["blastRadius"]
-    lost = {"kind": "claim", "namespace": team.cluster.namespace, "name": claim, "allDevices": False}
-    assert lost in radius["lost"]
-    assert [entry["name"] for entry in radius["allRequests"]] == ["template"]
+    lost = {"kind": "ResourceClaim", "namespace": team.cluster.namespace, "name": claim, "allDevices": False}
+    assert lost in radius["wouldNotFit"]
+    assert [entry["claim"]["name"] for entry in radius["allRequests"]] == ["template"]
     assert not team.rules()
-    assert team.json("taint", team.full(held), f"{KEY}:NoSchedule", "--dry-run=client")["blastRadius"]["lost"] == []
+    assert (
+        team.json("taint", team.full(held), f"{KEY}:NoSchedule", "--dry-run=client")["blastRadius"]["wouldNotFit"] == []
+    )
 
 
 def test_drain_lets_pods_end_and_then_evicts(team: Team, kubelet: Kubelet) -> None:
@@ -92,13 +94,16 @@ def test_drain_that_was_timed_out_goes_on(team: Team, kubelet: Kubelet) -> None:
     held = team.running("one")
     command = ["taint", team.full(held), f"{KEY}:NoExecute", "--drain", "--grace", "4s"]
     report = team.json(*command, "--wait=1s", code=1)
-    assert report["wait"]["free"] is False and report["rules"][0]["object"]["spec"]["taint"]["effect"] == "NoSchedule"
-    due = report["rules"][0]["object"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"]
+    assert (
+        report["wait"]["reached"] is False
+        and report["rules"][0]["deviceTaintRule"]["spec"]["taint"]["effect"] == "NoSchedule"
+    )
+    due = report["rules"][0]["deviceTaintRule"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"]
     kubelet.start()
     again = team.json(*command, "--wait=60s")
     assert again["rules"][0]["outcome"] == "unchanged"
-    assert again["rules"][0]["object"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"] == due
-    assert again["wait"]["free"] is True
+    assert again["rules"][0]["deviceTaintRule"]["metadata"]["annotations"]["kubectl-dra/next-effect-at"] == due
+    assert again["wait"]["reached"] is True
     rule = team.rule(held)
     assert rule is not None and rule["spec"]["taint"]["effect"] == "NoExecute"
 
@@ -117,7 +122,7 @@ def test_list_names_owners_and_other_hardware(team: Team) -> None:
     assert len(ours["warnings"]) == 1 and "GPU-new" in ours["warnings"][0]
     assert drivers["owner"]["kind"] == "ResourceSlice" and drivers["taint"]["key"] == "example.com/ecc"
     stays = team.json("untaint", team.full("gpu-1"), code=1)["staying"]
-    assert "driver" in stays[0]["owner"] and "driver" in stays[0]["removedBy"]
+    assert "driver" in stays[0]["setBy"] and "driver" in stays[0]["removedBy"]
 
 
 def test_expired_rules_are_removed(team: Team) -> None:
@@ -166,7 +171,7 @@ def test_a_selection_is_not_tainted_unasked(team: Team, monkeypatch: pytest.Monk
 
 def test_server_dry_run_changes_nothing(team: Team) -> None:
     report = team.json("taint", team.full("gpu-0"), f"{KEY}:NoExecute", "--dry-run=server")
-    assert report["rules"][0]["outcome"] == "created" and report["rules"][0]["object"]["metadata"]["uid"]
+    assert report["rules"][0]["outcome"] == "created" and report["rules"][0]["deviceTaintRule"]["metadata"]["uid"]
     assert not team.rules()
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
     gone = team.json("untaint", team.full("gpu-0"), "--dry-run=server")

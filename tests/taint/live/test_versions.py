@@ -47,7 +47,7 @@ def test_out_of_service_and_back(planes: Planes, minor: str, version: str, capsy
     try:
         held = team.running("one")
         made = team.json("taint", team.full(held), f"{KEY}:NoSchedule")["rules"][0]
-        assert (made["outcome"], made["object"]["apiVersion"]) == ("created", f"resource.k8s.io/{version}")
+        assert (made["outcome"], made["deviceTaintRule"]["apiVersion"]) == ("created", f"resource.k8s.io/{version}")
         kubelet.start()
         ended = team.dra("taint", team.full(held), f"{KEY}:NoExecute", "--overwrite", "--wait=60s")
         assert ended.code == 0 and "can be taken offline" in ended.out, ended.text

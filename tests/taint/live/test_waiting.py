@@ -20,7 +20,7 @@ def test_drain_of_several_devices(team: Team, kubelet: Kubelet) -> None:
     team.running("two")
     command = ["taint", team.full("gpu-0"), f"{KEY}:NoExecute", "--drain"]
     first = team.json(*command, "--grace", "2s", "--wait=1s", code=1)
-    assert first["rules"][0]["object"]["spec"]["taint"]["effect"] == "NoSchedule"
+    assert first["rules"][0]["deviceTaintRule"]["spec"]["taint"]["effect"] == "NoSchedule"
     kubelet.start()
     both = ["taint", team.full("gpu-0"), team.full("gpu-1"), f"{KEY}:NoExecute", "--drain"]
     answer = team.dra(*both, "--grace", "5s", "--wait=60s")
@@ -58,13 +58,13 @@ def test_a_device_that_several_claims_share(team: Team, kubelet: Kubelet) -> Non
         team.cluster.scheduled(name)
     report = team.json("taint", team.full("shared"), f"{KEY}:NoSchedule", "--wait=1s", code=1)
     # A claim with two shares is in the way once.
-    assert sorted(blocker["claim"] for blocker in report["wait"]["blockers"]) == [
-        f"{team.cluster.namespace}/one-claim",
-        f"{team.cluster.namespace}/two-claim",
+    assert sorted(blocker["claim"]["name"] for blocker in report["wait"]["blockers"]) == [
+        "one-claim",
+        "two-claim",
     ]
     kubelet.start()
     ended = team.json("taint", team.full("shared"), f"{KEY}:NoExecute", "--overwrite", "--wait=60s")
-    assert ended["blastRadius"]["podsDeleted"] == 2 and ended["wait"]["free"] is True
+    assert ended["blastRadius"]["podsDeleted"] == 2 and ended["wait"]["reached"] is True
 
 
 def test_partitions_of_the_same_hardware(team: Team) -> None:
@@ -127,10 +127,10 @@ def test_untaint_waits_in_vain_for_a_driver(team: Team) -> None:
     team.cluster.publish([sick, device("gpu-1")], pool="pool", node=team.node, generation=2)
     assert team.dra("taint", team.full("gpu-0"), f"{KEY}:NoSchedule").code == 0
     report = team.json("untaint", team.full("gpu-0"), "--wait=2s", code=1)
-    assert report["removed"][0]["outcome"] == "removed" and report["wait"]["allocatable"] is False
+    assert report["removed"][0]["outcome"] == "removed" and report["wait"]["reached"] is False
     (left,) = report["wait"]["left"]
     assert "example.com/ecc:NoSchedule" in left and "driver" in left
-    assert team.json("untaint", team.full("gpu-1"), "--wait=30s")["wait"]["allocatable"] is True
+    assert team.json("untaint", team.full("gpu-1"), "--wait=30s")["wait"]["reached"] is True
 
 
 def test_untaint_waits_through_faults(team: Team, tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""What reports say in JSON of objects, devices and taints: one shape for each, in all commands.
+
+A key in the singular is one object (``claim``, ``pod``, ``owner``), its plural a list of them, and a number is called
+``deviceCount``. Nodes have no namespace: ``node`` is a name, ``nodes`` are names. In ``summary`` nouns are numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.phrase import by_key
+
+SCHEMA_VERSION: Final = "5"
+"""Of all reports: it rises for all of them at once (``docs/json-changes.md``)."""
+
+
+def device_json(device: DeviceID) -> dict[str, str]:
+    """A device."""
+    return {"driver": device.driver, "pool": device.pool, "device": device.device}
+
+
+def pool_json(pool: PoolID) -> dict[str, str]:
+    """A pool."""
+    return {"driver": pool.driver, "name": pool.name}
+
+
+def object_json(namespace: str, name: str, kind: str = "") -> dict[str, str]:
+    """An object; ``kind`` where the key does not say it."""
+    return {**({"kind": kind} if kind else {}), "namespace": namespace, "name": name}
+
+
+def key_json(key: str) -> dict[str, str]:
+    """An object from ``namespace/name``."""
+    name = by_key("", key)
+    return {"namespace": name.namespace, "name": name.name}
+
+
+def owner_json(kind: str, name: str) -> dict[str, str]:
+    """Who makes an object, in the same namespace."""
+    return {"kind": kind, "name": name}
+
+
+def taint_json(taint: DeviceTaint) -> dict[str, str]:
+    """A taint of a device."""
+    return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
