@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.pods import Pod
 
 KUEUE: Final = "kueue.x-k8s.io/"
-ADMISSION_GATE: Final = f"{KUEUE}admission"
 _VOLCANO_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 
 
