@@ -262,13 +262,6 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """Whether a pod was read in which a driver may run."""
         return any(pod.plugin is not None for pod in self.pods.values())
 
-    def gap_reason(self, kind: str, namespace: str = "") -> str:
-        """Why the kind is not known completely, with the detail; empty if it is."""
-        gap = self.missing(kind, namespace)
-        if gap is None:
-            return ""
-        return f"{gap.reason}: {gap.detail}" if gap.detail else gap.reason
-
     def events_about(self, kind: str, namespace: str, name: str) -> tuple[Event, ...]:
         """Events about one object, oldest first."""
         found = [

@@ -53,11 +53,6 @@ class Kustomization(Struct, frozen=True, eq=False):
         """Whether it is a component, which cannot be built by itself."""
         return self.document.object.get("kind") == COMPONENT
 
-    @property
-    def renames(self) -> bool:
-        """Whether it renames objects and so has to know who refers to them."""
-        return any(self.document.object.get(field) for field in ("namePrefix", "nameSuffix"))
-
     def path_of(self, word: str) -> str:
         """The absolute path of a file or directory that the kustomization names."""
         return _path_in(self.directory, word)

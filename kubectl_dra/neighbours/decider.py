@@ -10,7 +10,6 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.data.speakers import Speaker
 
 KUEUE: Final = "kueue.x-k8s.io/"
-ADMISSION_GATE: Final = f"{KUEUE}admission"
 _VOLCANO_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
 
 

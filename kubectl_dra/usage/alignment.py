@@ -12,7 +12,7 @@ from kubectl_dra.allocation.constraints import Values, values_of
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import Device, DeviceID, PoolID, newest_slices
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Key, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
@@ -180,11 +180,15 @@ def _claims_of(pod: Pod, known: Mapping[Key, ResourceClaim]) -> Iterator[Resourc
 
 
 def _published(wanted: Collection[DeviceID], snapshot: Snapshot) -> Mapping[DeviceID, Device]:
-    """The devices as the newest generation of their pools has them."""
-    newest = newest_slices(snapshot.slices)
-    slices = [entry for pool in {device[:2] for device in wanted} for entry in newest.get(PoolID(*pool), ())]
-    pairs = ((entry, *pair) for entry in slices for pair in zip(entry.names, entry.devices, strict=True))
-    return {key: device for entry, name, device in pairs if (key := DeviceID(*entry.pool, name)) in wanted}
+    """The devices as the newest slice that has them; of one generation the first."""
+    pools = {device[:2] for device in wanted}
+    slices = [entry for entry in reversed(snapshot.slices) if entry.pool in pools]
+    return {
+        key: device
+        for entry in sorted(slices, key=lambda entry: entry.generation)
+        for name, device in zip(entry.names, entry.devices, strict=True)
+        if (key := DeviceID(*entry.pool, name)) in wanted
+    }
 
 
 def _places(claims: Iterable[ResourceClaim], devices: Mapping[DeviceID, Device]) -> Iterator[DevicePlace]:

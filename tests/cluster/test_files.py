@@ -15,6 +15,7 @@ from kubectl_dra.cluster import contents, files
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, KINDS, UNSUPPORTED, Gap
 from kubectl_dra.errors import InputError
+from tests.gaps import gap_reason
 
 
 def _slice(name: str = "s", version: str = "v1", **spec: Any) -> dict[str, Any]:
@@ -152,7 +153,7 @@ def test_unknown_versions_and_kinds() -> None:
     assert snapshot.missing("ResourceSlice") == Gap(
         "ResourceSlice", UNSUPPORTED, detail=f"resource.k8s.io/v2 at {place} 0)"
     )
-    assert snapshot.gap_reason("ResourceClaim") == f"{UNSUPPORTED}: resource.k8s.io/v1alpha2 at {place} 1)"
+    assert gap_reason(snapshot, "ResourceClaim") == f"{UNSUPPORTED}: resource.k8s.io/v1alpha2 at {place} 1)"
     assert len(snapshot.notes) == 1
     assert "ResourceClass no longer affects allocation" in snapshot.notes[0]
 

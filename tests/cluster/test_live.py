@@ -16,6 +16,7 @@ from kubectl_dra.cluster.live import ApiServer, read_snapshot
 from kubectl_dra.cluster.overlay import with_kinds
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
+from tests.gaps import gap_reason
 from tools.api_server import GROUP, Answer, APIServer, Asked, forbidden, kubeconfig, own_certificate, paged, status
 
 ALL = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices", "devicetaintrules")
@@ -145,8 +146,8 @@ def test_expired_list_is_read_once_more(server: APIServer, cluster: ApiServer) -
     server.routes["/api/v1/pods"] = lambda asked: expired if "continue" in asked.query else pages(asked)
     server.asked.clear()
     snapshot = cluster.read_snapshot(("Pod",))
-    assert snapshot.gap_reason("Pod").startswith(f"{UNREADABLE}: ")
-    assert "too old" in snapshot.gap_reason("Pod")
+    assert gap_reason(snapshot, "Pod").startswith(f"{UNREADABLE}: ")
+    assert "too old" in gap_reason(snapshot, "Pod")
     assert server.paths().count("/api/v1/pods") == 4
 
 
@@ -224,7 +225,7 @@ def test_an_odd_object_is_a_gap_and_the_rest_is_read(server: APIServer, cluster:
     server.routes[f"/apis/{GROUP}/v1/resourceslices"] = _list("ResourceSlice", odd, _slice("a"))
     snapshot = cluster.read_snapshot(("ResourceSlice",))
     assert [entry.name for entry in snapshot.slices] == ["a"]
-    assert "ResourceSlice odd: spec.devices must be a list" in snapshot.gap_reason("ResourceSlice")
+    assert "ResourceSlice odd: spec.devices must be a list" in gap_reason(snapshot, "ResourceSlice")
 
 
 def test_one_object(server: APIServer, cluster: ApiServer) -> None:
@@ -255,20 +256,20 @@ def test_server_that_stays_busy(server: APIServer, cluster: ApiServer, waits: li
     server.routes["/api/v1/nodes"] = status(429, "TooManyRequests", "too many requests")
     snapshot = cluster.read_snapshot(("Node",))
     assert len(waits) == 3
-    assert snapshot.gap_reason("Node").endswith("cannot answer /api/v1/nodes now (429): too many requests")
+    assert gap_reason(snapshot, "Node").endswith("cannot answer /api/v1/nodes now (429): too many requests")
 
 
 def test_server_that_says_when_to_come_back_is_asked_more_often(
     server: APIServer, cluster: ApiServer, waits: list[float]
 ) -> None:
     server.routes["/api/v1/nodes"] = Answer(429, {"message": "busy"}, (("Retry-After", "1"),))
-    assert "(429): busy" in cluster.read_snapshot(("Node",)).gap_reason("Node")
+    assert "(429): busy" in gap_reason(cluster.read_snapshot(("Node",)), "Node")
     assert waits == [1.0] * 9
 
 
 def test_internal_error(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/nodes"] = status(500, "InternalError", "etcd\nis gone")
-    assert "now (500): etcd is gone" in cluster.read_snapshot(("Node",)).gap_reason("Node")
+    assert "now (500): etcd is gone" in gap_reason(cluster.read_snapshot(("Node",)), "Node")
     server.routes[f"/apis/{GROUP}"] = Answer(500, b"<html>")
     with pytest.raises(ClusterError, match=r"cannot answer /apis/resource.k8s.io now \(500\): HTTP 500"):
         cluster.read_snapshot(("ResourceSlice",))
@@ -341,7 +342,7 @@ def test_answers_that_are_not_kubernetes(server: APIServer, cluster: ApiServer, 
 
 def test_redirects_are_not_followed(server: APIServer, cluster: ApiServer) -> None:
     server.routes["/api/v1/nodes"] = Answer(302, {}, (("Location", "/api/v1/pods"),))
-    assert "answers with a redirect" in cluster.read_snapshot(("Node",)).gap_reason("Node")
+    assert "answers with a redirect" in gap_reason(cluster.read_snapshot(("Node",)), "Node")
     assert "/api/v1/pods" not in server.paths()
 
 
@@ -391,5 +392,5 @@ def test_further_kinds_are_read_where_they_are_served(server: APIServer, cluster
     assert snapshot.others["PersistentVolumeClaim"]["team", "data"].spec.volume_name == "v"
     assert list(snapshot.others["PodGroup"]) == [("team", "g")]
     assert snapshot.others["CSINode"] == {} and not snapshot.is_gap("CSINode")
-    assert snapshot.gap_reason("PodDisruptionBudget").startswith(FORBIDDEN)
+    assert gap_reason(snapshot, "PodDisruptionBudget").startswith(FORBIDDEN)
     assert snapshot.is_gap("StorageClass")

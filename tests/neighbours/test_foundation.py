@@ -21,6 +21,7 @@ from kubectl_dra.neighbours.decider import Layer, decider
 from kubectl_dra.neighbours.kueue import cluster_queue_of, workload_of
 from kubectl_dra.neighbours.pointers import pointers
 from tests.cli.conftest import Ran
+from tests.gaps import gap_reason
 from tools.api_server import APIServer, forbidden
 
 OBJECTS = yaml.safe_load((Path(__file__).parent / "objects.yaml").read_text())
@@ -50,7 +51,7 @@ def test_files_hold_them() -> None:
     found = snapshot_of(*OBJECTS)
     assert {kind for kind in NEIGHBOUR_KINDS if found.others.get(kind)} == NEIGHBOUR_KINDS.keys()
     # Kubernetes' own kinds of the same names are others.
-    assert "Workload" not in found.others and found.gap_reason("Workload") == ABSENT
+    assert "Workload" not in found.others and gap_reason(found, "Workload") == ABSENT
 
 
 def test_other_config_maps_are_not_read() -> None:
