@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, overload
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.charts import embedding_template
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError
 from kubectl_dra.manifests.files import Rewritten
-from kubectl_dra.manifests.charts import embedding_template
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
