@@ -1,4 +1,4 @@
-"""Charts that are installed with helm, migrated and installed anew: their pods are scheduled, with devices of a driver."""
+"""Charts that are installed with helm, migrated and installed anew: their pods get devices of a driver."""
 
 from __future__ import annotations
 
