@@ -59,6 +59,7 @@ check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need not
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there
 	@$(BIN)/python -m tools.controlplane.program >/dev/null || true
 	@$(BIN)/python -m tools.controlplane.program --node >/dev/null || true
+	@$(BIN)/python -m tools.helm >/dev/null || true
 	$(BIN)/python -m pytest -n auto --dist loadgroup --maxfail=30 --session-timeout=3300 $(PYTEST_ARGS)
 
 exhaustive: $(VENV)/.installed-dev ## Run what takes an hour or so: every recording in every way

@@ -85,6 +85,7 @@ SLOW = (
     "lint/test_workers.py",
     "lsp/test_neovim.py",
     "lsp/test_server.py",
+    "migrate/charts/",
     "migrate/test_affinity.py",
     "migrate/test_kustomize.py",
     "migrate/test_labels_as_nodes_have_them.py",

@@ -1,4 +1,4 @@
-"""The real helm for tests of charts: a test that uses ``helm`` has it on its PATH, and is skipped where none can be had."""
+"""The real helm for tests of charts: whoever uses ``helm`` has it on the PATH, or is skipped where none can be had."""
 
 from __future__ import annotations
 

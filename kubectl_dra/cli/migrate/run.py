@@ -307,7 +307,9 @@ def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:
     if not inputs:
         raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
     elsewhere = [found for found in inputs if found.data is not None]
-    if (asked.write or asked.interactive) and any(asked.reverse or not found.name.endswith(HELMED) for found in elsewhere):
+    if (asked.write or asked.interactive) and any(
+        asked.reverse or not found.name.endswith(HELMED) for found in elsewhere
+    ):
         raise UsageError(_NO_FILES)
 
 

@@ -116,7 +116,9 @@ def _unsolved(renderings: Sequence[MigratedRendering], left: Mapping[str, str]) 
         change = next((item for item in file.items if item.sort == "change"), None)
         if why is not None and change is not None:
             message = f"no change of the chart was found with which it renders this: {why}"
-            refusal = change._replace(sort="refusal", code=codes.CHART, message=message, way_out=_WAY_OUT, safety="safe")
+            refusal = change._replace(
+                sort="refusal", code=codes.CHART, message=message, way_out=_WAY_OUT, safety="safe"
+            )
             file = file._replace(items=(*file.items, refusal))
         files.append(with_origins(file, rendering))
     return ChartChanges((), tuple(files), frozenset())
@@ -151,4 +153,3 @@ def _file(name: str, after: str, rendering: Rendering) -> MigratedFile:
         code, message = codes.CHART_TEMPLATE, "the template writes the claims, or takes them from values"
     remark = Remark("change", code, name, line, 1, "", "", message)
     return MigratedFile(name, Rewritten(name, before, after, source), (remark,))
-

@@ -125,6 +125,7 @@ def _with_values(search: Search, texts: Texts, wanted: _Wanted) -> Iterator[Text
 
 # --- values --------------------------------------------------------------------------------------
 
+
 def _wanted_values(
     search: Search, texts: Texts, objects: Mapping[ObjectKey, Mapping[str, Any]], left: Sequence[BuildDifference]
 ) -> Iterator[_Wanted]:
@@ -195,7 +196,9 @@ def _field_values(
             if field != "resourceClaims":
                 yield [(place, GONE if difference.wanted is None else difference.wanted)]
                 continue
-            for names in zip(*(_named(str(each.get("resourceClaimTemplateName"))) for each in difference.wanted)):
+            for names in zip(
+                *(_named(str(each.get("resourceClaimTemplateName"))) for each in difference.wanted), strict=True
+            ):
                 claims = [
                     {**each, "resourceClaimTemplateName": name}
                     for each, name in zip(difference.wanted, names, strict=True)
@@ -268,7 +271,7 @@ def _pod_change(
     wanted = {object_key(each): each for each in search.wanted}
     if len(claims.wanted) != 1:
         return None
-    kind, namespace, name = claims.object
+    _, namespace, name = claims.object
     claim = str(claims.wanted[0].get("resourceClaimTemplateName"))
     spec = wanted.get(("ResourceClaimTemplate", namespace, claim), {}).get("spec")
     container = next((each for each in mine if each.path[-2:] == ("resources", "claims")), None)
@@ -282,4 +285,6 @@ def _pod_change(
     fields = {str(each.path[-1]): each.wanted for each in mine if each.path[:-1] == claims.path[:-1]}
     if len(gone) != 1:
         return None
-    return PodChange(fields, container.wanted, gone[0], spec, claim.removeprefix(name) if claim.startswith(name) else "-gpu")
+    return PodChange(
+        fields, container.wanted, gone[0], spec, claim.removeprefix(name) if claim.startswith(name) else "-gpu"
+    )

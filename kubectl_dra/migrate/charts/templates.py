@@ -185,8 +185,11 @@ def _device_lines(text: str, name: str) -> list[re.Match[str]]:
 
 def _without_empty(text: str) -> str:
     """The lines without blocks and lists that have lost all their lines."""
-    block = re.compile(r"^[ ]*\{\{-?\s*(?:if|with|range)\b[^}\n]*\}\}\n(?:[ ]*\{\{-?\s*else\b[^}\n]*\}\}\n)*"
-                       r"[ ]*\{\{-?\s*end\s*-?\}\}\n?", re.MULTILINE)
+    block = re.compile(
+        r"^[ ]*\{\{-?\s*(?:if|with|range)\b[^}\n]*\}\}\n(?:[ ]*\{\{-?\s*else\b[^}\n]*\}\}\n)*"
+        r"[ ]*\{\{-?\s*end\s*-?\}\}\n?",
+        re.MULTILINE,
+    )
     lists = re.compile(r"^(?P<indent>[ ]*)(?:limits|requests):[ ]*\n(?!(?P=indent)[ ]|[ ]*\{\{)", re.MULTILINE)
     while (new := lists.sub("", block.sub("", text))) != text:
         text = new

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path as File
 from typing import Any, Final
 
@@ -38,8 +38,10 @@ def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[Path,
     values = effective(rendering, texts)
     changes: dict[str, list[Change]] = {}
     for path, value in wanted:
-        for place, new in _differences(path, _at(values, path), value):
-            name, change = _change(rendering, texts, place, new)
+        found = [_whole(rendering, texts, path, value, each) for each in _differences(path, _at(values, path), value)]
+        set_there = [place for place, new in found if new is not GONE]
+        for place, new in (each for index, each in enumerate(found) if each not in found[:index]):
+            name, change = _change(rendering, texts, place, new, set_there)
             changes.setdefault(name, []).append(change)
     return {**texts, **{name: _edited(name, texts, found) for name, found in changes.items()}}
 
@@ -113,22 +115,45 @@ def _differences(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Any]]:
         yield path, new
 
 
-def _change(rendering: Rendering, texts: Texts, path: Path, value: Any) -> tuple[str, Change]:
-    """The file in which to write a value: the last of those that have the longest part of its path."""
+def _whole(
+    rendering: Rendering, texts: Texts, path: Path, value: Any, difference: tuple[Path, Any]
+) -> tuple[Path, Any]:
+    """A difference inside a list as one of the list, if the last file does not have it: its own replaces it."""
+    place, _ = difference
+    length = next((index for index, part in enumerate(place) if isinstance(part, int)), len(place))
+    last = list(chain(rendering))[-1:]
+    if len(path) <= length < len(place) and last and _at(_values(last[0], texts), place[:length]) is GONE:
+        return place[:length], value_at(value, place[len(path) : length])
+    return difference
+
+
+def _change(
+    rendering: Rendering, texts: Texts, path: Path, value: Any, set_there: Sequence[Path]
+) -> tuple[str, Change]:
+    """How and in which file to write a value: in the last, or in the one that has the list that it is in."""
     files = {name: _values(name, texts) for name in chain(rendering)}
-    if value is GONE:
-        having = [name for name, found in files.items() if _at(found, path) is not GONE]
-        if len(having) == 1:
-            return having[0], Delete(path)
-        # An empty value takes away what a file below it says.
-        return (having or list(files))[-1], Set(path, None)
     if not files:
         raise EditRefused("the chart has no values.yaml")
-    name = max(files, key=lambda name: (_length(files[name], path), list(files).index(name)))
+    last = list(files)[-1]
+    if value is GONE:
+        having = [name for name, found in files.items() if _at(found, path) is not GONE]
+        # An empty value takes away what a file below says.
+        return _deletion(having[0], files[having[0]], path, set_there) if len(having) == 1 else (last, Set(path, None))
+    inside_list = any(isinstance(part, int) for part in path)
+    name = max(files, key=lambda name: _length(files[name], path)) if inside_list else last
     length = max(1, _length(files[name], path) + 1)
     for key in reversed(path[length:]):
         value = {key: value}
     return name, Set(path[:length], value)
+
+
+def _deletion(name: str, values: Any, path: Path, set_there: Sequence[Path]) -> tuple[str, Change]:
+    """The deletion of a value, with what would be empty without it."""
+    while len(path) > 1 and isinstance(around := value_at(values, path[:-1]), dict) and len(around) == 1:
+        if any(place[: len(path) - 1] == path[:-1] for place in set_there):
+            break
+        path = path[:-1]
+    return name, Set(path, None) if len(path) == 1 and len(values) == 1 else Delete(path)
 
 
 def _length(values: Any, path: Path) -> int:

@@ -69,7 +69,9 @@ class ChartWorkshop:
             for name in rendering.without:
                 self._place(name).unlink(missing_ok=True)
             files = [str(self._place(name)) for name in rendering.files]
-            return objects_of(rendered(str(self._copy), self._release, files, rendering.sets).decode("utf-8", "replace"))
+            return objects_of(
+                rendered(str(self._copy), self._release, files, rendering.sets).decode("utf-8", "replace")
+            )
         finally:
             for path, data in before.items():
                 if data is None:

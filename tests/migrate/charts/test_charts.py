@@ -107,7 +107,7 @@ def test_a_chart_whose_schema_allows_no_new_values_is_refused(dra: Dra, charts: 
 
 
 def other_values(chart: Path) -> list[str]:
-    return [path.relative_to(chart).as_posix() for path in (*chart.glob("*values.yaml"), *chart.glob("ci/*.yaml"))]
+    return [path.relative_to(chart).as_posix() for path in (*chart.glob("*values*.yaml"), *chart.glob("ci/*.yaml"))]
 
 
 def rendered(name: str, values: str) -> str:
