@@ -1,4 +1,4 @@
-"""What lists of all that waits name as the cause of a pod is what ``explain`` names: so does the screen, which shows them.
+"""Lists of all that waits name the cause of a pod that ``explain`` names: so does the screen, which shows them.
 
 The pods are those of the cases that other schedulers, queues or autoscalers decide about.
 """

@@ -48,8 +48,8 @@ _STEPS: Final = {
 
 
 _ANEW: Final = (
-    "Create the ComputeDomain again, and then the pod: its claim is for the old one. A pod without a controller has to be "
-    "deleted by hand."
+    "Create the ComputeDomain again, and then the pod: its claim is for the old one. Delete the pod by hand if nothing "
+    "else replaces it."
 )
 
 
@@ -134,15 +134,20 @@ def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
 
 
 def _gone(uid: str) -> Phrase:
-    text = "the ComputeDomain whose channel its claim is for (UID {uid}) no longer exists, so that no daemon ever starts"
+    text = (
+        "the ComputeDomain whose channel its claim is for (UID {uid}) no longer exists, so that no daemon ever starts"
+    )
     return say(text, uid=uid)
 
 
 def domain_notes(analysis: Analysis) -> Iterator[Phrase]:
-    """That a pod without a node would wait for a domain that is gone."""
+    """That a pod without a node, or one that is ending, is for a domain that is gone."""
     pod, snapshot = analysis.question.pod, analysis.scene.snapshot
-    if pod is not None and not pod.node_name and not pod.finished and (gone := gone_domain(pod, snapshot)):
-        yield _gone(gone)
+    if pod is None or pod.finished or (pod.node_name and not pod.metadata.deletion_timestamp):
+        return
+    if gone := gone_domain(pod, snapshot):
+        text = "{gone}, and the driver gives up claims for it with an error" if pod.node_name else "{gone}"
+        yield say(text, gone=_gone(gone))
 
 
 def _facts(state: DomainState, name: ObjectName) -> Iterator[Evidence]:
