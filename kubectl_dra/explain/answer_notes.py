@@ -21,6 +21,7 @@ from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
+from kubectl_dra.explain.causes.compute_domain import domain_notes
 from kubectl_dra.explain.causes.gangs import gang_notes
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.causes.kueue import kueue_notes
@@ -86,6 +87,7 @@ def answer_notes(
                 *awaited(analysis, findings),
                 *kueue_notes(analysis.pod, analysis.snapshot),
                 *gang_notes(analysis),
+                *domain_notes(analysis),
                 *scheduler_notes(analysis),
                 *assumed,
                 *_about_causes(analysis, findings),

@@ -17,9 +17,10 @@ from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.manifests.changes import Change, Path, Set
+from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
+from kubectl_dra.manifests.objects import ManifestObject, objects
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import pod_specs
 
@@ -70,13 +71,15 @@ class WrittenWay(Struct, frozen=True):
 class SharedTemplate(Struct, frozen=True):
     """What pods of a manifest make their claims from: a document of it, or (None) an object of the cluster.
 
-    ``namespace`` is the one that is written; empty where none is.
+    ``namespace`` is the one that is written; empty where none is. ``path`` leads to it in the document, to an item of a
+    List.
     """
 
     name: str
     spec: Mapping[str, Any]
     document: Document | None
     namespace: str = ""
+    path: Path = ()
 
     @property
     def device_class(self) -> str:
@@ -140,7 +143,7 @@ def shared_template(
     Raises:
         InputError: the manifest, called ``name``, has no such pods, or the template is not there.
     """
-    first = next(((document, named) for document, _, entry in _entries(documents) if (named := _template(entry))), None)
+    first = next(((item, named) for item, _, entry in _entries(documents) if (named := _template(entry))), None)
     if first is None:
         raise InputError(
             f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
@@ -148,10 +151,10 @@ def shared_template(
         )
     workload, called = first
     written = str((workload.object.get("metadata") or {}).get("namespace") or "")
-    for document in documents:
-        raw = document.object
-        if raw.get("kind") == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
-            return SharedTemplate(called, (raw.get("spec") or {}).get("spec") or {}, document, written)
+    for item in objects(documents):
+        raw = item.object
+        if item.kind == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
+            return SharedTemplate(called, (raw.get("spec") or {}).get("spec") or {}, item.document, written, item.path)
     known = templates.get((written or namespace, called))
     if known is None:
         where = f"namespace {written or namespace}"
@@ -159,18 +162,19 @@ def shared_template(
     return SharedTemplate(called, known.spec, None, written)
 
 
-def _entries(documents: Sequence[Document]) -> Iterator[tuple[Document, Path, Mapping[str, Any]]]:
-    """The entries of ``resourceClaims`` of all pods of a manifest, with their places."""
-    for document in documents:
-        for spec in pod_specs(document.object):
+def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Path, Mapping[str, Any]]]:
+    """The entries of ``resourceClaims`` of all pods of a manifest, with their places in its documents."""
+    for item in objects(documents):
+        for spec in pod_specs(item.object):
             for number, entry in enumerate(spec.content.get("resourceClaims") or ()):
                 if isinstance(entry, dict):
-                    yield document, (*spec.path, "resourceClaims", number), entry
+                    yield item, (*item.path, *spec.path, "resourceClaims", number), entry
 
 
 class SharingWriter(Struct, frozen=True):
     """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
-    template's class. ``one_pod``: the containers of a pod share, and not pods.
+    template's class. ``one_pod``: the containers of a pod share, and not pods. ``taken``: a claim has the name already
+    that one for all would get, the template's.
     """
 
     documents: tuple[Document, ...]
@@ -179,6 +183,7 @@ class SharingWriter(Struct, frozen=True):
     devices: Sequence[Device] = ()
     matching: Sequence[Device] = ()
     one_pod: bool = False
+    taken: bool = False
 
     @property
     def _of_driver(self) -> list[Device]:
@@ -200,7 +205,7 @@ class SharingWriter(Struct, frozen=True):
         if way is SharingWay.EACH:
             yield WrittenWay(way, self.documents[0].source.text)
         elif way is SharingWay.CLAIM:
-            yield WrittenWay(way, self._as_claim(self.template.spec))
+            yield WrittenWay(way, self._as_claim(self.template.spec), self._free_name())
         elif way in _STRATEGIES:
             yield self._configured(way)
         elif way is SharingWay.PARTITIONS:
@@ -221,15 +226,27 @@ class SharingWriter(Struct, frozen=True):
 
     def _outer(self) -> Mapping[str, Any]:
         document = self.template.document
-        outer: Mapping[str, Any] = (document.object.get("spec") or {}) if document is not None else {}
+        outer: Mapping[str, Any] = (
+            fields_at(document.object, *self.template.path, "spec") if document is not None else {}
+        )
         return outer
+
+    def _free_name(self) -> tuple[SharingNeed, ...]:
+        """That one claim for all needs another name, where a claim has the template's."""
+        if not self.taken or self.one_pod:
+            return ()
+        text = (
+            "another name: ResourceClaim {name} exists already. The server refuses another spec for it, and with the "
+            "same one these pods share it with those that have it"
+        )
+        return (SharingNeed("another name", say(text, name=self.template.name)),)
 
     def _naming(self) -> dict[int, list[Change]]:
         changes: dict[int, list[Change]] = {}
-        for document, path, entry in _entries(self.documents):
+        for item, path, entry in _entries(self.documents):
             if _template(entry) == self.template.name:
                 named = {"name": entry.get("name"), "resourceClaimName": self.template.name}
-                changes.setdefault(document.index, []).append(Set(path, named))
+                changes.setdefault(item.document.index, []).append(Set(path, named))
         return changes
 
     def _replaced(self, fields: Mapping[str, Any]) -> str:
@@ -239,7 +256,9 @@ class SharingWriter(Struct, frozen=True):
         """The manifest with changes, and these fields of the template; one of the cluster is written after it."""
         document = self.template.document
         if document is not None:
-            changes.setdefault(document.index, []).extend(Set((name,), value) for name, value in fields.items())
+            changes.setdefault(document.index, []).extend(
+                Set((*self.template.path, name), value) for name, value in fields.items()
+            )
         text = with_changes(self.documents, changes)
         if document is not None:
             return text
@@ -295,7 +314,7 @@ class SharingWriter(Struct, frozen=True):
         requests = [request.get("name") for request in (spec.get("devices") or {}).get("requests") or ()]
         entry = {"requests": requests[:1], "opaque": {"driver": driver.name, "parameters": parameters}}
         spec["devices"].setdefault("config", []).append(entry)
-        return WrittenWay(way, self._as_claim(spec), gates)
+        return WrittenWay(way, self._as_claim(spec), (*gates, *self._free_name()))
 
     def _partitions(self) -> Iterator[WrittenWay]:
         """A claim for each pod for a partition, of each profile that is published, the largest first."""

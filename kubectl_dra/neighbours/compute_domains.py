@@ -102,6 +102,14 @@ def domain_of(pod: Pod, snapshot: Snapshot) -> ComputeDomain | None:
     return next(chain(by_uid, by_name), None)
 
 
+def gone_domain(pod: Pod, snapshot: Snapshot) -> str:
+    """The UID of a domain whose channel a pod claims and that no longer exists; empty if there is none, or it may."""
+    space = pod.metadata.namespace
+    if snapshot.is_gap(DOMAIN, space) or domain_of(pod, snapshot) is not None:
+        return ""
+    return next(filter(None, _channels(pod, snapshot)), "")
+
+
 def _channels(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
     """The UIDs of the domains whose channels the claims of a pod are for, empty where they do not say."""
     space, made = pod.metadata.namespace, pod.claim_statuses

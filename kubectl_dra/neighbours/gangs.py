@@ -108,7 +108,8 @@ class GroupState(NamedTuple):
     """A PodGroup of Volcano or KAI: how many members it needs, its queue, and what its scheduler says.
 
     ``held``: the queue does not let it in, or will not without a change where ``never``. ``delay``: how long KAI ends
-    no other pods for it, while that time has not passed.
+    no other pods for it, while that time has not passed. ``let_in``: of those that were read, the groups that the queue
+    has let in and that have no nodes: they count in its quota.
     """
 
     kind: str
@@ -122,6 +123,7 @@ class GroupState(NamedTuple):
     reason: str = ""
     uses: tuple[QueueUse, ...] = ()
     parts: tuple[GroupPart, ...] = ()
+    let_in: tuple[str, ...] = ()
     delay: str = ""
 
 
@@ -155,6 +157,7 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
             never=held and bool(shut),
             reason=shut,
             uses=tuple(_uses(state)) if state is not None else (),
+            let_in=tuple(_let_in(queue, snapshot)) if held else (),
             parts=tuple(GroupPart("spec.minTaskMember", name, least) for name, least in counted if least),
         )
     if layer is Layer.KAI and (kai := kai_group_of(pod, snapshot)) is not None:
@@ -217,6 +220,13 @@ def _beyond(reason: KaiExplanation) -> bool:
         return False
     kept = _too_much(told.pod_group_requested_non_preemptible_resources, told.queue_deserved_resources)
     return bool(_too_much(told.pod_group_requested_resources, told.queue_resource_limits) or kept)
+
+
+def _let_in(queue: str, snapshot: Snapshot) -> Iterator[str]:
+    groups: Mapping[tuple[str, str], VolcanoPodGroup] = snapshot.others.get(VOLCANO_GROUP, {})
+    for group in groups.values():
+        if group.status.phase == "Inqueue" and (group.spec.queue or "default") == queue:
+            yield group.metadata.key
 
 
 def _uses(queue: VolcanoQueue) -> Iterator[QueueUse]:

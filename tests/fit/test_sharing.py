@@ -206,3 +206,28 @@ def test_partitions_that_the_driver_makes_itself(dra: Dra) -> None:
     exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
     assert '.?computePartition.orValue("") == "cpx"' in exactly["selectors"][0]["cel"]["expression"]
     assert exactly["capacity"] == {"requests": {"partitions": "1"}} and ran.code == 0
+
+
+def test_a_list_is_read_and_written(dra: Dra, tmp_path: Path) -> None:
+    items = list(yaml.safe_load_all(Path(NOTEBOOKS).read_text()))
+    (path := tmp_path / "list.yaml").write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
+    ran = dra("share", "-f", str(path), "--snapshot", FLEET, "--by", "claim")
+    kinds = {one["kind"]: one for one in yaml.safe_load(ran.out)["items"]}
+    (entry,) = kinds["Deployment"]["spec"]["template"]["spec"]["resourceClaims"]
+    assert entry == {"name": "gpu", "resourceClaimName": "notebook-gpu"} and "ResourceClaim" in kinds
+    assert ran.err == "note: 4 of 4 pods fit with it, by the scheduler's steps\n"
+
+
+def test_a_claim_that_has_the_name_already_is_told(dra: Dra, tmp_path: Path) -> None:
+    path = Path(cluster(tmp_path, {"name": "gpu-0"}))
+    whole = yaml.safe_load(path.read_text())
+    spec = {"devices": {"requests": [{"name": "other", "exactly": {"deviceClassName": "gpu"}}]}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": spec}
+    whole["items"].append({**claim, "metadata": {"name": "shared", "namespace": "default"}})
+    path.write_text(yaml.safe_dump(whole))
+    ran = dra("share", "--class", "gpu", "--pods", "2", "--by", "claim", "--snapshot", str(path))
+    assert "needs another name: ResourceClaim shared exists already" in " ".join(ran.err.split())
+    assert (
+        "exists already"
+        not in dra("share", "--class", "gpu", "--pods", "2", "--by", "each", "--snapshot", str(path)).err
+    )

@@ -63,7 +63,8 @@ def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
         cluster = _completed(cluster, text, namespace, reading, connection)
     devices, matching = matching_devices(device_class, cluster, settings)
     one_pod = asked.containers is not None
-    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod)
+    taken = (template.namespace or namespace, template.name) in cluster.claims
+    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod, taken)
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:

@@ -10,7 +10,7 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.starting import DOES_NOT_START
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.neighbours.compute_domains import (
     DOMAIN,
     LABEL,
@@ -19,6 +19,7 @@ from kubectl_dra.neighbours.compute_domains import (
     MissingLink,
     domain_of,
     domain_state,
+    gone_domain,
 )
 
 NOT_READY = CauseKind(code="compute-domain-not-ready", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
@@ -44,6 +45,12 @@ _STEPS: Final = {
     ),
     MissingLink.UNSEEN: "Read pods of all namespaces and nodes.",
 }
+
+
+_ANEW: Final = (
+    "Create the ComputeDomain again, and then the pod: its claim is for the old one. Delete the pod by hand if nothing "
+    "else replaces it."
+)
 
 
 def lack(node: DomainNode, uid: str) -> Words:
@@ -104,6 +111,9 @@ def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
         return
     domain = domain_of(pod, snapshot)
     if domain is None:
+        gone = "" if labelled else gone_domain(pod, snapshot)
+        if gone:
+            yield Finding(NOT_READY, _gone(gone), (), Remedy(_ANEW))
         return
     state = domain_state(domain, snapshot)
     own = next((node for node in state.nodes if node.name == pod.node_name), None)
@@ -120,6 +130,23 @@ def _waits(analysis: Analysis, *, labelled: bool) -> Iterator[Finding]:
         Remedy(step(own)),
         next=next_step(own),
     )
+
+
+def _gone(uid: str) -> Phrase:
+    text = (
+        "the ComputeDomain whose channel its claim is for (UID {uid}) no longer exists, so that no daemon ever starts"
+    )
+    return say(text, uid=uid)
+
+
+def domain_notes(analysis: Analysis) -> Iterator[Phrase]:
+    """That a pod without a node, or one that is ending, is for a domain that is gone."""
+    pod, snapshot = analysis.question.pod, analysis.scene.snapshot
+    if pod is None or pod.finished or (pod.node_name and not pod.metadata.deletion_timestamp):
+        return
+    if gone := gone_domain(pod, snapshot):
+        text = "{gone}, and the driver gives up claims for it with an error" if pod.node_name else "{gone}"
+        yield say(text, gone=_gone(gone))
 
 
 def _facts(state: DomainState, name: ObjectName) -> Iterator[Evidence]:

@@ -159,6 +159,9 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
         )
         for use in group.uses
     ]
+    if group.let_in and not group.never:
+        others = say("{groups:some 3}", groups=list(group.let_in))
+        facts.insert(0, Evidence(Subject("Queue", group.queue), "let in, and waiting for nodes", others))
     if group.phase:
         facts.append(Evidence(about, "status.phase", group.phase))
     if group.reason:
@@ -192,7 +195,8 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
         yield Finding(MEMBERS, summary, (wanted, seen))
         return
     placed = analysis.in_foreign_gang
-    if not isinstance(placed, Placed) or placed.fits:
+    # Where no member fits, nor does this pod alone: its own causes say why.
+    if not isinstance(placed, Placed) or placed.fits or not placed.count:
         return
     text = "only {count:,} of the {minimum:pod} that its PodGroup {group} starts together fit, by the devices there are"
     summary = say(text, count=placed.count, minimum=group.minimum, group=group.name)
