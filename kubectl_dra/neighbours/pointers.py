@@ -36,3 +36,8 @@ def saved(served: Mapping[str, str], speakers: Container[str] = ()) -> list[Poin
     custom = [kind for kind in served if "." in NEIGHBOUR_KINDS[kind].group]
     maps = [Pointer("ConfigMap", *autoscalers.STATUS_MAP)] if CLUSTER_AUTOSCALER in speakers else []
     return [*(Pointer(kind) for kind in (*custom, *(["Job.batch"] if custom else ()))), *maps]
+
+
+def kinds_pointed_to(pod: Pod, snapshot: Snapshot) -> frozenset[str]:
+    """The kinds of other layers that an answer about the pod depends on."""
+    return frozenset(pointer.kind for pointer in pointers([pod], snapshot))
