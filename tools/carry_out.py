@@ -461,7 +461,7 @@ class _Edit:
         constraint["matchAttribute"] = found[1]
 
     def _constraints(self, cause: JSON) -> list[JSON]:
-        told = cause["summary"] + " ".join(str(fact["object"]) + str(fact["value"]) for fact in cause["evidence"])
+        told = cause["text"] + " ".join(str(fact["what"]) + str(fact["value"]) for fact in cause["evidence"])
         return [
             constraint
             for devices in self._all_devices()

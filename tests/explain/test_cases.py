@@ -23,7 +23,7 @@ SCHEMA = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text(encoding="utf-8"))
 )
 CODES = {kind.code for kind in all_kinds()}
-EXIT_CODES = {"allocated": 0, "allocatable": 0, "cannot-be-scheduled": 1, "undetermined": 3}
+EXIT_CODES = {"allocated": 0, "can-be-scheduled": 0, "cannot-be-scheduled": 1, "undetermined": 3}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.file}: {case.name}" for case in CASES])

@@ -43,7 +43,7 @@ def test_a_node_is_at_fault_where_its_pods_are(line: dict[str, Any], tmp_path: P
     if line["id"] in OF_NODE:
         assert code == 1 and found["answer"].startswith(OF_NODE[line["id"]])
     elif not truth["fault"] and not expect["exit"]:
-        assert code == 0 and found["fix"] == "", found["answer"]
+        assert code == 0 and found["fix"]["text"] == "", found["answer"]
     pods = {item["subject"]["name"]: item["exitCode"] for item in found["items"]}
     if truth["pod"] in pods:
         assert pods[truth["pod"]] == expect["exit"]

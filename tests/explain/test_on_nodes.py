@@ -115,6 +115,6 @@ def test_a_snapshot_of_it_says_the_same(line: dict[str, Any], tmp_path: Path) ->
     for path in (whole, reduced):
         _, out, _ = ran("explain", f"pod/{line['truth']['pod']}", "-n", "ml", "--snapshot", str(path), "-o", "json")
         found = json.loads(out)
-        causes = [(cause["code"], cause["fix"], cause["evidence"]) for cause in found["causes"]]
+        causes = [(cause["code"], cause["fix"]["text"], cause["evidence"]) for cause in found["causes"]]
         answers.append((found["exitCode"], found["answer"], causes))
     assert answers[0] == answers[1]

@@ -227,7 +227,7 @@ def test_json_says_the_same(explain: Callable[..., Ran]) -> None:
     answer = json.loads(ran.out)
     jsonschema.validate(answer, schema)
     text = said(explain(NAME, *objects, daemon("n1", "ImagePullBackOff")))
-    assert (ran.code, answer["exitCode"]) == (1, 1) and answer["answer"] in text and answer["fix"] in text
+    assert (ran.code, answer["exitCode"]) == (1, 1) and answer["answer"] in text and answer["fix"]["text"] in text
     nodes = {each["node"]: (each["missingLink"], [pod["name"] for pod in each["pods"]]) for each in answer["items"]}
     assert nodes == {"n1": ("daemon_runs", ["w-1"]), "n2": ("label", ["w-2"])}
     assert answer["next"]["argv"][:4] == ["kubectl", "dra", "explain", "node/n2"]

@@ -333,7 +333,9 @@ def beside_allocator(snapshot: Path, name: str, times: int) -> None:
             one = measured(*command)
             best[title] = best[title].least(one) if title in best else one
     answer = json.loads(best["the allocator"].output)
-    nodes = [group["nodes"] for group in json.loads(best["-o json"].output)["nodes"] if group["outcome"] == "allocated"]
+    nodes = [
+        group["nodes"] for group in json.loads(best["-o json"].output)["nodeGroups"] if group["outcome"] == "allocated"
+    ]
     print(f"the allocator of {RELEASE}: {best['the allocator'].output}")
     if sum(map(len, nodes)) != answer["fits"]:
         raise SystemExit(f"explain says that {sum(map(len, nodes)):,} nodes fit")

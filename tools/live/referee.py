@@ -164,7 +164,7 @@ class Referee:
         message = self.condition(name, "SchedulerError", text)
         answer = self.explain(f"pod/{name}")
         assert (answer.code, answer.causes) == (1, [cause]), f"scheduler: {message}\n{answer.text}"
-        whole = {group["reason"] for group in answer.report["nodes"] if group["outcome"] == "error"}
+        whole = {group["reason"] for group in answer.report["nodeGroups"] if group["outcome"] == "error"}
         assert any(message.endswith(f"filter plugin: {reason}") for reason in whole), f"{whole}; {message}"
         values = [evidence["value"] for evidence in answer.report["causes"][0]["evidence"]]
         assert any(text in value for value in values), f"{values} lack: {text}"

@@ -45,7 +45,7 @@ _UNTAINTS: Final = _permissions(("list", "delete"), "DeviceTaintRule")
 _CHOOSES: Final = _permissions(_LIST, "DeviceClass", "Pod")
 
 NEEDS: Final[Mapping[str, Needs]] = {
-    **dict.fromkeys(("explain", "fit", "share", "ui"), _EXPLAINS),
+    **dict.fromkeys(("explain", "fit", "share", "ui", "metrics"), _EXPLAINS),
     "snapshot": Needs(_READS, _permissions(_LIST, *SAVED_KINDS), READ),
     "devices": Needs(_permissions(_LIST, *devices.KINDS), (), READ),
     "claims": Needs(_permissions(_LIST, *claims.KINDS), (), READ),

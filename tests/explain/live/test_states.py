@@ -39,10 +39,10 @@ def test_fleet_held_then_one_freed(referee: Referee) -> None:
         cluster.scheduled(cluster.pod(name, templates={"gpu": template}))
     answer = referee.rejected("devices-held", "three", templates={"gpu": template})
     cause = answer.report["causes"][0]
-    holders = " ".join(evidence["object"] for evidence in cause["evidence"])
+    holders = " ".join(evidence["what"] for evidence in cause["evidence"])
     assert "one" in holders
     assert "two" in holders
-    freed = "one" if "one" in cause["fix"] else "two"
+    freed = "one" if "one" in cause["fix"]["text"] else "two"
 
     cluster.api.delete(cluster.get("Pod", freed, "v1"), grace_seconds=0)
 
