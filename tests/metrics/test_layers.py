@@ -68,7 +68,7 @@ def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
         server.close()
     pending: Counter[tuple[str, ...]] = Counter()
     for item in told:
-        cause = item["causes"][0]["kind"]["code"] if item["causes"] else "none"
+        cause = item["causes"][0]["code"] if item["causes"] else "none"
         pending[item["subject"]["namespace"], cause, item["verdict"]] += len(item["standsFor"])
     labels = ("namespace", "cause", "verdict")
     assert counted(text, "pending_pods", *labels) + counted(text, "pending_claims", *labels) == pending
