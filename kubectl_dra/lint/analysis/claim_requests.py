@@ -183,7 +183,7 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     for place in CONTAINER_LISTS:
         for index, container in enumerate(items(pod, "spec", *place)):
             for position, use in enumerate(items(container, "resources", "claims")):
-                path = ("spec", *place, index, "resources", "claims", position)
+                path: Path = ("spec", *place, index, "resources", "claims", position)
                 yield path, str(use.get("name") or ""), str(use.get("request") or "")
     for field, server in fields_at(pod, "spec").items():
         # A pod spec has no such field; KServe's and Argo's have one container in it.
