@@ -39,8 +39,8 @@ def test_the_last_row_of_a_kind_is_for_all_versions_and_modes(key: tuple[str, st
 
 
 def test_version_and_mode_choose_the_row() -> None:
-    def source(*asked: str) -> str:
-        row = workload_kind(*asked)
+    def source(group: str, kind: str, version: str, mode: str) -> str:
+        row = workload_kind(group, kind, version, mode)
         assert row is not None
         return row.source.partition(":")[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -201,3 +202,23 @@ def test_every_kind_is_migrated_or_refused(key: tuple[str, str]) -> None:
     assert "nvidia.com/gpu" not in str(value_at(after, ("spec", "containers")))
     notes = {note.code for plan in plans for note in plan.notes}
     assert ("MIG132" in notes) == (known is not None and bool(known.since))
+
+
+def test_pods_without_requests_do_not_search_all_objects() -> None:
+    class Unread(Sequence[Any]):
+        def __getitem__(self, index: Any) -> Any:
+            raise AssertionError("read")
+
+        def __len__(self) -> int:
+            raise AssertionError("counted")
+
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+            "containers": [{"name": "c", "image": "a:1", "resources": {"claims": [{"name": "gpu"}]}}],
+        },
+    }
+    assert device_plugins.plan(pod, PlanSurroundings(objects=Unread()), SETTINGS) == ObjectPlan()

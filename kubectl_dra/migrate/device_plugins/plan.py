@@ -137,7 +137,8 @@ def _pod(
         held.add(vendor)
         said.refusals.append(refusal)
     said.refusals.extend(only_one(asks.asks, held))
-    classes = claimed_classes(spec.content, _namespace(raw), surroundings.objects)
+    # All objects are searched for claims: only where a request may meet them, or long lists take minutes.
+    classes = claimed_classes(spec.content, _namespace(raw), surroundings.objects) if asks.asks else frozenset()
     said.refusals.extend(claimed_already(asks.asks, placements, classes, held))
     moving = tuple(ask for ask in asks.asks if ask.resource.vendor not in held)
     for ask in asks.asks:
