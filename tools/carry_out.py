@@ -282,7 +282,7 @@ class _Edit:
 
     def _complete_pool(self, change: JSON) -> None:
         """The driver publishes the slices that are missing, of which nobody knows the devices."""
-        pool = change["target"]["pool"]
+        (pool,) = change["target"]["pools"]
         own = [
             entry
             for entry in self.asked.of("ResourceSlice")
@@ -539,7 +539,7 @@ class _Edit:
         """The driver publishes on the node what it publishes on the first node that the cause calls alike."""
         driver, node = found[1], found[2]
         fact = next(fact for fact in cause["evidence"] if fact["field"] == "are alike and have")
-        like = fact["about"]["nodes"][0]["name"]
+        like = fact["about"]["nodes"][0]
         for entry in list(self.asked.of("ResourceSlice")):
             if entry["spec"]["driver"] == driver and entry["spec"].get("nodeName") == node:
                 self.asked.remove(entry)

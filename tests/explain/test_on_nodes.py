@@ -95,7 +95,7 @@ def test_the_state_is_told(line: dict[str, Any], tmp_path: Path) -> None:
     assert (GIVEN_TWICE in notes) == told
 
     _, out, _ = ran("explain", "-n", "ml", *where, "-o", "json")
-    listed = {f"{item['subject']['kind']}/{item['subject']['name']}" for item in json.loads(out)["items"]}
+    listed = {f"{item['subject']['kind'].lower()}/{item['subject']['name']}" for item in json.loads(out)["items"]}
     assert listed == set(expect.get("listed", ()))
 
     _, out, _ = ran("top", "--snapshot", str(path))

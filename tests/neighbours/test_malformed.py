@@ -67,7 +67,7 @@ def answer(case: Case, objects: list[JSON], folder: Path, gaps: tuple[JSON, ...]
 
 def essence(code: int, report: JSON) -> tuple[Any, ...]:
     """What an answer says, apart from the words of the gaps."""
-    causes = [(cause["kind"]["code"], cause["summary"]) for cause in report.get("causes", ())]
+    causes = [(cause["code"], cause["text"]) for cause in report.get("causes", ())]
     return code, report.get("verdict"), report.get("answer"), causes
 
 

@@ -37,4 +37,4 @@ def test_the_list_names_the_cause_that_explain_names(case: Case) -> None:
 
 
 def first_code(answer: dict[str, Any]) -> str:
-    return next((cause["kind"]["code"] for cause in answer["causes"]), "")
+    return next((cause["code"] for cause in answer["causes"]), "")
