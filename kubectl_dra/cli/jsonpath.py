@@ -8,8 +8,10 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Final
 
-_FLAG: Final = re.compile(r"(?:-o=?|--output=)jsonpath=(.*)", re.DOTALL)
-_VALUE: Final = re.compile(r"jsonpath=(.*)", re.DOTALL)
+from kubectl_dra.errors import UsageError
+
+_FLAG: Final = re.compile(r"(?:-o=?|--output=)jsonpath(?:=(.*))?", re.DOTALL)
+_VALUE: Final = re.compile(r"jsonpath(?:=(.*))?", re.DOTALL)
 
 
 def taken_out(arguments: Sequence[str]) -> tuple[list[str], str | None]:
@@ -26,7 +28,7 @@ def taken_out(arguments: Sequence[str]) -> tuple[list[str], str | None]:
         else:
             rest.append(word)
             continue
-        template = found[1]
+        template = found[1] or ""
     return rest, template
 
 
@@ -42,6 +44,8 @@ def printed(template: str, run: Callable[[], int]) -> int:
     from kubectl_dra.report.jsonpath import filled
     from kubectl_dra.report.jsonpath import template as parsed
 
+    if not template:
+        raise UsageError("-o jsonpath needs a template: -o jsonpath='{.items[*].name}'")
     parts = parsed(template)
     with redirect_stdout(StringIO()) as out:
         code = run()

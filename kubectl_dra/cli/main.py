@@ -185,7 +185,7 @@ def _options() -> int:
 
 def _result(arguments: Sequence[str]) -> Any:
     """What the command line returns, which is an exit code unless it printed a help."""
-    if any("jsonpath=" in word for word in arguments):
+    if any("jsonpath" in word for word in arguments):
         from kubectl_dra.cli.jsonpath import printed, taken_out
 
         words, template = taken_out(arguments)

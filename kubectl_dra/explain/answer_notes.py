@@ -79,7 +79,7 @@ def answer_notes(
     return tuple(
         dict.fromkeys(
             (
-                *(say("supposed: {change}", change=str(change)) for change in supposed),
+                *(say("supposed: {change}", change=change.words) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *_of_new_nodes(analysis),
                 *unclear,

@@ -114,3 +114,9 @@ def test_errors_stay(dra: Dra) -> None:
     assert dra("top", *FLEET, "-o", "jsonpath={.a").code == 2
     ran = dra("claims", "--snapshot", "missing.yaml", "-o", "jsonpath={.a}")
     assert ran.code == 2 and "missing.yaml" in ran.err and not ran.out
+
+
+def test_without_a_template_it_says_how(dra: Dra) -> None:
+    for words in (("-o", "jsonpath"), ("-ojsonpath",), ("--output=jsonpath=",)):
+        ran = dra("claims", *FLEET, *words)
+        assert (ran.code, ran.out) == (2, "") and "-o jsonpath needs a template" in ran.err

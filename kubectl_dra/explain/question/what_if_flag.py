@@ -53,6 +53,11 @@ class WhatIfChange(NamedTuple):
         of_objects = self.named if self.kind in OF_OBJECTS else ()
         return tuple(part for name in (*of_objects, self.request) if name for part in name.split("/"))
 
+    @property
+    def words(self) -> str:
+        """The change in a sentence."""
+        return f"the nodes of --with-node {self.value}" if self.kind == WITH_NODE else str(self)
+
     def __str__(self) -> str:
         return f"{self.request + ':' if self.request else ''}{self.kind}={self.value}"
 
