@@ -33,12 +33,11 @@ def of_charts(
     notes, read_too = list(report.notes), 0
     files = {file.name: file for file in report.files}
     for chart in charts:
-        own = list(claim_values(chart))
-        if own:
-            notes.append(f"{chart}: it speaks of claims itself, in {some(own)}")
+        about = _about_claims(chart)
         name = rendering_name(chart)
         found = next((each for each in inputs if each.name == name), None)
         if found is None:
+            notes.append(about)
             notes.append(f"{chart}: not rendered, because helm is not there: only its files were looked at")
             continue
         text = read(found).decode("utf-8", "replace")
@@ -48,6 +47,7 @@ def of_charts(
         default = Rendering(chart, flags.values, flags.sets, text, without)
         renderings = [MigratedRendering(default, files.pop(name, MigratedFile(name, None)))]
         if not flags.edits:
+            notes.append(about)
             files[name] = with_origins(renderings[0].file, default)
             continue
         if not (flags.values or flags.sets):
@@ -55,6 +55,7 @@ def of_charts(
         read_too += len(renderings) - 1
         changes = chart_changes(renderings, job.settings)
         read_too += sum(not file.is_new for file in changes.files)
+        notes += [] if changes.files else [about]
         for file in changes.renderings:
             if file.items:
                 # What the files of the chart say is not shown a second time as a difference of what is rendered.
@@ -62,6 +63,14 @@ def of_charts(
                 files[file.name] = file._replace(text=None) if solved else file
         files.update({file.name: file for file in changes.files})
     return report._replace(files=tuple(files.values()), notes=tuple(notes), read=report.read + read_too)
+
+
+def _about_claims(chart: str) -> str:
+    """What to know of a chart of which no file changes."""
+    own = list(claim_values(chart))
+    if own:
+        return f"{chart}: it speaks of claims itself, in {some(own)}: set its values before you change what it renders"
+    return f"{chart}: it has no values for claims; migrate as a post-renderer changes what it renders"
 
 
 def _with_other_values(chart: str, job: MigrationJob, notes: list[str]) -> Iterator[MigratedRendering]:

@@ -15,7 +15,7 @@ from kubectl_dra.manifests.files import Rewritten, hunks
 from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.migrate import codes
-from kubectl_dra.migrate.charts.search import Search, lacking, solved
+from kubectl_dra.migrate.charts.search import ChartSearch, lacking, solved
 from kubectl_dra.migrate.charts.templates import CLAIMS_FILE
 from kubectl_dra.migrate.charts.values import differing
 from kubectl_dra.migrate.charts.workshop import ChartWorkshop, Rendering, Texts, chain, objects_of
@@ -86,14 +86,14 @@ def chart_changes(renderings: Sequence[MigratedRendering], settings: MigrationSe
     return out._replace(files=files, solved=frozenset(name for name in searches if name not in left))
 
 
-def _search(migrated: MigratedRendering, workshop: ChartWorkshop) -> Search:
+def _search(migrated: MigratedRendering, workshop: ChartWorkshop) -> ChartSearch:
     rendering = migrated.rendering
     text = migrated.file.text.after if migrated.file.text is not None else rendering.text
     templates: dict[ObjectKey, str] = {}
     for document in each(Source("<chart>", rendering.text)):
         if isinstance(document, Document) and is_object(document.object):
             templates[object_key(document.object)] = source_of(rendering.chart, rendering.text, document.line)
-    return Search(rendering, objects_of(rendering.text), objects_of(text), workshop, templates)
+    return ChartSearch(rendering, objects_of(rendering.text), objects_of(text), workshop, templates)
 
 
 def _lacking(difference: BuildDifference) -> str:

@@ -31,12 +31,12 @@ from kubectl_dra.migrate.kustomize.repair import BuildDifference, differences
 _SWITCH: Final = re.compile(r"dra|claim", re.IGNORECASE)
 _MODE: Final = re.compile(r"\beq\s+\.Values\.(?P<path>[\w.]+)\s+\"(?P<word>[\w-]*(?:dra|claim)[\w-]*)\"")
 _OBJECTS: Final = re.compile(r"(extra|additional|raw)[A-Za-z]*(Objects|Manifests|Deploy|Resources|List)\Z")
-_Wanted = list[tuple[Path, Any]]
+_Wanted = Sequence[tuple[Path, Any]]
 _RELEASE: Final = "release"
 """The name of the release that is rendered."""
 
 
-class Search(NamedTuple):
+class ChartSearch(NamedTuple):
     """A rendering that is to become another one: the objects of both, and where the chart can be rendered."""
 
     rendering: Rendering
@@ -47,7 +47,7 @@ class Search(NamedTuple):
     """The file of the template that each object is from."""
 
 
-def solved(search: Search, texts: Texts) -> tuple[Texts, list[BuildDifference]]:
+def solved(search: ChartSearch, texts: Texts) -> tuple[Texts, list[BuildDifference]]:
     """The texts with which the chart renders what is wanted, and where it still does not."""
     found = search.workshop.objects(search.rendering, texts)
     left = lacking(search, found)
@@ -72,7 +72,7 @@ def solved(search: Search, texts: Texts) -> tuple[Texts, list[BuildDifference]]:
     return texts, []
 
 
-def lacking(search: Search, found: Sequence[Mapping[str, Any]]) -> list[BuildDifference]:
+def lacking(search: ChartSearch, found: Sequence[Mapping[str, Any]]) -> list[BuildDifference]:
     """Where objects differ from those that are wanted, with the whole values that are wanted there."""
     wanted = {object_key(raw): raw for raw in search.wanted}
     return [
@@ -86,7 +86,7 @@ def _keys(found: Sequence[BuildDifference]) -> set[tuple[ObjectKey, Path]]:
 
 
 def _candidates(
-    search: Search, texts: Texts, found: Sequence[Mapping[str, Any]], left: Sequence[BuildDifference]
+    search: ChartSearch, texts: Texts, found: Sequence[Mapping[str, Any]], left: Sequence[BuildDifference]
 ) -> Iterator[Texts]:
     """Texts to try, values before templates."""
     objects = {object_key(raw): raw for raw in found}
@@ -108,7 +108,7 @@ def _candidates(
                     yield from _with_values(search, patched, values)
 
 
-def _with_values(search: Search, texts: Texts, wanted: _Wanted) -> Iterator[Texts]:
+def _with_values(search: ChartSearch, texts: Texts, wanted: _Wanted) -> Iterator[Texts]:
     """The texts with these values, and with the template that makes claims of them; none if they cannot be written."""
     try:
         made = with_values(search.rendering, texts, wanted)
@@ -127,7 +127,7 @@ def _with_values(search: Search, texts: Texts, wanted: _Wanted) -> Iterator[Text
 
 
 def _wanted_values(
-    search: Search, texts: Texts, objects: Mapping[ObjectKey, Mapping[str, Any]], left: Sequence[BuildDifference]
+    search: ChartSearch, texts: Texts, objects: Mapping[ObjectKey, Mapping[str, Any]], left: Sequence[BuildDifference]
 ) -> Iterator[_Wanted]:
     """Values to set: those that switch claims on, those that are rendered as they are, and fields beside these."""
     values = effective(search.rendering, texts)
@@ -162,19 +162,19 @@ def _wanted_values(
                 yield [((*base, str(around[-1])), value_at(wanted, around))]
 
 
-def _knows(search: Search, texts: Texts, field: str) -> bool:
+def _knows(search: ChartSearch, texts: Texts, field: str) -> bool:
     """Whether some template of the chart takes a field from values."""
     pattern = re.compile(rf"\.{field}\b")
     return any(pattern.search(texts.get(str(path)) or text) for path, text in _all_templates(search))
 
 
-def _all_templates(search: Search) -> Iterator[tuple[File, str]]:
+def _all_templates(search: ChartSearch) -> Iterator[tuple[File, str]]:
     for path in sorted(File(search.rendering.chart).glob("**/templates/**/*")):
         if path.is_file():
             yield path, path.read_text("utf-8", "replace")
 
 
-def _switches(search: Search, values: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def _switches(search: ChartSearch, values: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
     for path, value in leaves(values):
         if value is False and _SWITCH.search(".".join(map(str, path))):
             yield path, True
@@ -184,7 +184,7 @@ def _switches(search: Search, values: Mapping[str, Any]) -> Iterator[tuple[Path,
 
 
 def _field_values(
-    search: Search, texts: Texts, raw: Mapping[str, Any], difference: BuildDifference
+    search: ChartSearch, texts: Texts, raw: Mapping[str, Any], difference: BuildDifference
 ) -> Iterator[_Wanted]:
     """A field of a pod's spec as a value beside those that the pod has, or above them; claims with their objects."""
     values = effective(search.rendering, texts)
@@ -215,7 +215,7 @@ def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None =
 
 
 def _with_objects(
-    search: Search, values: Any, claims: tuple[Path, Any], difference: BuildDifference, names: Sequence[str]
+    search: ChartSearch, values: Any, claims: tuple[Path, Any], difference: BuildDifference, names: Sequence[str]
 ) -> Iterator[_Wanted]:
     """Values of a pod's claims together with those of the objects that they refer to."""
     objects = {object_key(raw)[2]: raw for raw in search.wanted if raw.get("kind") == "ResourceClaimTemplate"}
@@ -244,7 +244,7 @@ def _named(name: str) -> tuple[str, str]:
 # --- templates -----------------------------------------------------------------------------------
 
 
-def _template_texts(search: Search, texts: Texts, key: ObjectKey) -> Iterator[tuple[str, str]]:
+def _template_texts(search: ChartSearch, texts: Texts, key: ObjectKey) -> Iterator[tuple[str, str]]:
     """The template of an object, then those that it may include."""
     own = search.templates.get(key)
     if own is None:
@@ -264,7 +264,7 @@ def _container_lacks_claims(left: Sequence[BuildDifference], key: ObjectKey) -> 
 
 
 def _pod_change(
-    search: Search, raw: Mapping[str, Any], left: Sequence[BuildDifference], claims: BuildDifference
+    search: ChartSearch, raw: Mapping[str, Any], left: Sequence[BuildDifference], claims: BuildDifference
 ) -> PodChange | None:
     """What a template of a pod with one claim for one request lacks; None for other pods."""
     mine = [each for each in left if each.object == claims.object]
@@ -283,7 +283,7 @@ def _pod_change(
     kept = fields_at(wanted[claims.object], *container.path[:-1])
     gone = [each for each in resources if each not in {**fields_at(kept, "requests"), **fields_at(kept, "limits")}]
     fields = {str(each.path[-1]): each.wanted for each in mine if each.path[:-1] == claims.path[:-1]}
-    if len(gone) != 1:
+    if len(gone) != 1 or spec is None:
         return None
     return PodChange(
         fields, container.wanted, gone[0], spec, claim.removeprefix(name) if claim.startswith(name) else "-gpu"

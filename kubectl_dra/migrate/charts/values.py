@@ -101,7 +101,8 @@ def _at(values: Any, path: Path) -> Any:
     around = value_at(values, path[:-1]) if path[:-1] else values
     if isinstance(around, dict):
         return around.get(path[-1], GONE)
-    return around[path[-1]] if isinstance(around, list) and 0 <= int(path[-1]) < len(around) else GONE
+    part = path[-1]
+    return around[part] if isinstance(around, list) and isinstance(part, int) and part < len(around) else GONE
 
 
 def _differences(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Any]]:
