@@ -238,5 +238,5 @@ def test_the_example_role_allows_what_is_read() -> None:
     kai = {"labels": {"kai.scheduler/queue": "team-a", **labels}, "annotations": {"pod-group-name": "pg-train"}}
     waiting = [Pod.from_json(one) for one in (pod(GATED), volcano, pod({"schedulerName": "kai-scheduler"}, **kai))]
     kinds = {pointer.kind for one in waiting for pointer in pointers([one], named)}
-    assert len(kinds) == 9
+    assert len(kinds) == 10
     assert {(NEIGHBOUR_KINDS[kind].group, NEIGHBOUR_KINDS[kind].plural) for kind in (*kinds, "Job.batch")} <= allowed
