@@ -25,6 +25,7 @@ DEVICE_EVENTS: Final = (
     "Nominated",
     "Unschedulable",
     "Pipelined",
+    "ApplicationFailed",
 )
 """Reasons of events about devices. Their messages name claims, devices and nodes; other events may contain anything."""
 EVICTION_REASON: Final = "DeletionByDeviceTaintManager"

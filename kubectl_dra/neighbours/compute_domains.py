@@ -105,7 +105,8 @@ def domain_of(pod: Pod, snapshot: Snapshot) -> ComputeDomain | None:
 def gone_domain(pod: Pod, snapshot: Snapshot) -> str:
     """The UID of a domain whose channel a pod claims and that no longer exists; empty if there is none, or it may."""
     space = pod.metadata.namespace
-    if snapshot.is_gap(DOMAIN, space) or domain_of(pod, snapshot) is not None:
+    # Files that somebody calls complete may leave out what operators have.
+    if snapshot.declared or snapshot.is_gap(DOMAIN, space) or domain_of(pod, snapshot) is not None:
         return ""
     return next(filter(None, _channels(pod, snapshot)), "")
 

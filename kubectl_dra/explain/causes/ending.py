@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 EVICTED = CauseKind(code="evicted-by-taint", family=Family.NODE, look=Look.TAINTED_DEVICES, ends_pod=True)
 FINISHED = CauseKind(code="pod-finished", family=Family.POD, look=Look.POD, ends_pod=True)
 DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
-VICTIMS = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD)
 
 
 def _ended(context: QuestionContext) -> Iterator[Finding]:

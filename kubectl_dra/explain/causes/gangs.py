@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from kubectl_dra.api.gangs import BindRequest
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.cluster import key_of
-from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
-from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.ending import VICTIMS
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, pods_named, say, subject
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
 from kubectl_dra.neighbours.gangs import (
     BIND_REQUEST,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 _SPEAKING = (Layer.VOLCANO, Layer.KAI, Layer.YUNIKORN)
 _QUEUE_KIND = {Layer.VOLCANO: "queues.scheduling.volcano.sh", Layer.KAI: "queues.scheduling.run.ai"}
-_PIPELINED = "Pipelined"
 _SKIPPED = "SchedulingSkipped"
 _YUNIKORN_QUEUE = "yunikorn.apache.org/queue"
 _TASK_GROUP = "yunikorn.apache.org/task-group-name"
@@ -60,11 +57,9 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
     if layer not in _SPEAKING or analysis.scheduler.schedules(pod):
         return
     group, known = group_of(pod, snapshot), _known(pod, snapshot)
-    request, last = bind_request_of(pod, snapshot), _last_event(pod, snapshot)
+    request = bind_request_of(pod, snapshot)
     if request is not None and request.status.phase == "Failed":
         yield _not_bound(pod, layer, request)
-    elif last is not None and last.reason == _PIPELINED and last.speaker is Speaker.KAI:
-        yield _pipelined(pod, layer, last)
     # What is generic says no more than that the group does not fit: the attempt says why.
     elif known is not None and not known[1].entry.normal and not known[1].entry.generic:
         yield _refused(pod, layer, *known)
@@ -74,19 +69,6 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
         yield _queued(pod, group, layer)
     elif group is not None:
         yield from _incomplete(analysis, pod, group)
-
-
-def _last_event(pod: Pod, snapshot: Snapshot) -> Event | None:
-    """The newest event of a scheduler about the pod; None if there is none."""
-    return next(reversed(snapshot.events_of(pod, _PIPELINED, "FailedScheduling", "Unschedulable", "Scheduled")), None)
-
-
-def _pipelined(pod: Pod, layer: Layer, event: Event) -> Finding:
-    """KAI has evicted others for it."""
-    text = "{scheduler} has chosen a node for it, and waits until pods there have ended: {said}"
-    seen = Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message)
-    summary = say(text, scheduler=layer.value, said=event.message)
-    return Finding(VICTIMS, summary, (seen,), state="waits for other pods to end", normal=True)
 
 
 def _not_bound(pod: Pod, layer: Layer, request: BindRequest) -> Finding:

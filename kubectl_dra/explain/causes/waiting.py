@@ -10,8 +10,8 @@ from typing import Final
 from kubectl_dra.api.defects_beside_allocator import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import waiting_for
+from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.causes.ending import VICTIMS
 from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import Clock
@@ -21,7 +21,23 @@ from kubectl_dra.explain.question.resolve import LastMessage, last_message
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding
 
 MAX_CANDIDATES = 5
+_PIPELINED = "Pipelined"
 EVICTS = CauseKind(code="preemption-makes-room", family=Family.POD, look=Look.POD)
+ENDING = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD)
+
+
+def _pipelined(analysis: Analysis) -> Iterator[Finding]:
+    """KAI has evicted others for the pod, and said nothing newer."""
+    pod = analysis.question.pod
+    if pod is None or pod.node_name or pod.finished:
+        return
+    said = analysis.snapshot.events_of(pod, _PIPELINED, "FailedScheduling", "Unschedulable", "Scheduled")
+    for event in said[-1:]:
+        if event.reason == _PIPELINED and event.speaker is Speaker.KAI:
+            text = "{who} has chosen a node for it, and waits until pods there have ended: {said}"
+            seen = Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message)
+            summary = say(text, who=str(event.speaker), said=event.message)
+            yield Finding(ENDING, summary, (seen,), state="waits for other pods to end", normal=True)
 
 
 def _making_room(analysis: Analysis) -> Iterator[Finding]:
@@ -36,7 +52,7 @@ def _making_room(analysis: Analysis) -> Iterator[Finding]:
         facts = tuple(
             Evidence(Subject("Pod", by_key("Pod", victim)), "metadata.deletionTimestamp", "set") for victim in victims
         )
-        yield Finding(VICTIMS, summary, facts)
+        yield Finding(ENDING, summary, facts)
         return
     if not preemption.best:
         return
@@ -156,6 +172,7 @@ def _other_consumers(analysis: Analysis, asking: Pod) -> Iterator[Evidence]:
 
 
 FINDERS = (
+    Finder(When.SCENE, _pipelined, 3),
     Finder(When.FAILS, _making_room, 5),
     Finder(When.FITS, _waiting, 60),
 )
