@@ -87,11 +87,12 @@ class KueueWorkload(Wire, frozen=True):
 
 
 class KueueQuota(Wire, frozen=True):
-    """One resource of a flavor in a ClusterQueue: what it has, and how much of its cohort it may take besides."""
+    """One resource of a flavor in a ClusterQueue or Cohort: what it has, may take of others besides, and lend them."""
 
     name: Annotated[str, "resource"] = ""
     nominal_quota: Amount = "0"
     borrowing_limit: Amount | None = None
+    lending_limit: Amount | None = None
 
 
 class KueueFlavor(Wire, frozen=True):
@@ -153,6 +154,26 @@ class ClusterQueue(Wire, frozen=True):
     def resources(self) -> tuple[str, ...]:
         """The resources that it has quota for."""
         return tuple(name for group in self.spec.resource_groups for name in group.covered_resources)
+
+    @property
+    def cohort(self) -> str:
+        """The cohort that it borrows from and lends to; empty if it does neither."""
+        return self.spec.cohort_name or self.spec.cohort
+
+
+class CohortSpec(Wire, frozen=True):
+    """``spec`` of a Cohort: quota of its own, and its parent, called ``parent`` before v1beta1."""
+
+    parent_name: Annotated[str, "cohort"] = ""
+    parent: Annotated[str, "cohort"] = ""
+    resource_groups: tuple[KueueResourceGroup, ...] = ()
+
+
+class Cohort(Wire, frozen=True):
+    """A kueue.x-k8s.io Cohort. A cohort that ClusterQueues name needs none: it has then no quota and no parent."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CohortSpec = CohortSpec()
 
 
 class LocalQueueSpec(Wire, frozen=True):

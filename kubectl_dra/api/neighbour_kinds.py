@@ -28,10 +28,10 @@ class Conditioned(Wire, frozen=True):
 
 
 class ConfigMap(Wire, frozen=True):
-    """A v1 ConfigMap. What it holds may be anything: an anonymized copy has only its keys."""
+    """A v1 ConfigMap. What it holds may be anything: an anonymized copy has its keys, and what it maps for Kueue."""
 
     metadata: ObjectMeta = ObjectMeta()
-    data: Annotated[dict[str, str], "key"] = {}
+    data: Annotated[dict[str, str], "settings"] = {}
 
 
 class NeighbourKind(NamedTuple):
@@ -59,6 +59,7 @@ _KINDS: Final = (
     NeighbourKind("Workload", _KUEUE, _OF_KUEUE, "workloads", True, kueue.KueueWorkload, "workload"),
     NeighbourKind("LocalQueue", _KUEUE, _OF_KUEUE, "localqueues", True, kueue.LocalQueue, "localqueue"),
     NeighbourKind("ClusterQueue", _KUEUE, _OF_KUEUE, "clusterqueues", False, kueue.ClusterQueue, "clusterqueue"),
+    NeighbourKind("Cohort", _KUEUE, (*_OF_KUEUE, "v1alpha1"), "cohorts", False, kueue.Cohort, "cohort"),
     NeighbourKind("PodGroup", _VOLCANO, ("v1beta1",), "podgroups", True, gangs.VolcanoPodGroup, "podgroup"),
     NeighbourKind("Queue", _VOLCANO, ("v1beta1",), "queues", False, gangs.VolcanoQueue, "queue"),
     NeighbourKind("PodGroup", _KAI, ("v2alpha2",), "podgroups", True, gangs.KaiPodGroup, "podgroup"),
@@ -92,7 +93,7 @@ _KINDS: Final = (
         *("ConfigMap", "", ("v1",), "configmaps", True),
         ConfigMap,
         "configmap",
-        ("cluster-autoscaler-status", "manager-config"),
+        ("cluster-autoscaler-status", "kueue-manager-config"),
     ),
 )
 NEIGHBOUR_KINDS: Final[Mapping[str, NeighbourKind]] = {

@@ -27,12 +27,16 @@ def allowed(client: Client, permissions: Sequence[Permission], namespace: str = 
 
 def _asked(client: Client, permission: Permission, namespace: str) -> Iterator[bool]:
     wanted = {"verb": permission.verb, "resource": permission.resource, "group": permission.group}
-    if permission.resource == "configmaps":
-        # The only one that is listed, by its name: a role names it.
-        wanted["name"] = NEIGHBOUR_KINDS["ConfigMap"].only[0]
-    spec = {"resourceAttributes": {**wanted, **({"namespace": namespace} if namespace else {})}}
-    status = _review(client, _REVIEWS, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec)
-    yield status.get("allowed") is True
+    # Few ConfigMaps are listed, each by its name: a role names them.
+    names = NEIGHBOUR_KINDS["ConfigMap"].only if permission.resource == "configmaps" else ("",)
+    for name in names:
+        about = {**wanted, **({"name": name} if name else {}), **({"namespace": namespace} if namespace else {})}
+        spec = {"resourceAttributes": about}
+        status = _review(client, _REVIEWS, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec)
+        if status.get("allowed") is not True:
+            yield False
+            return
+    yield True
 
 
 def user(client: Client) -> str:

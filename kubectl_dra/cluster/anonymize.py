@@ -25,7 +25,7 @@ _ANNOTATIONS = (
 _LABELLED = frozenset(("Node", "Namespace", "Pod", "PersistentVolume", "PodDisruptionBudget"))
 _CATEGORIES = (
     "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
-    "workload localqueue clusterqueue flavor queue nodepool nodeclaim admissioncheck "
+    "workload localqueue clusterqueue cohort flavor queue nodepool nodeclaim admissioncheck "
     "priorityclass owner scheduler driver podclaim request key value"
 )
 

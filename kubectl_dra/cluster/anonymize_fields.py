@@ -17,6 +17,7 @@ from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import Identities
+from kubectl_dra.cluster.kueue_settings import renamed_settings
 
 Json = dict[str, Any]
 LEFT_OUT: Final = "left-out"
@@ -63,7 +64,11 @@ class Fields:
             **{word: partial(new.plain, word) for word in _WORDS},
             **{category: partial(new.names.of, category) for category in _OBJECTS},
         }
-        self.whole: dict[str, Callable[[Any], Any]] = {"labels": new.labels, "selector": self._selector}
+        self.whole: dict[str, Callable[[Any], Any]] = {
+            "labels": new.labels,
+            "selector": self._selector,
+            "settings": self._settings,
+        }
         """What replaces the value of a field as a whole."""
         self.beside: dict[str, Callable[[Mapping[str, Any], str, Any], Any]] = {
             "consumer": self._consumer,
@@ -127,6 +132,13 @@ class Fields:
         if all(isinstance(one, str) for one in value.values()):
             return self._new.labels(value)
         return self._struct(value, "LabelSelector", "v1")
+
+    def _settings(self, data: Mapping[str, Any]) -> Json:
+        """What a ConfigMap holds."""
+        out: Json = renamed_settings(data, self._new.key, self._new.resource, self._new.device_class, LEFT_OUT)
+        for text in out.values():
+            self._new.names.gave(text)
+        return out
 
     def _reason(self, text: str) -> str:
         """A reason; the kubelet's for a lack of something has the resource's name in it."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kubectl_dra.api.neighbour_kinds import KNOWN_SCHEDULERS, NAMING
+from kubectl_dra.api.neighbour_kinds import KNOWN_SCHEDULERS, NAMING, NEIGHBOUR_KINDS
 from kubectl_dra.cel.lexer import LexicalError, string_value, tokenize
 from kubectl_dra.cluster.harmless import is_amount, is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
@@ -58,6 +58,9 @@ class Identities:
             return self.device_class(name)
         if category == "csidriver":
             return self.storage_driver(name)
+        if category == "configmap":
+            # Only these are read, and by their names.
+            return next(end for end in NEIGHBOUR_KINDS["ConfigMap"].only if name.endswith(end))
         return self.names.of(category, name)
 
     def namespace(self, name: str) -> str:

@@ -42,7 +42,8 @@ class KnownMessage(Struct, frozen=True):
     ``means``, ``do`` and ``gate``, the feature gate that it is about, have parts of the message in braces. ``since``
     and ``fixed`` are releases of whoever says it, ``until`` the last that has it; ``known`` is the number of a defect
     of Kubernetes, or OWNER/NAME#NUMBER of a driver's. ``normal``: it passes by itself. ``generic``: another entry says
-    more, if one fits. Of an autoscaler's ``scale`` says what comes of it, and ``why`` that is, as a part of a sentence.
+    more, if one fits. ``maps``: about deviceClassMappings of Kueue's configuration. Of an autoscaler's ``scale`` says
+    what comes of it, and ``why`` that is, as a part of a sentence.
     """
 
     pattern: str
@@ -57,6 +58,7 @@ class KnownMessage(Struct, frozen=True):
     known: str = ""
     normal: bool = False
     generic: bool = False
+    maps: bool = False
     scale: str = ""
     why: str = ""
 

@@ -11,6 +11,7 @@ from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.neighbours.decider import KUEUE, is_queued_by_kueue
+from kubectl_dra.neighbours.kueue_quota import COHORT, SETTINGS_MAP
 from kubectl_dra.neighbours.suspended import is_suspended, maker_of
 
 WORKLOAD: Final = "Workload.kueue.x-k8s.io"
@@ -20,7 +21,10 @@ _JOBSET_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
-    """The Workload of a pod that Kueue manages, or of a suspended job; as soon as they are known, its queues."""
+    """The Workload of a pod that Kueue manages, or of a suspended job; as soon as they are known, its queues.
+
+    Where it has no quota, also what decides that: its cohort and, if it has claims, Kueue's configuration.
+    """
     if not is_queued_by_kueue(pod) and not ((maker := maker_of(pod, snapshot)) and is_suspended(maker)):
         return
     space = pod.metadata.namespace
@@ -28,8 +32,15 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     yield Pointer(WORKLOAD, space, name, "" if name else f"{KUEUE}job-uid in ({','.join(_uids(pod))})")
     if queue := queue_name(pod, snapshot):
         yield Pointer(LOCAL_QUEUE, space, queue)
-    if queue := cluster_queue_name(pod, snapshot):
-        yield Pointer(CLUSTER_QUEUE, name=queue)
+    if cluster_queue_name(pod, snapshot):
+        # Others of its cohort may hold what it could borrow.
+        yield Pointer(CLUSTER_QUEUE)
+    if (workload := workload_of(pod, snapshot)) is None or standing(workload).standing not in _WITHOUT_QUOTA:
+        return
+    if any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets):
+        yield Pointer("ConfigMap", *SETTINGS_MAP)
+    if (own := cluster_queue_of(pod, snapshot)) is not None and own.cohort:
+        yield Pointer(COHORT)
 
 
 def workload_of(pod: Pod, snapshot: Snapshot) -> KueueWorkload | None:
@@ -147,6 +158,10 @@ _NEVER: Final = frozenset(
 )
 """Reasons of ``QuotaReserved`` (0.19) that somebody has to end."""
 _INADMISSIBLE: Final = "Inadmissible"
+_WITHOUT_QUOTA: Final = (
+    *(KueueStanding.REJECTED, KueueStanding.UNFIT),
+    *(KueueStanding.EVICTED, KueueStanding.WAITS),
+)
 _KUEUE: Final = ("Kueue",)
 
 
@@ -201,24 +216,3 @@ def _state(standing: KueueStanding, condition: PodCondition | None) -> WorkloadS
     if condition is None:
         return WorkloadState(standing)
     return WorkloadState(standing, condition.message, condition.last_transition_time, condition.reason)
-
-
-class QuotaUse(NamedTuple):
-    """How much of a flavor's resource is held in a ClusterQueue, of how much, as Kueue writes them."""
-
-    resource: str
-    flavor: str
-    held: str
-    quota: str
-
-
-def quota_use(queue: ClusterQueue) -> Iterator[QuotaUse]:
-    """What a ClusterQueue has of each resource, and how much of it is held."""
-    held = {
-        (flavor.name, one.name): one.total for flavor in queue.status.flavors_reservation for one in flavor.resources
-    }
-    for group in queue.spec.resource_groups:
-        for flavor in group.flavors:
-            for one in flavor.resources:
-                total = held.get((flavor.name, one.name), "0")
-                yield QuotaUse(one.name, flavor.name, str(total), str(one.nominal_quota))

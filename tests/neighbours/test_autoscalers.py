@@ -21,7 +21,7 @@ from tools.api_server import APIServer
 
 Dra = Callable[..., Ran]
 KARPENTER = [one for one in OBJECTS if one["apiVersion"].startswith("karpenter")]
-STATUS = [one for one in OBJECTS if one["kind"] == "ConfigMap"]
+STATUS = [one for one in OBJECTS if one["metadata"]["name"] == "cluster-autoscaler-status"]
 NOMINATED = ("karpenter", "Nominated", "Pod should schedule on: nodeclaim/gpu-x7k2p")
 REFUSED = ("karpenter", "FailedScheduling", "Failed to schedule pod, no nodepools found")
 SCHEDULER = ("default-scheduler", "FailedScheduling", "0/3 nodes are available: 3 cannot allocate all claims.")

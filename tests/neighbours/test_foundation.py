@@ -103,7 +103,7 @@ def test_what_a_pod_points_to_grows_with_what_was_read() -> None:
     kueue = {kind: f"{kind}.kueue.x-k8s.io" for kind in ("Workload", "LocalQueue", "ClusterQueue")}
     first = [Pointer(kueue["Workload"], "ml", "", uids), Pointer(kueue["LocalQueue"], "ml", "team-a")]
     assert pointers([waiting], nothing) == first
-    assert pointers([waiting], snapshot_of(gated, *OBJECTS)) == [*first, Pointer(kueue["ClusterQueue"], "", "research")]
+    assert pointers([waiting], snapshot_of(gated, *OBJECTS)) == [*first, Pointer(kueue["ClusterQueue"])]
     assert pointers([Pod.from_json(pod())], nothing) == []
 
 

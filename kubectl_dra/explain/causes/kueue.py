@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.api.kueue import ClusterQueue, KueueCheckState, KueueWorkload
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.data.speakers import Speaker
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Phrase, Subject, Words, named, say, subject
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
 from kubectl_dra.neighbours.kueue import (
+    CLUSTER_QUEUE,
     LOCAL_QUEUE,
     WORKLOAD,
     KueueStanding,
@@ -23,11 +24,19 @@ from kubectl_dra.neighbours.kueue import (
     cluster_queue_of,
     local_queue_of,
     queue_name,
-    quota_use,
     shut_queue_of,
     standing,
     state_of,
     workload_of,
+)
+from kubectl_dra.neighbours.kueue_quota import (
+    COHORT,
+    FlavorQuota,
+    MappedClass,
+    configuration,
+    flavor_quotas,
+    mapped_classes,
+    short,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +79,18 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
 
     queue = cluster_queue_of(pod, snapshot)
     known = understood(state.said, _SAYS) if state.said else None
-    facts = (*_checks(workload), *_conditions(workload, state.said), *_quotas(queue, state.said))
+    held_back = state.standing not in (KueueStanding.CHECKS, KueueStanding.ADMITTED)
+    quotas = flavor_quotas(workload, queue, snapshot) if queue is not None and held_back else ()
+    classes = mapped_classes(workload, queue, snapshot) if held_back else ()
+    odd = [each for each in classes if not each.resource or each.covered is False]
+    rejected = state.standing in (KueueStanding.REJECTED, KueueStanding.UNFIT)
+    facts = (
+        *_checks(workload),
+        *_conditions(workload, state.said),
+        *_classes(classes if rejected else odd, queue, snapshot),
+        *_quotas(quotas, queue, state.said),
+        *(_unread(workload, queue, snapshot) if held_back else ()),
+    )
     names = {"workload": workload.metadata.name, "said": state.said or state.reason}
     if state.standing is KueueStanding.DEACTIVATED:
         text = "Kueue has deactivated Workload {workload}, so that it is never queued again{why}"
@@ -78,7 +98,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         return Finding(DEACTIVATED, say(text, **names, why=why), facts, _reactivating(workload, known))
     if state.standing is KueueStanding.REJECTED:
         text = "Kueue has rejected Workload {workload} and does not queue it again: {said}"
-        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known))
+        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes))
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
@@ -87,10 +107,20 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     if shut is not None and (shut.said or not state.said):
         text = "Kueue cannot admit Workload {workload} however long it waits: {shut}"
         return Finding(REJECTED, say(text, **names, shut=_shut(shut)), facts, _opening(shut, pod))
+    lacking = _lacking(quotas, queue)
+    partial = any(pods.min_count is not None for pods in workload.spec.pod_sets)
+    never = lacking is not None and all(each.never for each in short(quotas))
+    if state.standing is KueueStanding.WAITS and lacking and never and not state.said and not partial:
+        text = "Kueue cannot admit Workload {workload} however long it waits: {lacking}"
+        advice = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
+        return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(advice))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
     if state.standing is KueueStanding.CHECKS and not _open_checks(workload):
         advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."
-    return Finding(WAITS, _waiting(workload, state, pod, snapshot), facts, Remedy(advice))
+    waits = _waiting(workload, state, pod, snapshot)
+    if state.standing is KueueStanding.WAITS and lacking:
+        waits = say("{waits}; {lacking}" if state.said else "{waits}: {lacking}", waits=waits, lacking=lacking)
+    return Finding(WAITS, waits, facts, Remedy(advice))
 
 
 def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Phrase:
@@ -160,10 +190,16 @@ def _reactivating(workload: KueueWorkload, known: Understood | None) -> Remedy:
     )
 
 
-def _anew(workload: KueueWorkload, known: Understood | None) -> Remedy:
+def _anew(workload: KueueWorkload, known: Understood | None, classes: Sequence[MappedClass]) -> Remedy:
     text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
     meta = workload.metadata
     command = deleting(_RESOURCE, meta.name, meta.namespace)
+    if known is not None and known.entry.maps and classes and all(each.resource and each.covered for each in classes):
+        text = (
+            "Its configuration maps the class by now. Kueue reads that at its start only: restart Kueue if it runs "
+            "since before, then delete the Workload, and Kueue makes another one."
+        )
+        return Remedy(text, commands=(command,))
     if known is not None and "elete the Workload" in known.entry.do:
         return Remedy(known.do, commands=(command,))
     return Remedy(say(text, repair=_advice(known, REJECTED)), commands=(command,))
@@ -187,18 +223,87 @@ def _conditions(workload: KueueWorkload, told: str) -> Iterator[Evidence]:
         yield Evidence(about, "spec.active", "false")
 
 
-def _quotas(queue: ClusterQueue | None, said: str) -> Iterator[Evidence]:
-    """What the ClusterQueue has of the resources that Kueue speaks of, else of all."""
+def _quotas(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None, said: str) -> Iterator[Evidence]:
+    """What the ClusterQueue has of the resources that are short or that Kueue speaks of, else of all."""
     if queue is None:
         return
     about = Subject("ClusterQueue", queue.metadata.name)
-    all_ = list(quota_use(queue))
-    meant = [use for use in all_ if use.resource in said.split()] or all_
-    for use in meant[:MAX_QUOTAS]:
-        field = say("{resource} of flavor {flavor}", resource=use.resource, flavor=use.flavor)
-        yield Evidence(about, field, say("{held} of {quota} held", held=use.held, quota=use.quota))
-    if not all_:
+    spoken = [quota for quota in quotas if quota.resource in said.split()]
+    for quota in (list(short(quotas)) or spoken or list(quotas))[:MAX_QUOTAS]:
+        field = say("{resource} of flavor {flavor}", resource=quota.resource, flavor=quota.flavor)
+        parts: list[Words] = [say("{held} of {quota} held", held=str(quota.held), quota=str(quota.nominal))]
+        if quota.lent:
+            parts[0] = say("{held} of {quota} held, {lent} borrowed", **_amounts(quota))
+        if queue.cohort:
+            room = say("what cohort {cohort} has left was not read", cohort=queue.cohort)
+            if quota.free is not None:
+                room = say("{free} left with cohort {cohort}", cohort=queue.cohort, **_amounts(quota))
+            parts.append(room)
+        if quota.wanted is not None:
+            parts.append(say("the Workload asks for {wanted}", wanted=str(quota.wanted)))
+        if quota.never:
+            parts.append(say("more than the {most} that there can be", most=str(quota.most)))
+        elif quota.missing:
+            parts.append(say("{missing} missing", missing=str(quota.missing)))
+        yield Evidence(about, field, Joined(tuple(parts), ", ") if len(parts) > 1 else parts[0])
+    if not queue.spec.resource_groups:
         yield Evidence(about, "spec.resourceGroups", "none")
+
+
+def _unread(workload: KueueWorkload, queue: ClusterQueue | None, snapshot: Snapshot) -> Iterator[Evidence]:
+    """What would say which quota is short, and may not be read."""
+    kinds = [CLUSTER_QUEUE, *([COHORT] if queue is not None and queue.cohort else ())]
+    if any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets):
+        kinds.append("ConfigMap")
+    for gap in snapshot.unread(kinds):
+        if gap.reason != ABSENT:
+            yield Evidence(f"{gap.kind.partition('.')[0]}s", "read", say("no ({reason})", reason=gap.reason))
+
+
+def _amounts(quota: FlavorQuota) -> dict[str, str]:
+    return {
+        "held": str(quota.held),
+        "quota": str(quota.nominal),
+        "lent": str(quota.lent),
+        "free": str(quota.free),
+    }
+
+
+def _classes(classes: Sequence[MappedClass], queue: ClusterQueue | None, snapshot: Snapshot) -> Iterator[Evidence]:
+    """As which resource Kueue counts the devices, where it does not, or the ClusterQueue has no quota for it."""
+    known = configuration(snapshot)
+    if known is None:
+        return
+    (space, name), _ = known
+    about = Subject("ConfigMap", ObjectName("ConfigMap", name, space))
+    for each in classes:
+        value = say("none names it")
+        if each.resource:
+            value = say("counted as {resource}", resource=each.resource)
+        if each.covered is False and queue is not None:
+            text = "counted as {resource}, which ClusterQueue {queue} does not cover"
+            value = say(text, resource=each.resource, queue=queue.metadata.name)
+        yield Evidence(about, say("deviceClassMappings of DeviceClass {name}", name=each.name), value)
+
+
+def _lacking(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None) -> Phrase | None:
+    """The first resource of which a ClusterQueue has too little; None where nothing is known to be short."""
+    lacking = short(quotas)
+    if not lacking or queue is None:
+        return None
+    one = lacking[0]
+    names = {"wanted": str(one.wanted), "resource": one.resource, "queue": queue.metadata.name}
+    flavors = [quota.flavor for quota in lacking if quota.resource == one.resource]
+    if len(flavors) > 1:
+        text = "it asks for {wanted} {resource}, and no flavor of ClusterQueue {queue} has so much left ({flavors:all})"
+        return say(text, **names, flavors=flavors)
+    if one.never:
+        text = "it asks for {wanted} {resource}, and flavor {flavor} of ClusterQueue {queue} has {most} at most"
+        return say(text, **names, flavor=one.flavor, most=str(one.most))
+    text = "it asks for {wanted} {resource}, and flavor {flavor} of ClusterQueue {queue} has {free} left of {nominal}"
+    if queue.cohort:
+        text = "it asks for {wanted} {resource}, and ClusterQueue {queue} with its cohort has {free} of {flavor} left"
+    return say(text, **names, flavor=one.flavor, free=str(one.free), nominal=str(one.nominal))
 
 
 def _open_checks(workload: KueueWorkload) -> list[KueueCheckState]:

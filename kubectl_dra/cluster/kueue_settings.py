@@ -1,0 +1,92 @@
+"""Kueue's configuration, the text in ConfigMap kueue-manager-config: as which resource it counts devices of a class.
+
+From ``apis/config/v1beta2/configuration_types.go`` of Kueue 0.19; v1beta1 has the same fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from kubectl_dra.api.neighbour_kinds import ConfigMap
+from kubectl_dra.data.drivers import parsed
+
+_LONGEST = 1_000_000
+_GROUP = "config.kueue.x-k8s.io/"
+
+
+class DeviceClassMapping(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One entry of ``deviceClassMappings``: the resource that devices of some classes count as.
+
+    With ``sources`` Kueue counts something else than devices: counters or capacity.
+    """
+
+    name: str = ""
+    device_class_names: tuple[str, ...] = ()
+    sources: tuple[dict[str, Any], ...] = ()
+
+
+class KueueResources(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """``resources`` of the configuration."""
+
+    device_class_mappings: tuple[DeviceClassMapping, ...] = ()
+
+
+class KueueConfiguration(Struct, frozen=True, rename="camel"):
+    """Kueue's configuration, as far as it is about devices."""
+
+    api_version: str = ""
+    resources: KueueResources = KueueResources()
+
+    def mapping(self, device_class: str) -> DeviceClassMapping | None:
+        """The entry of a DeviceClass."""
+        entries = self.resources.device_class_mappings
+        return next((entry for entry in entries if device_class in entry.device_class_names), None)
+
+
+def configuration_in(text: str) -> KueueConfiguration | None:
+    """The configuration that a text holds; None if it is no text of Kueue's, or has another form."""
+    if _GROUP not in text or len(text) > _LONGEST:
+        return None
+    from yaml import YAMLError
+
+    try:
+        read = convert(parsed(text), KueueConfiguration)
+    except (YAMLError, ValidationError, RecursionError, ValueError):
+        return None
+    return read if read.api_version.startswith(_GROUP) else None
+
+
+def configuration_of(settings: ConfigMap) -> KueueConfiguration | None:
+    """The configuration that a ConfigMap holds."""
+    read = (configuration_in(text) for text in settings.data.values())
+    return next((each for each in read if each is not None), None)
+
+
+def renamed_settings(
+    data: Mapping[str, Any],
+    key: Callable[[str], str],
+    resource: Callable[[str], str],
+    device_class: Callable[[str], str],
+    otherwise: str,
+) -> dict[str, str]:
+    """The texts of a ConfigMap with nothing left but what Kueue maps, by other names; ``otherwise`` for other texts."""
+    from yaml import safe_dump
+
+    out: dict[str, str] = {}
+    for name, text in data.items():
+        read = configuration_in(text) if isinstance(text, str) else None
+        out[key(name)] = otherwise
+        if read is not None:
+            entries = tuple(
+                DeviceClassMapping(
+                    *(resource(entry.name), tuple(map(device_class, entry.device_class_names))),
+                    sources=({},) if entry.sources else (),
+                )
+                for entry in read.resources.device_class_mappings
+            )
+            changed = KueueConfiguration(read.api_version, KueueResources(entries))
+            out[key(name)] = safe_dump(to_builtins(changed), sort_keys=False, width=1_000_000)
+    return out
