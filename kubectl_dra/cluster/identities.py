@@ -60,7 +60,8 @@ class Identities:
             return self.storage_driver(name)
         if category == "configmap":
             # Only these are read, and by their names.
-            return next(end for end in NEIGHBOUR_KINDS["ConfigMap"].only if name.endswith(end))
+            known = (end for end in NEIGHBOUR_KINDS["ConfigMap"].only if name.endswith(end))
+            return next(known, "") or self.names.of(category, name)
         return self.names.of(category, name)
 
     def namespace(self, name: str) -> str:

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
-from kubectl_dra.api.pods import Owner, Pod, owner_of
+from kubectl_dra.api.pods import MAKES_AGAIN, Owner, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.claim_relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
@@ -117,9 +117,10 @@ class ClaimHolder(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Whom to ask first: who does not need them, then by priority, then who has done the least."""
-        returning = self.owner is not None and self.owner.kind in ("DaemonSet", "Node")
-        return self.standing, self.related or returning, self.priority, self.age
+        """Whom to ask first: who does not need them, whom nobody makes again, by priority, who has done the least."""
+        kind = self.owner.kind if self.owner is not None else ""
+        returning = kind in ("DaemonSet", "Node")
+        return self.standing, self.related or returning, kind in MAKES_AGAIN, self.priority, self.age
 
 
 _REPLICATED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Rollout"))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.meta import DEVICE_EVENTS
+from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.speakers import Speaker, speaker_of
 from kubectl_dra.errors import InputError
@@ -227,9 +228,15 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
             near.setdefault(reason, []).append(node.name)
     changes = candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders, near)
     changes = sorted(dict.fromkeys((*changes, *_ends(analysis))), key=lambda change: change.cost)
-    found = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: way.price)
+    found = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis)
     return [*found, more] if more else found
+
+
+def _made_again(way: RemedyPlan) -> bool:
+    """Whether a pod ends that something makes again, which then competes for what it gave back."""
+    owners = (owner_of(pod) for change in way.changes for pod in change.ended_pods)
+    return any(owner is not None and owner.kind in MAKES_AGAIN for owner in owners)
 
 
 def _ends(analysis: Analysis) -> Sequence[Change]:

@@ -15,15 +15,17 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import RIVALS_STEPS, RIVALS_TRIED, RIVALS_TRIES, RIVALS_WORK, Budget
 from kubectl_dra.allocation.extended_resources import class_by_resource, resources_of
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.attributes_read import complete
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices, Verdict
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
+from kubectl_dra.explain.remedies.proof import Beside, Proof
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.explain.waiting import pods_waiting
@@ -51,13 +53,15 @@ class Left(Enum):
 class Rivals(NamedTuple):
     """The pods that want the same devices: those that are tried before, and those that come after.
 
-    ``tied``: of some of the former it is not known whether they are.
+    ``tied``: of some of the former it is not known whether they are. ``takers`` are those of them that get devices
+    where nothing is left.
     """
 
     before: tuple[Pod, ...]
     after: tuple[Pod, ...]
     left: Left
     tied: bool
+    takers: tuple[Pod, ...] = ()
 
 
 class Queue:
@@ -102,7 +106,8 @@ class Queue:
         after = tuple(other for other in found if self.turn(other) > turn)
         enough = len(before) < len(diagnosis.placements) and self._apart(pod, before, diagnosis)
         tied = any(self.turn(other) == turn for other in before)
-        return Rivals(before, after, Left.YES if enough else self._left(pod, before), tied)
+        left, takers = (Left.YES, ()) if enough else self._left(pod, before)
+        return Rivals(before, after, left, tied, takers)
 
     def _apart(self, pod: Pod, before: Sequence[Pod], diagnosis: Diagnosis) -> bool:
         """Whether a pod that is placed changes what its own node has, and nothing else for this pod."""
@@ -124,14 +129,16 @@ class Queue:
         pools = {(one.device.driver, one.device.pool): at.node for at in diagnosis.placements for one in at.devices}
         return all(node == pools[pool] for pool, node in homes if pool in pools)
 
-    def _left(self, pod: Pod, before: Sequence[Pod]) -> Left:
+    def _left(self, pod: Pod, before: tuple[Pod, ...]) -> tuple[Left, tuple[Pod, ...]]:
         runs = self.served([*before, pod], last=pod)
         if runs is None:
-            return Left.UNTRIED
+            return Left.UNTRIED, before
         found = {pod.key in run for run in runs}
+        taking = frozenset[str]().union(*(run for run in runs if pod.key not in run))
+        takers = tuple(other for other in before if other.key in taking)
         if len(found) > 1:
-            return Left.CHANCE
-        return Left.YES if found == {True} else Left.NO
+            return Left.CHANCE, takers
+        return (Left.YES if found == {True} else Left.NO), takers
 
     def served(self, pods: Sequence[Pod], last: Pod | None = None) -> list[frozenset[str]] | None:
         """The keys of the pods that get devices if they are placed one after the other, ``last`` after all others.
@@ -239,7 +246,7 @@ def _devices(snapshot: Snapshot, ids: set[DeviceID]) -> Iterable[Device]:
 
 
 def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
-    """The diagnosis of a pod that would fit, with the other pending pods that want the same devices.
+    """The diagnosis of a pod that would fit, or would with a fix, with other pending pods that want the same devices.
 
     It is undetermined where they may come first and leave none. Pods of a group are placed together, and what is only
     supposed, or about one node, is answered for the pod alone.
@@ -248,6 +255,8 @@ def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, se
     asked_alone = diagnosis.supposed or settings.node or not question.exists
     if pod is None or asked_alone or pod.pod_group or pod.spec.workload_ref is not None:
         return diagnosis
+    if diagnosis.verdict is Verdict.UNSCHEDULABLE:
+        return _with_rivals_of_fixes(diagnosis, pod, snapshot, settings)
     if diagnosis.verdict is not Verdict.SCHEDULABLE or not diagnosis.placements:
         return diagnosis
     rivals = Queue(snapshot, settings).rivals(question, diagnosis)
@@ -258,6 +267,38 @@ def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, se
         return replace(diagnosis, notes=(*diagnosis.notes, told))
     notes = (told, *diagnosis.notes)
     return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(told,), notes=notes, choice=None)
+
+
+def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, settings: Settings) -> Diagnosis:
+    """The diagnosis, in which fixes that give others something as well say who may take it first."""
+    if key_of(pod) not in snapshot.pods or not settings.scheduler.schedules(pod):
+        return diagnosis
+
+    def contested(changes: Sequence[Change], proof: Proof) -> Proof:
+        cluster: Cluster | None = Cluster(snapshot)
+        for change in changes:
+            cluster = change.made_for_all(cluster, key_of(pod)) if cluster is not None else None
+        if cluster is None or proof.beside is not None:
+            return proof
+        there, placement = cluster.snapshot, NodeDevices(proof.node, proof.devices)
+        question = about_pod(there.pods[key_of(pod)], there, exists=True)
+        found = Queue(there, settings).rivals(question, replace(diagnosis, placements=(placement,)))
+        takers = found.takers if found is not None and found.left is not Left.YES else ()
+        # A pod that is made later is tried first only by its priority.
+        owners = [owner_of(ended) for change in changes for ended in change.ended_pods if ended.priority > pod.priority]
+        successor = next((str(owner) for owner in owners if owner is not None and owner.kind in MAKES_AGAIN), "")
+        if not takers and not successor:
+            return proof
+        return replace(proof, beside=Beside(rivals=tuple(taker.key for taker in takers), successor=successor))
+
+    def of_finding(finding: Finding) -> Finding:
+        remedy = finding.remedy
+        if remedy is None or remedy.proof is None or not remedy.offers or remedy.with_others:
+            return finding
+        return replace(finding, remedy=replace(remedy, proof=contested(remedy.offers[:1], remedy.proof)))
+
+    ways = tuple(replace(way, proof=contested(way.changes, way.proof)) for way in diagnosis.ways)
+    return replace(diagnosis, findings=tuple(map(of_finding, diagnosis.findings)), ways=ways)
 
 
 _ENDS: Final = {

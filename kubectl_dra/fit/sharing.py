@@ -14,6 +14,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, first_with, gate_default
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import Words, say
@@ -53,10 +54,11 @@ IN_ONE_POD: Final = (SharingWay.CLAIM, SharingWay.TIME_SLICES, SharingWay.MPS)
 
 
 class SharingNeed(Struct, frozen=True):
-    """A gate or a label by its name, and who has to set it."""
+    """A gate, a label or what has to be done first by its name, who has to set or do it, and commands for that."""
 
     name: str
     how: Words
+    commands: tuple[CommandLine, ...] = ()
 
 
 class WrittenWay(Struct, frozen=True):

@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.existing import pods_of
 from kubectl_dra.fit.result import WorkloadFit
-from kubectl_dra.fit.sharing import SharingWay, SharingWriter, WrittenWay
+from kubectl_dra.fit.rollout import Replaced, ending, replaced
+from kubectl_dra.fit.sharing import SharingNeed, SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 
 Progress = Callable[[str], None]
@@ -29,11 +32,15 @@ MOST_TRIED: Final = 8
 
 
 class TriedWay(Struct, frozen=True):
-    """A way, how many pods of how many get a node with it, and what linting says. No ``fit``: it was not tried."""
+    """A way, how many pods of how many get a node with it, and what linting says. No ``fit``: it was not tried.
+
+    ``after``: they do so only once the pods of the workload that run have ended.
+    """
 
     written: WrittenWay
     fit: WorkloadFit | None = None
     findings: tuple[str, ...] = ()
+    after: bool = False
 
     @property
     def works(self) -> bool:
@@ -96,12 +103,59 @@ def _tried(
         return TriedWay(written)
     findings = _linted(written.text, snapshot, settings)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
-    cluster = applied(manifest)
+    cluster, needs = _with_its_templates(applied(manifest), manifest)
     workload = _sharing(workloads_of(manifest))
-    # Pods of the workload that run already are made anew: their claims are others.
-    cluster = Cluster(cluster).ending(pods_of(workload, cluster)).snapshot
-    answer = fit([workload], cluster, settings, FitOptions(changes=False), progress)
-    return TriedWay(written, answer.workloads[0], findings)
+    own = pods_of(workload, cluster)
+    running = sorted((pod for pod in own if pod.node_name), key=lambda pod: pod.key)
+
+    def beside(old: int, options: FitOptions) -> WorkloadFit:
+        """What comes of the new pods while so many of those that run keep their devices."""
+        ended = Cluster(cluster).ending(pod for pod in own if pod not in running[:old]).snapshot
+        return fit([workload], ended, settings, options, progress).workloads[0]
+
+    def new_pods(old: int) -> int:
+        replicas = workload.replicas + -(-old // max(1, workload.size))
+        return len(beside(old, FitOptions(replicas, changes=False)).placed_pods)
+
+    if written.way is SharingWay.EACH:
+        # What runs stays as it is.
+        found = fit([workload], cluster, settings, FitOptions(changes=False), progress).workloads[0]
+        return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings)
+    # Pods that run already are made anew: their claims are others.
+    found = beside(0, FitOptions(changes=False))
+    how = replaced(workload, len(running), new_pods) if running and found.placed_pods else Replaced.BY_ROLLOUT
+    after = how is not Replaced.BY_ROLLOUT
+    needs = (*needs, _end_first(workload, len(running), how)) if after else needs
+    return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings, after)
+
+
+def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot, tuple[SharingNeed, ...]]:
+    """The cluster with the manifest's templates, and what that needs where others have these names already."""
+    kind = "ResourceClaimTemplate"
+    refused = [each for each in cluster.refused if each.kind == kind and each[1:3] in manifest.templates]
+    text = (
+        "another name, or that {name} is deleted first: ResourceClaimTemplate {name} exists already, and the server "
+        "refuses another spec for it"
+    )
+    needs = tuple(SharingNeed("another name", say(text, name=each.name)) for each in refused)
+    templates = {**cluster.templates, **{each[1:3]: manifest.templates[each[1:3]] for each in refused}}
+    left = tuple(each for each in cluster.refused if each not in refused)
+    return replace(cluster, templates=templates, refused=left), needs
+
+
+def _end_first(workload: WorkloadPods, running: int, how: Replaced) -> SharingNeed:
+    """That the pods that run end before the manifest is applied."""
+    text = "that {count:pod} of {workload} that {count:runs|run} {count:ends|end} before the manifest is applied: "
+    text += (
+        "the rollout would wait for new pods while the old ones hold what these need (or set the Deployment's "
+        "strategy.type to Recreate)"
+        if how is Replaced.ROLLOUT_HANGS and workload.kind == "Deployment"
+        else "the rollout would wait for new pods while the old ones hold what these need"
+        if how is Replaced.ROLLOUT_HANGS
+        else "nothing replaces them by itself"
+    )
+    how_to = say(text, count=running, workload=workload.title)
+    return SharingNeed("old pods ended first", how_to, ending(workload))
 
 
 def _sharing(workloads: Sequence[WorkloadPods]) -> WorkloadPods:

@@ -173,7 +173,17 @@ def proof(found: Proof, *, short: bool = False) -> str:
     """A proof: on which node it then fits, and unless ``short`` the devices; and what it rests on besides."""
     devices = f": {some([str(one.device) for one in found.devices])}" if found.devices and not short else ""
     then = f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
-    return f"{then}{devices}{_beside(found)}"
+    return f"{then}{devices}{_beside(found)}{_contested(found)}"
+
+
+def _contested(found: Proof) -> str:
+    """Who may take first what a fix gives."""
+    if found.beside is None:
+        return ""
+    rivals, successor = found.beside.rivals, found.beside.successor
+    who = "other pods that wait" if rivals[1:] else "another pod that waits"
+    waits = f"; {who} may take it first: {some(rivals, 2)}" if rivals else ""
+    return f"{waits}; the pod that {successor} makes again has a higher priority" if successor else waits
 
 
 def _beside(found: Proof) -> str:
@@ -188,7 +198,7 @@ def _beside(found: Proof) -> str:
         parts.append(f"without {_places(aside)}, which {'fail' if aside[1:] else 'fails'} too")
     if found.beside.causes:
         parts.append(f"once {' and '.join(found.beside.causes)} {'are' if found.beside.causes[1:] else 'is'} fixed too")
-    return f" ({', and '.join(parts)})"
+    return f" ({', and '.join(parts)})" if parts else ""
 
 
 def _places(found: Sequence[OtherRequest]) -> str:

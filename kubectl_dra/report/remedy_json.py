@@ -234,6 +234,10 @@ def _proof(proof: Proof) -> dict[str, Any]:
                 out[name] = [{"claim": key_json(one.claim), "request": one.request} for one in requests]
         if beside.causes:
             out["otherCauses"] = list(beside.causes)
+        if beside.rivals:
+            out["rivals"] = [key_json(key) for key in beside.rivals]
+        if beside.successor:
+            out["successorOf"] = beside.successor
     return out
 
 

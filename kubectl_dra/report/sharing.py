@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final, TextIO
 
-from kubectl_dra.command import CommandLine
+from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingWay
 from kubectl_dra.fit.sharing_proof import TriedWay
-from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose
+from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount
 
@@ -59,7 +60,9 @@ def write_ways(
         said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
     elif names:
         lack = "they run" if containers else "there is not a device for each; all run"
-        said, tone = f"{lack} by {', '.join(names)}", Tone.GOOD if containers else Tone.WARNING
+        after = all(one.after for one in found if one.written.way.value in names)
+        first = " once the pods that run now have ended" if after else ""
+        said, tone = f"{lack} by {', '.join(names)}{first}", Tone.GOOD if containers else Tone.WARNING
     elif any(one.fit is not None and one.fit.verdict is Verdict.UNDETERMINED for one in found):
         said, tone = "whether all of them can run is undetermined", Tone.WARNING
     else:
@@ -96,16 +99,19 @@ def _row(one: TriedWay) -> tuple[str, ...]:
     return way, pods, _SHARED[way], ", ".join(need.name for need in one.written.needs) or EMPTY
 
 
-def write_needs(one: TriedWay) -> None:
+def write_needs(one: TriedWay, where: ClusterFlags) -> None:
     """On standard error, so that standard output is the manifest: how many pods run with it, and what it needs."""
     assert one.fit is not None
     if one.fit.verdict is Verdict.UNDETERMINED:
         why = written(one.fit.unclear[0]) if one.fit.unclear else "the search did not end"
         tell(f"note: whether all pods fit is undetermined: {why}")
     else:
-        tell(f"note: {one.placed:,} of {amount(one.fit.pods, 'pod')} fit with it, by the scheduler's steps")
+        after = " once the pods that run now have ended" if one.after else ""
+        tell(f"note: {one.placed:,} of {amount(one.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")
     for need in one.written.needs:
         tell(f"note: needs {written(need.how)}")
+        if need.commands:
+            write_blocks(Painter(sys.stderr, "never"), [shell(need.commands, where)])
     for finding in one.findings:
         tell(f"warning: lint says {finding}")
 
@@ -113,7 +119,9 @@ def write_needs(one: TriedWay) -> None:
 # As JSON or YAML, in the shape of ``schemas/share.json``.
 
 
-def to_json(found: list[TriedWay], device_class: str, containers: int, exit_code: int) -> dict[str, Any]:
+def to_json(
+    found: list[TriedWay], device_class: str, containers: int, exit_code: int, where: ClusterFlags
+) -> dict[str, Any]:
     """A ShareReport: every way with its manifest."""
     return {
         "schemaVersion": SCHEMA_VERSION,
@@ -121,14 +129,21 @@ def to_json(found: list[TriedWay], device_class: str, containers: int, exit_code
         "exitCode": exit_code,
         "deviceClass": device_class,
         **({"containers": containers} if containers else {}),
-        "items": [_way_json(one) for one in found],
+        "items": [_way_json(one, where) for one in found],
     }
 
 
-def _way_json(one: TriedWay) -> dict[str, Any]:
+def _way_json(one: TriedWay, where: ClusterFlags) -> dict[str, Any]:
     out: dict[str, Any] = {
         "way": one.written.way.value,
-        "needs": [{"name": need.name, "how": written(need.how)} for need in one.written.needs],
+        "needs": [
+            {
+                "name": need.name,
+                "how": written(need.how),
+                **({"commands": commands} if (commands := commands_json(*need.commands, where=where)) else {}),
+            }
+            for need in one.written.needs
+        ],
     }
     if one.fit is None:
         return {**out, "verdict": "impossible", "reason": written(one.written.impossible)}

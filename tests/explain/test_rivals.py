@@ -185,3 +185,75 @@ def test_what_takes_too_long_stays_open(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("kubectl_dra.explain.rivals.RIVALS_STEPS", 1)
     code, found = _explain(tmp_path, _world([1], pods, {}), "pod/late")
     assert code == 3 and "what they leave could not be tried" in found["answer"]
+
+
+def _made_by(objects: list[JSON], name: str, pods: list[str], priority: int = 0) -> list[JSON]:
+    """The same objects; these pods are replicas of a Deployment."""
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": f"{name}-6d4cf56db6",
+        "uid": "o",
+        "controller": True,
+    }
+    for each in objects:
+        if each["kind"] == "Pod" and each["metadata"]["name"] in pods:
+            each["metadata"] |= {"ownerReferences": [owner], "labels": {"pod-template-hash": "6d4cf56db6"}}
+            each["spec"]["priority"] = priority
+    return objects
+
+
+def _fixes(found: JSON) -> list[JSON]:
+    """The fixes that end pods: of the causes, then the further ways."""
+    fixes = [cause["fix"] for cause in found["causes"] if "proof" in cause.get("fix", {})] + found.get("fixes", [])
+    return [fix for fix in fixes if any(change["kind"] == "release-claims" for change in fix["changes"])]
+
+
+def _held_by(*names: str) -> dict[str, list[JSON]]:
+    return {name: [{"driver": "d", "pool": "n0", "device": f"g{number}"}] for number, name in enumerate(names)}
+
+
+def test_who_is_not_made_again_is_asked_first(tmp_path: Path) -> None:
+    """The replica has held its device for a shorter time, which counts among those alike."""
+    pods = [Waiting("web-1", 30), Waiting("bert", 20), Waiting("asks", 40)]
+    objects = _made_by(_world([2], pods, _held_by("web-1", "bert")), "web", ["web-1"])
+    for held in objects:
+        if held["kind"] == "ResourceClaim" and held["metadata"]["name"] == "bert":
+            held["status"]["allocation"]["allocationTimestamp"] = "2026-01-01T00:30:00Z"
+    first, second = _fixes(_explain(tmp_path, objects, "pod/asks")[1])
+    assert [first["text"].split()[2], second["text"].split()[2]] == ["default/bert", "default/web-1"]
+    assert "rivals" not in first["proof"] and "rivals" not in second["proof"]
+
+
+@pytest.mark.parametrize(
+    ("second", "priority", "first"), [(10, 0, True), (50, 0, False), (50, 5, True), (10, -1, False)]
+)
+def test_a_fix_says_which_waiting_pod_may_come_first(tmp_path: Path, second: int, priority: int, first: bool) -> None:
+    pods = [Waiting("holds", 1), Waiting("other", second, priority), Waiting("asks", 40)]
+    objects = _world([1], pods, _held_by("holds"))
+    (fix,) = _fixes(_explain(tmp_path, objects, "pod/asks")[1])
+    rivals = [{"namespace": "default", "name": "other"}]
+    assert fix["proof"].get("rivals") == (rivals if first else None)
+    _, out, _ = ran("explain", "pod/asks", "--snapshot", str(tmp_path / "cluster.json"))
+    assert ("another pod that waits may take it first: default/other" in " ".join(out.split())) is first
+
+
+def test_a_pod_that_wants_what_the_fix_does_not_free_comes_not_first(tmp_path: Path) -> None:
+    pods = [Waiting("holds", 1), Waiting("large", 10, devices=5), Waiting("asks", 40)]
+    (fix,) = _fixes(_explain(tmp_path, _world([1], pods, _held_by("holds")), "pod/asks")[1])
+    assert "rivals" not in fix["proof"]
+
+
+@pytest.mark.parametrize("priority", [0, 7])
+def test_a_successor_of_a_higher_priority_is_tried_first(tmp_path: Path, priority: int) -> None:
+    pods = [Waiting("web-1", 1), Waiting("asks", 40)]
+    objects = _made_by(_world([1], pods, _held_by("web-1")), "web", ["web-1"], priority)
+    (fix,) = _fixes(_explain(tmp_path, objects, "pod/asks")[1])
+    assert fix["proof"].get("successorOf") == ("Deployment web" if priority else None)
+
+
+def test_a_new_node_may_serve_others_first(tmp_path: Path) -> None:
+    pods = [Waiting("holds", 1), Waiting("other", 10), Waiting("asks", 40)]
+    _, found = _explain(tmp_path, _world([1], pods, _held_by("holds")), "pod/asks")
+    (new,) = [way for way in found["fixes"] if way["changes"][0]["kind"] == "add-node"]
+    assert new["proof"]["rivals"] == [{"namespace": "default", "name": "other"}]

@@ -14,6 +14,8 @@ from referencing import Registry, Resource
 
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
+from tests.fit.test_existing import REPLICAS, two_run_and_one_waits
+from tests.fit.worlds import CLASS, deployment, node, write_cluster
 
 Dra = Callable[..., Ran]
 Json = dict[str, Any]
@@ -48,6 +50,12 @@ def cluster(tmp_path: Path, *devices: Json, driver: str = "gpu.example.com", **c
         yaml.safe_dump({"apiVersion": "v1", "kind": "List", "kubectl-dra": told, "items": items})
     )
     return str(path)
+
+
+def schema_of_share() -> Any:
+    contents = [json.loads((SCHEMAS / name).read_text()) for name in ("share.json", "claims.json", "explain.json")]
+    registry: Any = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in contents)
+    return jsonschema.Draft202012Validator(contents[0], registry=registry)
 
 
 def test_a_template_makes_pods_wait_and_one_claim_does_not(dra: Dra) -> None:
@@ -174,9 +182,7 @@ def test_one_sentence_says_what_is_wrong(dra: Dra, words: tuple[str, ...], error
 
 
 def test_json_has_every_way_with_its_manifest(dra: Dra) -> None:
-    contents = [json.loads((SCHEMAS / name).read_text()) for name in ("share.json", "claims.json")]
-    registry: Any = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in contents)
-    validator = jsonschema.Draft202012Validator(contents[0], registry=registry)
+    validator = schema_of_share()
     words = ("share", "-f", NOTEBOOKS, "--snapshot", FLEET)
     ran = dra(*words, "-o", "json")
     report = json.loads(ran.out)
@@ -231,3 +237,89 @@ def test_a_claim_that_has_the_name_already_is_told(dra: Dra, tmp_path: Path) -> 
         "exists already"
         not in dra("share", "--class", "gpu", "--pods", "2", "--by", "each", "--snapshot", str(path)).err
     )
+
+
+RUNS_ON = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "default"}}
+
+
+def running_workload(
+    tmp_path: Path, strategy: Json | None = None, kind: str = "Deployment", more: Any = ()
+) -> list[str]:
+    """The words that ask how the pods of a workload share, of which two run with all devices and one waits."""
+    web, owner = deployment(3), {"kind": kind, "name": "web", "uid": "o", "apiVersion": "apps/v1"}
+    if kind == "Deployment":
+        world = two_run_and_one_waits(REPLICAS)
+    else:
+        web["kind"] = kind
+        world = two_run_and_one_waits(("web-0", "web-1", "web-2"), owner)
+    web["spec"] |= strategy or {}
+    write_cluster(tmp_path / "running.json", [CLASS, RUNS_ON, *world, *more])
+    (tmp_path / "web.json").write_text(json.dumps(web))
+    return ["-f", str(tmp_path / "web.json"), "--snapshot", str(tmp_path / "running.json")]
+
+
+def rolling(surge: int | str, missing: int | str) -> Json:
+    return {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": missing}}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "hangs"),
+    [
+        (None, True),
+        (rolling(1, 0), True),
+        (rolling("100%", "0%"), True),
+        (rolling(0, 1), True),
+        (rolling(0, 2), False),
+        (rolling("25%", "70%"), False),
+        ({"strategy": {"type": "Recreate"}}, False),
+    ],
+)
+def test_a_rollout_that_waits_for_its_own_old_pods_is_told(
+    dra: Dra, tmp_path: Path, strategy: Json | None, hangs: bool
+) -> None:
+    """Two of three run: with one that may be missing, the pod that waits is that one."""
+    ran = dra("share", *running_workload(tmp_path, strategy), "--by", "claim")
+    said = " ".join(ran.err.split())
+    assert ran.code == 0 and ("once the pods that run now have ended" in said) is hangs
+    scale = "Destructive (in the cluster, not the snapshot): $ kubectl scale deployment/web -n default --replicas=0"
+    assert (scale in said) is hangs and ("2 pods of Deployment default/web that run end before" in said) is hangs
+
+
+def test_a_rollout_with_devices_beside_does_not_hang(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("share", *running_workload(tmp_path, more=node("b", 1)), "--by", "claim")
+    assert ran.code == 0 and ran.err == "note: 3 of 3 pods fit with it, by the scheduler's steps\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "strategy", "why"),
+    [
+        ("StatefulSet", None, "the rollout would wait"),
+        ("StatefulSet", {"updateStrategy": {"type": "OnDelete"}}, "nothing replaces them by itself"),
+        ("ReplicaSet", None, "nothing replaces them by itself"),
+    ],
+)
+def test_pods_that_nothing_replaces_end_first(
+    dra: Dra, tmp_path: Path, kind: str, strategy: Json | None, why: str
+) -> None:
+    said = " ".join(dra("share", *running_workload(tmp_path, strategy, kind), "--by", "claim").err.split())
+    assert why in said and f"$ kubectl scale {kind.lower()}/web -n default --replicas=0" in said
+
+
+def test_what_has_to_end_first_is_in_the_table_and_in_json(dra: Dra, tmp_path: Path) -> None:
+    words = running_workload(tmp_path)
+    ran = dra("share", *words)
+    assert "all run by claim, time-slices once the pods that run now have ended." in " ".join(ran.out.split())
+    assert "old pods ended first" in ran.out
+    report = json.loads(dra("share", *words, "-o", "json").out)
+    schema_of_share().validate(report)
+    (need,) = next(item["needs"] for item in report["items"] if item["way"] == "claim")
+    assert (need["name"], need["commands"][0]["effect"]) == ("old pods ended first", "destroys")
+
+
+def test_pods_that_run_are_no_pods_of_another_way(dra: Dra, tmp_path: Path) -> None:
+    """The cluster has a template of that name: what counts is the one that is written, which is refused a claim."""
+    words = running_workload(tmp_path)
+    report = json.loads(dra("share", *words, "-o", "json").out)
+    items = {item["way"]: item for item in report["items"]}
+    assert (items["each"]["placed"], items["admin"]["placed"]) == (2, 0)
+    assert [need["name"] for need in items["admin"]["needs"]] == ["a namespace label", "another name"]

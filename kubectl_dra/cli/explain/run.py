@@ -129,7 +129,7 @@ def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> 
         # Where no pod of the driver was found, its DaemonSet may say why there is none.
         one = one._replace(snapshot=with_daemon_sets(one.snapshot, connection))
         diagnosis = diagnose(one.question, one.snapshot, one.settings)
-    if diagnosis.verdict is Verdict.SCHEDULABLE:
+    if diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE):
         from kubectl_dra.explain.rivals import with_rivals
 
         diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)

@@ -129,16 +129,16 @@ def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connecti
     # Whoever only watches does no work, so that all could watch is no answer.
     sharing = [one for one in found if asked.by is not None or one.written.way is not SharingWay.ADMIN]
     code = min((_code(one) for one in sharing if one.fit is not None), default=EXIT_NOT_ALL)
+    where = cluster_flags(asked, connection)
     if asked.output is not Output.text:
         from kubectl_dra.report.table import write
 
-        write(to_json(found, device_class, asked.containers or 0, code), asked.output.value, sys.stdout)
+        write(to_json(found, device_class, asked.containers or 0, code, where), asked.output.value, sys.stdout)
         return code
     if asked.by is not None:
         put(found[0].written.text)
-        write_needs(found[0])
+        write_needs(found[0], where)
         return code
-    where = cluster_flags(asked, connection)
     flags = {
         "-f": asked.manifests,
         "--class": (asked.device_class,),

@@ -112,8 +112,8 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     never = lacking is not None and all(each.never for each in short(quotas))
     if state.standing is KueueStanding.WAITS and lacking and never and not state.said and not partial:
         text = "Kueue cannot admit Workload {workload} however long it waits: {lacking}"
-        advice = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
-        return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(advice))
+        less = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
+        return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(less))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
     if state.standing is KueueStanding.CHECKS and not _open_checks(workload):
         advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."

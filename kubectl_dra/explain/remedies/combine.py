@@ -8,7 +8,8 @@ from itertools import combinations, islice
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import NODE_KINDS_TRIED, TRIES_ALONE, TRIES_TOGETHER, Budget
-from kubectl_dra.cluster.cluster import NodeCopy
+from kubectl_dra.cluster.cluster import Cluster, NodeCopy
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Finding, RemedyPlan
 from kubectl_dra.explain.phrase import ObjectName
@@ -123,7 +124,10 @@ class AddNode(Change, frozen=True):
         return "new node"
 
     def made_in(self, world: WhatIf) -> WhatIf:
-        return world.moved(world.cluster.adding_node(self.copy))
+        return world.for_all(self)
+
+    def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
+        return cluster.adding_node(self.copy)
 
     def step(self, world: WhatIf) -> ChangeStep:
         return ChangeStep(StepKind.ADD_NODE, StepTarget(nodes=(self.like,)))

@@ -9,7 +9,9 @@ from typing import Final, NamedTuple
 from kubectl_dra.allocation.budgets import HOLDERS_COUNTED, HOLDERS_TRIED
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import MAKES_AGAIN
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import MAX_NEAR, DeviceView, PublishedDevice
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
@@ -69,11 +71,18 @@ class Free(Change, frozen=True):
     def what_if(self) -> WhatIfChange | None:
         return WhatIfChange("", "free", ",".join(self.keys))
 
+    @property
+    def ended_pods(self) -> tuple[Pod, ...]:
+        return tuple(pod for holder in self.holders for pod in holder.pods if not pod.finished)
+
     def made_in(self, world: WhatIf) -> WhatIf:
+        return world.for_all(self).also_on(self.near)
+
+    def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
         # Of a claim that nobody uses no end of a pod gives anything back: the claim itself has to go.
         metas = [holder.claim.metadata for holder in self.holders if holder.standing is HolderState.UNUSED]
         gone = [(meta.namespace, meta.name) for meta in metas]
-        return world.freeing([holder.claim for holder in self.holders], gone).also_on(self.near)
+        return cluster.freeing([holder.claim for holder in self.holders], keep, gone)
 
     def step(self, world: WhatIf) -> ChangeStep:
         return ChangeStep(

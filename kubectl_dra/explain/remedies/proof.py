@@ -66,12 +66,15 @@ class Beside(Struct, frozen=True):
 
     Of other requests that fail by themselves, those ``changed`` had their own fixes made, those ``aside`` were left
     out. ``causes`` are codes of causes that have nothing to do with devices. What was left out, and
-    these causes, keep the pod waiting all the same.
+    these causes, keep the pod waiting all the same. ``rivals`` are pods that wait as well, by their keys, and that the
+    scheduler may give the devices first; ``successor`` is what makes another pod of a higher priority, if anything.
     """
 
     changed: tuple[OtherRequest, ...] = ()
     aside: tuple[OtherRequest, ...] = ()
     causes: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
+    successor: str = ""
 
 
 class Proof(Struct, frozen=True):

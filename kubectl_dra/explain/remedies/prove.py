@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -85,9 +85,18 @@ class Change(Statement, frozen=True, eq=False):
         """The change as a value of ``--what-if``, if possible."""
         return None
 
+    @property
+    def ended_pods(self) -> tuple[Pod, ...]:
+        """The pods that end."""
+        return ()
+
     def made_in(self, world: WhatIf) -> WhatIf:
         """The world with the change."""
         raise NotImplementedError
+
+    def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
+        """The cluster with the change, where other pods than ``keep``, which waits, may profit; None elsewhere."""
+        return None
 
     def step(self, world: WhatIf) -> ChangeStep:
         """The change as data, with what is in this world before it."""
@@ -365,10 +374,11 @@ class WhatIf(Struct, frozen=True, dict=True):
         kept = tuple(entry for entry in changed if entry is not None)
         return self._with_claim(claim, replace(self.claims[claim], constraints=kept))
 
-    def freeing(self, holders: Collection[ResourceClaim], deleted: Collection[Key] = ()) -> WhatIf:
-        """Claims have given back their devices: the pods that use them have ended, or the claims are ``deleted``."""
-        keep = key_of(self.pod) if self.pod is not None else None
-        return self.moved(self.cluster.freeing(holders, keep, deleted))
+    def for_all(self, change: Change) -> WhatIf:
+        """With a change of the cluster from which other pods may profit."""
+        cluster = change.made_for_all(self.cluster, key_of(self.pod) if self.pod is not None else None)
+        assert cluster is not None
+        return self.moved(cluster)
 
     def moved(self, cluster: Cluster) -> WhatIf:
         """The same question in another cluster, which was made of this one by a change."""

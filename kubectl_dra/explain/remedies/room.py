@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
@@ -72,8 +74,15 @@ class EndPods(Change, frozen=True):
     def what_if(self) -> WhatIfChange | None:
         return WhatIfChange("", "end", ",".join(self.keys))
 
+    @property
+    def ended_pods(self) -> tuple[Pod, ...]:
+        return self.ended
+
     def made_in(self, world: WhatIf) -> WhatIf:
-        return world.moved(world.cluster.ending(self.ended)).on_named(self.onto)
+        return world.for_all(self).on_named(self.onto)
+
+    def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
+        return cluster.ending(self.ended)
 
     def step(self, world: WhatIf) -> ChangeStep:
         freed = {id(claim) for claim in world.cluster.ending(self.ended).delta.freed}
