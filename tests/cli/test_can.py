@@ -79,6 +79,38 @@ def test_all_commands(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     assert [rows[name] for name in ("taint", "untaint", "explain", "top")] == ["no", "yes", "partly", "yes"]
 
 
+def test_what_is_needed_comes_first_and_what_is_optional_is_counted(
+    dra: Dra, server: APIServer, tmp_path: Path
+) -> None:
+    server.serve_group(v1=("resourceslices",))
+    kueue = {"version": "v1beta2", "resources": [{"resource": "localqueues"}]}
+    server.routes["/apis"] = {"items": [{"metadata": {"name": "kueue.x-k8s.io"}, "versions": [kueue]}]}
+    everything = [each for needs in NEEDS.values() for each in (*needs.always, *needs.sometimes)]
+    reviewing(server, [f"{each.verb} {each.resource}" for each in everything])
+    config = server.kubeconfig(tmp_path)
+    lines = dra("can", "explain", "--kubeconfig", config).out.splitlines()
+    needed = len(NEEDS["explain"].always)
+    assert lines[1 : needed + 1] == [f"  {each}" for each in NEEDS["explain"].always]
+    assert lines[needed + 1].endswith(" optional: --full")
+    whole = dra("can", "explain", "--full", "--kubeconfig", config).out
+    assert "localqueues.kueue.x-k8s.io" in whole and "csinodes" in whole and "optional" not in whole
+    # A layer that the cluster does not run needs no permission.
+    assert not [name for name in ("volcano", "run.ai", "kubevirt", "karpenter", "clusterqueues") if name in whole]
+    table = dra("can", "--kubeconfig", config).out
+    assert max(map(len, table.split("An administrator")[0].splitlines())) <= 80
+    assert "as explain" in table
+
+
+def test_the_administrator_is_not_who_lacks_the_permission(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    reviewing(server, ("list nodes",))
+    config = server.kubeconfig(tmp_path)
+    ran = dra("can", "top", "--kubeconfig", config, "--context", "test")
+    commands = [line for line in ran.out.splitlines() if "$ " in line]
+    assert ran.code == 1 and len(commands) == 2
+    assert all("--context" not in line and f"--kubeconfig {config}" in line for line in commands)
+    assert "An administrator" in ran.out
+
+
 def test_json(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     reviewing(server, ("list pods",), within=("list pods",))
     ran = dra("can", "claims", "-o", "json", "--kubeconfig", server.kubeconfig(tmp_path))

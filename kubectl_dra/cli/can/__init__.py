@@ -18,5 +18,6 @@ class CanFlags(opt.CommandFlags, frozen=True):
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Also say what is allowed in this namespace alone.")
     ] = ""
+    full: Annotated[bool, typer.Option("--full", help="Also name the permissions that only some answers need.")] = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cli.claims import run as claims
 from kubectl_dra.cli.devices import run as devices
 from kubectl_dra.cli.drivers import run as drivers
@@ -55,3 +56,5 @@ NEEDS: Final[Mapping[str, Needs]] = {
     "untaint": Needs((*_UNTAINTS, *_USERS), (*_WAITS, *_CHOOSES), "untaint"),
 }
 """By command; other commands ask no cluster, or what ``explain`` asks."""
+NEIGHBOURS: Final[Mapping[Permission, str]] = {Permission("list", *resource_of(kind)): kind for kind in NEIGHBOUR_KINDS}
+"""The kinds of other layers, which few clusters serve all of, by the permission to list them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.cli.can import CanFlags
-from kubectl_dra.cli.can.needs import NEEDS, READ, Needs
+from kubectl_dra.cli.can.needs import NEEDS, NEIGHBOURS, READ, Needs
 from kubectl_dra.cli.options import ConnectionFlags, connection_flags
 from kubectl_dra.cluster.snapshot import Permission
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
@@ -15,7 +15,12 @@ from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import amount, did_you_mean, nearest
 
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.live import ApiServer
+
 EXIT_NO: Final = 1
+FEW: Final = 3
+"""Optional permissions that are named unasked."""
 ROLES: Final = "https://raw.githubusercontent.com/kubectl-dra/kubectl-dra/main/examples/rbac"
 
 
@@ -30,7 +35,17 @@ class Access(NamedTuple):
     @property
     def allowed(self) -> bool:
         """Whether the command answers as it would for an administrator, but for what some pods need."""
-        return not any(each in self.missing for each in self.needs.always)
+        return not self.required
+
+    @property
+    def required(self) -> tuple[Permission, ...]:
+        """The missing ones without which the command has no whole answer."""
+        return tuple(each for each in self.missing if each in self.needs.always)
+
+    @property
+    def optional(self) -> tuple[Permission, ...]:
+        """The missing ones on which only some answers depend."""
+        return tuple(each for each in self.missing if each not in self.needs.always)
 
 
 def run(asked: CanFlags, connection: ConnectionFlags) -> int:
@@ -51,9 +66,9 @@ def run(asked: CanFlags, connection: ConnectionFlags) -> int:
 
         write(_json(found, user, namespace), asked.output, sys.stdout)
     else:
-        # Whoever grants a permission is somebody else than who lacks it.
-        where = connection_flags(connection, ("kubeconfig", "context", "cluster", "server"))
-        _write_text(found, user, namespace, where, asked.color)
+        # Whoever grants a permission is somebody else than who lacks it, whom the context may name.
+        where = connection_flags(connection, ("kubeconfig", "cluster", "server"))
+        _write_text(found, user, namespace, where, asked)
     return 0 if all(access.allowed for access in found) else EXIT_NO
 
 
@@ -70,6 +85,8 @@ def _asked(asked: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
     try:
         answers = access.allowed(cluster.client, wanted)
         missing = [each for each, answer in zip(wanted, answers, strict=True) if not answer]
+        if any(each in NEIGHBOURS for each in missing):
+            missing = [each for each in missing if _is_served(each, cluster)]
         local = [each for each in missing if is_namespaced_resource(each.resource)]
         within = access.allowed(cluster.client, local, cluster.namespace)
         user = access.user(cluster.client) if missing else ""
@@ -86,26 +103,40 @@ def _asked(asked: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
     return found, user, cluster.namespace
 
 
-def _write_text(found: Sequence[Access], user: str, namespace: str, where: ClusterFlags, color: str) -> None:
+def _is_served(permission: Permission, cluster: ApiServer) -> bool:
+    """Whether the cluster may have such objects: nobody needs a permission on a layer that it does not run."""
+    kind = NEIGHBOURS.get(permission)
+    return kind is None or cluster.unserved(kind) is None
+
+
+def _write_text(found: Sequence[Access], user: str, namespace: str, where: ClusterFlags, asked: CanFlags) -> None:
     from kubectl_dra.report.blocks import shell
     from kubectl_dra.report.blocks_text import write_blocks
     from kubectl_dra.report.paint import Painter
 
-    out = Painter(color=color)
+    out = Painter(color=asked.color)
     if len(found) > 1:
-        _write_table(out, found)
+        _write_table(out, found, asked.full)
     for access in found if len(found) == 1 else ():
         out.paragraph(_sentence(access), style="bold")
-        for each in access.missing:
-            place = f" (allowed in namespace {namespace})" if each in access.within else ""
-            out.write(f"  {each}{place}")
+        for line in _lines(access, asked.full, namespace):
+            out.write(f"  {line}")
     # Who may taint can end every pod with a device: that role only for who asks about it.
     lacking = [access for access in found if access.missing and (len(found) == 1 or access.needs.role == READ)]
     roles = dict.fromkeys(access.needs.role for access in lacking)
     if roles:
         out.write("")
-        out.paragraph("An administrator allows it with:")
+        out.paragraph("An administrator allows it with these commands, which need rights of their own:")
         write_blocks(out, [shell((command,), where) for role in roles for command in commands(role, user)])
+
+
+def _lines(access: Access, full: bool, namespace: str = "") -> Iterator[str]:
+    """The missing permissions, the required ones first; of more optional ones than a few only how many."""
+    shown = full or len(access.optional) <= FEW
+    for each in (*access.required, *(access.optional if shown else ())):
+        yield f"{each} (allowed in namespace {namespace})" if namespace and each in access.within else str(each)
+    if not shown:
+        yield f"{len(access.optional)} optional: --full"
 
 
 def _sentence(access: Access) -> str:
@@ -116,13 +147,18 @@ def _sentence(access: Access) -> str:
     return f"no: {access.command} lacks {amount(len(access.missing), 'permission')}:"
 
 
-def _write_table(out: Any, found: Sequence[Access]) -> None:
+def _write_table(out: Any, found: Sequence[Access], full: bool) -> None:
     from kubectl_dra.report.table import aligned
 
     rows = [("COMMAND", "ALLOWED", "MISSING")]
+    first: dict[tuple[str, ...], str] = {}
     for access in found:
         word = "no" if not access.allowed else "partly" if access.missing else "yes"
-        rows.append((access.command, word, ", ".join(map(str, access.missing)) or "-"))
+        lines = tuple(_lines(access, full))
+        same = first.setdefault(lines, access.command)
+        cells = lines if same == access.command or len(lines) < 2 else (f"as {same}",)
+        rows.append((access.command, word, cells[0] if cells else "-"))
+        rows += [("", "", cell) for cell in cells[1:]]
     for line in aligned(rows):
         out.write(line)
 

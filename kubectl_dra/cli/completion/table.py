@@ -332,6 +332,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     },
     "can": {
         "--namespace": ("namespace", False, "-n", "Also say what is allowed in this namespace alone"),
+        "--full": ("", False, "", "Also name the permissions that only some answers need"),
         "--output": (("text", "json", "yaml"), False, "-o", "Output format"),
         "--color": (("auto", "always", "never"), False, "", "When to colour text output (NO_COLOR is honoured)"),
         **_CONNECTION,
