@@ -155,6 +155,9 @@ class WatchedServer:
             _send(handler, 200, {"gitVersion": self._release})
         elif parts.path == "/apis":
             _send(handler, 200, {"kind": "APIGroupDiscoveryList", "items": list(_groups())})
+        elif parts.path == "/apis/scheduling.k8s.io":
+            versions = {known.versions[0] for known in SCHEDULING_KINDS.values() if known.group == "scheduling.k8s.io"}
+            _send(handler, 200, {"kind": "APIGroup", "versions": [{"version": name} for name in sorted(versions)]})
         elif parts.path not in served:
             _send(handler, 404, {"kind": "Status", "code": 404, "message": "not found"})
         elif watch:
