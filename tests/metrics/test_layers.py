@@ -24,7 +24,7 @@ from tests.cli.conftest import Ran
 from tests.metrics.test_follow import until
 from tests.metrics.test_same_answers import explained, pending
 from tools.cases import CASES, Case
-from tools.watched_server import WatchedServer
+from tools.watched_server import WatchedServer, collection
 
 Dra = Callable[..., Ran]
 
@@ -50,10 +50,9 @@ def in_namespaces(case: Case) -> Iterator[dict[str, Any]]:
         yield {**entry, "metadata": {"namespace": "default", **entry["metadata"]}} if spaced else entry
 
 
-@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
-def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
-    server = WatchedServer(in_namespaces(case))
-    path = server.kubeconfig(tmp_path)
+def told(server: WatchedServer, dra: Dra, folder: Path) -> tuple[str, str]:
+    """What the followed cluster's metrics say, and what ``explain -A -o json`` does."""
+    path = server.kubeconfig(folder)
     options = ConnectionOptions(kubeconfig=path, request_timeout=5.0)
     followed = FollowedCluster(lambda: ApiServer(options))
     keeper = FleetKeeper(followed, Counting(MetricsFlags(), NODE_POOL_LABELS), lambda _: None)
@@ -63,11 +62,25 @@ def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
             until(lambda: followed.known)
             keeper.count()
         text = generate_latest(keeper.registry()).decode()
-        overview = dra("explain", "-A", "--kubeconfig", path, "-o", "json").out
+        return text, dra("explain", "-A", "--kubeconfig", path, "-o", "json").out
     finally:
         followed.stop()
         server.close()
+
+
+@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
+def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
+    text, overview = told(WatchedServer(in_namespaces(case)), dra, tmp_path)
     assert pending(text) == explained(overview)
+
+
+@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
+def test_what_may_not_be_read_is_not_denied(case: Case, dra: Dra, tmp_path: Path) -> None:
+    for kind in sorted(kinds_of(case)):
+        server = WatchedServer(in_namespaces(case))
+        server.refused[collection(kind)] = 403
+        text, overview = told(server, dra, tmp_path)
+        assert pending(text) == explained(overview), kind
 
 
 def test_the_deployment_may_follow_what_explain_reads() -> None:
