@@ -17,12 +17,12 @@ from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.snapshot import KINDS
+from kubectl_dra.cluster.snapshot import FORBIDDEN, KINDS
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS
 from kubectl_dra.metrics.keeper import FleetKeeper
 from tests.cli.conftest import Ran
 from tests.metrics.test_follow import until
-from tests.metrics.test_same_answers import explained, pending
+from tests.metrics.test_same_answers import counted, explained, pending
 from tools.cases import CASES, Case
 from tools.watched_server import WatchedServer, collection
 
@@ -81,6 +81,9 @@ def test_what_may_not_be_read_is_not_denied(case: Case, dra: Dra, tmp_path: Path
         server.refused[collection(kind)] = 403
         text, overview = told(server, dra, tmp_path)
         assert pending(text) == explained(overview), kind
+        # It is named, as where nothing points to it: then nobody asked for it.
+        asked = collection(kind) in server.asked
+        assert (counted(text, "unread", "kind", "reason")[kind, FORBIDDEN] == 1) == asked, kind
 
 
 def test_the_deployment_may_follow_what_explain_reads() -> None:

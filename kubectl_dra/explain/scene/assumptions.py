@@ -19,6 +19,7 @@ from kubectl_dra.explain.devices.unpublished import unpublished
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.scene.prepare import Scene, Settings
 from kubectl_dra.explain.unread import NotSeen
+from kubectl_dra.neighbours.pointers import kinds_pointed_to
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 
 MAX_POOLS = 3
@@ -88,7 +89,8 @@ def _affecting(scene: Scene) -> frozenset[str]:
         return frozenset(question.unread)
     lowest = min((pod.priority for pod in scene.snapshot.pods.values() if pod.node_name), default=None)
     selecting = selecting_kinds(question.pod, outcome.state.profile) if outcome is not None else ()
-    return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting))
+    layers = kinds_pointed_to(question.pod, scene.snapshot)
+    return frozenset((*question.unread, *kinds_needed(question.pod, lowest), *selecting, *layers))
 
 
 def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
