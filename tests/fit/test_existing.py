@@ -12,7 +12,20 @@ from typing import Any
 import pytest
 
 from tests.explain.authored import authored
-from tests.fit.worlds import JSON, claim, deployment, fitted, held, item, node, pod_spec, running, template
+from tests.fit.worlds import (
+    JSON,
+    claim,
+    deployment,
+    fitted,
+    held,
+    item,
+    node,
+    pod_spec,
+    published,
+    running,
+    said,
+    template,
+)
 
 REPLICA_SET: JSON = {"kind": "ReplicaSet", "name": "web-7c9d5b8f6", "uid": "o", "apiVersion": "apps/v1"}
 
@@ -141,3 +154,54 @@ def test_other_pods_that_wait_for_an_extended_resource_alone_are_counted(tmp_pat
     own = [existing("web-abc-1", pod_spec(1)), made_claim("web-abc-1")]
     _, found = fitted(tmp_path, [*node("a", 2), gpu_class, template(), *others, *own], [deployment(2)])
     assert found["otherPodsWaiting"] == 1
+
+
+def two_run_and_one_waits(names: Sequence[str], owner: JSON = REPLICA_SET) -> list[JSON]:
+    """A node of two devices, which the first two of these pods hold."""
+    first, second, third = names
+    pods = [existing(first, pod_spec(1), "a", owner), existing(second, pod_spec(1), "a", owner)]
+    waiting = [existing(third, pod_spec(1), owner=owner), made_claim(third)]
+    claims = [made_claim(first, "a", [0]), made_claim(second, "a", [1])]
+    for pod in (*pods, waiting[0]):
+        pod["metadata"]["labels"] = {"app": "web", "pod-template-hash": "7c9d5b8f6"}
+    return [*node("a", 2), template(), *pods, *claims, *waiting]
+
+
+REPLICAS = tuple(f"{REPLICA_SET['name']}-{letter}" for letter in "xyz")
+
+
+@pytest.mark.parametrize("cpu", ["", "1"], ids=["as it is", "another template"])
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "Job"])
+@pytest.mark.parametrize("flags", [(), ("--max",), ("--replicas", "4")])
+def test_no_pod_of_the_workload_is_ended_to_make_room(
+    tmp_path: Path, kind: str, cpu: str, flags: tuple[str, ...]
+) -> None:
+    names, owner = REPLICAS, REPLICA_SET
+    web = deployment(3, cpu=cpu)
+    if kind != "Deployment":
+        web["kind"] = kind
+        names, owner = ("web-0", "web-1", "web-2"), {**REPLICA_SET, "kind": kind, "name": "web"}
+    if kind == "Job":
+        web = {**web, "apiVersion": "batch/v1"}
+        web["spec"] = {"parallelism": 3, "template": web["spec"]["template"]}
+        owner = {**owner, "apiVersion": "batch/v1"}
+    cluster = two_run_and_one_waits(names, owner)
+    found = item(tmp_path, cluster, [web], *flags)
+    assert pods_that_fit(found)[1] == 2
+    assert {change["change"] for change in found["changes"]} == {"add-node"}
+    beside = [*node("b", 1), *running("other", "b", [0])]
+    found = item(tmp_path, [*cluster, *beside], [web], *flags)
+    freed = [change for change in found["changes"] if change["change"] == "free"]
+    assert [holder["pods"][0]["name"] for change in freed for holder in change["holders"]] == ["other"]
+
+
+def test_that_only_its_own_pods_are_in_the_way_is_said(tmp_path: Path) -> None:
+    shared = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceSlice"]
+    _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True)], [deployment(3)])
+    assert "None of 1 change that were tried makes room by itself (its own pods are left out" in " ".join(out.split())
+
+
+def test_explaining_a_new_replica_ends_none_of_the_old(tmp_path: Path) -> None:
+    cluster = two_run_and_one_waits(REPLICAS)
+    _, out, _ = said(tmp_path, cluster, [deployment(3, cpu="1")], "--explain")
+    assert "devices-held" in out and "End pod" not in out and "--replicas=" not in out
