@@ -110,6 +110,7 @@ class FitOptions(Struct, frozen=True):
 class FitPlan(Struct, frozen=True):
     """A workload with all that is needed to place it, and its ``existing`` pods by their places.
 
+    ``own`` are the keys of all pods of the manifest's workloads that exist: ending one only makes its successor wait.
     Of each role ``most`` pods are tried, more than nodes can take: a count may be larger than any list.
     """
 
@@ -119,6 +120,7 @@ class FitPlan(Struct, frozen=True):
     replicas: int
     existing: Mapping[PodPlace, Pod]
     most: int
+    own: frozenset[str] = frozenset()
 
     @property
     def tried(self) -> int:
@@ -178,7 +180,9 @@ def fit(
         kept = existing.filled(
             workload, [pod for pod in own if pod.key not in outdated], min(replicas, _replicas(workload, most)), most
         )
-        plans.append(FitPlan(workload, number, factories, replicas, kept, most))
+        plans.append(FitPlan(workload, number, factories, replicas, kept, most, frozenset(pod.key for pod in own)))
+    every = frozenset[str]().union(*(plan.own for plan in plans))
+    plans = [structs.replace(plan, own=every) for plan in plans]
     for plan in plans:
         for factory in plan.factories:
             snapshot = complete(factory.question, snapshot, settings)
@@ -287,7 +291,7 @@ def _result(
     fitting = plan.replicas if options.most else plan.tried - len({one.new.ordinal.replica for one in refused})
     wanted = [one.new for one in refused] if not options.most else list(_following(plan, snapshot))
     looked_for = options.changes and not options.only_counts and not unclear
-    changes = Changes(placement, refused if looked_for else (), wanted, budget)
+    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own)
     placed = plan.running + len(placed_pods)
     return WorkloadFit(
         workload,
@@ -362,7 +366,7 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     state = first.state
     factory = plan.factories[first.new.role]
     diagnosis = diagnose(factory.question_about(first.new, state.snapshot, settings), state.snapshot, settings)
-    diagnosis = without_own(diagnosis, {placed_pod.new.pod.key for placed_pod in placement.placed_pods})
+    diagnosis = without_own(diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods})
     gang = gang_of(first.new.pod, state) if first.new.group[2] else None
     own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
     differs = next((found for one in own if (found := priority_differs(one.new.pod, state))), None)

@@ -36,10 +36,19 @@ class Changes:
     """
 
     def __init__(
-        self, placement: Placement, refused: Sequence[Unplaced], wanted: Sequence[NewPod], budget: Budget
+        self,
+        placement: Placement,
+        refused: Sequence[Unplaced],
+        wanted: Sequence[NewPod],
+        budget: Budget,
+        own: Set[str],
     ) -> None:
-        """``refused`` are the pods that do not fit, ``wanted`` those to place with each change."""
+        """``refused`` are the pods that do not fit, ``wanted`` those to place with each change.
+
+        ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end.
+        """
         self._budget = budget
+        self._own = own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
         denied = {id(one.new) for one in refused if one.denied is not None or one.new.pod.scheduling_gates}
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
@@ -55,7 +64,7 @@ class Changes:
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         found: list[More] = []
         end = self._budget.steps + ROOM_STEPS
-        for room in with_room(placement, first, self._helps):
+        for room in with_room(placement.state, first, self._own, self._helps):
             if more := self._with(room.change, room.state):
                 found.append(more)
             if len(found) == MAX_SHOWN or self._budget.steps > end:
@@ -110,16 +119,15 @@ class WithRoom(NamedTuple):
 Helps = Callable[[WithRoom], bool]
 
 
-def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[WithRoom]:
+def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps) -> Iterator[WithRoom]:
     """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
 
     Args:
-        placement: what was placed; none of its pods is asked to end.
+        state: the cluster after what was placed.
         first: the pod that does not fit.
+        own: the keys of the workloads' pods; none of them is asked to end.
         helps: whether a node takes a pod with a change.
     """
-    state = placement.state
-    own = {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
     rejected = first.outcome.rejected if first.outcome is not None else {}
     full = {name for name, rejection in rejected.items() if rejection.resolvable}
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
@@ -140,17 +148,23 @@ def with_room(placement: Placement, first: Unplaced, helps: Helps) -> Iterator[W
         yield from _sets(state, holders, lacking, helps)
 
 
-def _holders(state: ClusterState, own: set[str], nodes: set[str]) -> list[ClaimHolder]:
+def _holders(state: ClusterState, own: Set[str], nodes: set[str]) -> list[ClaimHolder]:
     """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
     index = HolderIndex(state.cycle.state, state.cluster)
     found = []
     for claim in state.snapshot.claims.values():
-        if claim.allocation is None or not _on(claim, nodes, state):
+        if claim.allocation is None or not _on(claim, nodes, state) or _made_for(claim, own):
             continue
         holder = index.holder(claim)
         if all(can_end(pod) and pod.key not in own for pod in holder.pods):
             found.append(holder)
     return sorted(found, key=lambda holder: (holder.order, index.size(holder.claim), holder.claim.key))
+
+
+def _made_for(claim: ResourceClaim, own: Set[str]) -> bool:
+    """Whether the claim was made for one of these pods, and so again for its successor."""
+    space = claim.metadata.namespace
+    return any(owner.kind == "Pod" and f"{space}/{owner.name}" in own for owner in claim.metadata.owners)
 
 
 def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
@@ -169,7 +183,7 @@ def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
     return WithRoom(Free.of(holders, ()), state.moved(freed))
 
 
-def _without_claims(state: ClusterState, own: set[str], full: set[str]) -> list[Pod]:
+def _without_claims(state: ClusterState, own: Set[str], full: set[str]) -> list[Pod]:
     """Pods without claims on nodes that are full of something else, the least important first."""
     found = [
         pod
@@ -202,7 +216,7 @@ def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -
     return _freeing(state, fewest(taken, lambda left: bool(left) and helps(_freeing(state, left)), last_first=True))
 
 
-# A diagnosis without remedies that end pods which were only placed to see whether they fit.
+# A diagnosis without remedies that end pods of the workload, or those which were placed to see whether they fit.
 
 
 def without_own(diagnosis: Diagnosis, own: Set[str]) -> Diagnosis:
@@ -220,5 +234,7 @@ def _finding(finding: Finding, own: Set[str]) -> Finding:
 
 def _ends(change: Change, own: Set[str]) -> bool:
     if isinstance(change, Free):
-        return any(pod.key in own for holder in change.holders for pod in holder.pods)
+        return any(
+            _made_for(holder.claim, own) or any(pod.key in own for pod in holder.pods) for holder in change.holders
+        )
     return isinstance(change, EndPods) and bool(own & set(change.keys))

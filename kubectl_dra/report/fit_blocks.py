@@ -111,7 +111,9 @@ def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
         cause = (Marked(code(found), WordMark.CAUSE), ": ") if code(found) else ()
         blocks = [Para((*cause, stop(found)), hang=2)]
         if found.tried and not found.more:
-            blocks.append(prose(f"None of {amount(found.tried, 'change')} that were tried makes room by itself."))
+            own = " (its own pods are left out: ending one only makes its successor wait)" if found.running else ""
+            tried = amount(found.tried, "change")
+            blocks.append(prose(f"None of {tried} that were tried makes room by itself{own}."))
         yield Section(f"Pod {found.stop.pod} {many}:", tuple(blocks))
     if found.more:
         best = _best(found.more)
