@@ -155,10 +155,9 @@ class WatchedServer:
             _send(handler, 200, {"gitVersion": self._release})
         elif parts.path == "/apis":
             _send(handler, 200, {"kind": "APIGroupDiscoveryList", "items": list(_groups())})
-        elif parts.path == f"/apis/{GROUP}":
-            _send(handler, 200, {"kind": "APIGroup", "versions": [{"version": "v1"}]})
-        elif parts.path == f"/apis/{GROUP}/v1":
-            _send(handler, 200, {"kind": "APIResourceList", "resources": [{"name": name} for name in PLURALS.values()]})
+        elif parts.path == "/apis/scheduling.k8s.io":
+            versions = {known.versions[0] for known in SCHEDULING_KINDS.values() if known.group == "scheduling.k8s.io"}
+            _send(handler, 200, {"kind": "APIGroup", "versions": [{"version": name} for name in sorted(versions)]})
         elif parts.path not in served:
             _send(handler, 404, {"kind": "Status", "code": 404, "message": "not found"})
         elif watch:
@@ -200,16 +199,14 @@ class WatchedServer:
 
 def _groups() -> Iterator[Json]:
     """What aggregated discovery tells of resource.k8s.io and of the kinds of other layers."""
-    yield {
-        "metadata": {"name": GROUP},
-        "versions": [{"version": "v1", "resources": [{"resource": name} for name in PLURALS.values()]}],
-    }
-    for group in {row.group: None for row in NEIGHBOUR_KINDS.values()}:
-        versions: dict[str, list[Json]] = {}
-        for row in NEIGHBOUR_KINDS.values():
-            if row.group == group:
-                versions.setdefault(row.versions[0], []).append({"resource": row.plural})
-        served = [{"version": version, "resources": resources} for version, resources in versions.items()]
+    groups = {GROUP: {"v1": list(PLURALS.values())}}
+    for row in NEIGHBOUR_KINDS.values():
+        groups.setdefault(row.group, {}).setdefault(row.versions[0], []).append(row.plural)
+    for group, versions in groups.items():
+        served = [
+            {"version": version, "resources": [{"resource": name} for name in names]}
+            for version, names in versions.items()
+        ]
         yield {"metadata": {"name": group}, "versions": served}
 
 

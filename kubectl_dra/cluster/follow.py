@@ -60,8 +60,16 @@ class _Source:
     def start(self) -> None:
         """Read it, and watch it from there on; also again, after a refusal. Raises ClusterError."""
         cluster = self._owner.cluster
-        unserved = cluster.unserved(self.kind)
-        path = None if unserved is not None else cluster.path(self.kind, self._namespace)
+        path: str | None = None
+        try:
+            unserved = cluster.unserved(self.kind)
+            if unserved is None:
+                path = cluster.path(self.kind, self._namespace)
+        except Answered as error:
+            if error.status in PASSING:
+                raise
+            # Who may not even ask where it is served does not lose the other kinds.
+            unserved = cluster.gap(self.kind, self._namespace, error)
         if path is None:
             with self._owner.condition:
                 self._refuse(unserved)
@@ -202,12 +210,13 @@ class FollowedCluster:
         """
         new = [kind for kind in dict.fromkeys(kinds) if kind not in self._followed]
         for kind in new:
-            self._followed.add(kind)
             if isinstance(kind, str):
                 for query in queries_of(kind):
                     self._add(kind, query)
             else:
                 self._add(kind.kind, {"fieldSelector": f"metadata.name={kind.name}"}, kind.namespace)
+            # Where that fails it is tried again with the next count.
+            self._followed.add(kind)
         return bool(new)
 
     def _add(self, kind: str, query: Mapping[str, str], namespace: str = "") -> None:

@@ -122,6 +122,13 @@ def resource_of(kind: str) -> ResourceName:
     return ResourceName(known.plural, known.group) if known is not None else ResourceName(PLURALS[kind], GROUP)
 
 
+def neighbour_root(kind: str, served: Mapping[str, str] | None) -> str:
+    """Where a kind of another layer is: in the version of ``served``, in the newest if the server lists none."""
+    row = NEIGHBOUR_KINDS[kind]
+    version = (served or {}).get(kind) or row.versions[0]
+    return f"/apis/{row.group}/{version}" if row.group else f"/api/{version}"
+
+
 def kind_plural(kind: str) -> str:
     """Several objects of a kind: Nodes, DeviceClasses, CSIStorageCapacities."""
     kind = kind.partition(".")[0]

@@ -16,7 +16,14 @@ from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.kinds import CORE_PLURALS, SCHEDULING_KINDS, SchedulingKind, is_namespaced
+from kubectl_dra.cluster.kinds import (
+    CORE_PLURALS,
+    SCHEDULING_KINDS,
+    SchedulingKind,
+    is_namespaced,
+    neighbour_root,
+    resource_of,
+)
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.reader import Page, page
@@ -138,12 +145,12 @@ class ApiServer:
 
     def _root(self, kind: str, known: SchedulingKind) -> str:
         """Where a kind is served, in the newest version that the server has. Raises ClusterError."""
+        if kind in NEIGHBOUR_KINDS:
+            return neighbour_root(kind, self.neighbours())
         if not known.group:
             return f"/api/{known.versions[0]}"
         version = known.versions[0]
-        if kind in NEIGHBOUR_KINDS:
-            version = (self.neighbours() or {}).get(kind, version)
-        elif len(known.versions) > 1:
+        if len(known.versions) > 1:
             listed = self.client.get(f"/apis/{known.group}").get("versions") or ()
             served = {entry.get("version") for entry in listed}
             version = next((entry for entry in known.versions if entry in served), version)
@@ -257,17 +264,20 @@ class ApiServer:
 
         Raises ClusterError.
         """
-        if (row := NEIGHBOUR_KINDS.get(kind)) is not None:
+        if kind in NEIGHBOUR_KINDS:
             served = self.neighbours()
-            if served is None or kind in served:
-                return None
-            return Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {row.plural}.{row.group}")
+            return None if served is None or kind in served else self.not_served(kind)
         if kind not in DRA_KINDS or kind in self.dra_versions():
             return None
         if self._other_versions and not self.dra_versions():
             versions = ", ".join(f"{GROUP}/{version}" for version in self._other_versions)
             return Gap(kind, UNSUPPORTED, detail=f"{self.server} serves only {versions}")
-        return Gap(kind, NOT_SERVED, detail=f"{self.server} does not serve {PLURALS[kind]}.{GROUP}")
+        return self.not_served(kind)
+
+    def not_served(self, kind: str, namespace: str = "") -> Gap:
+        """That the server has no such kind."""
+        plural, group = resource_of(kind)
+        return Gap(kind, NOT_SERVED, namespace, f"{self.server} does not serve {plural}.{group}")
 
     def _parts(self, kind: str, namespace: str, progress: Progress | None, about: About | None) -> Iterator[Part]:
         """All pages and gaps from reading a kind. Raises ClusterError."""
@@ -327,7 +337,7 @@ class ApiServer:
         known = SCHEDULING_KINDS.get(kind)
         if error.status == 404 and known is not None and len(known.versions) > 1:
             # A group of alpha versions, which few servers have.
-            return Gap(kind, NOT_SERVED, namespace, f"{self.server} does not serve {known.plural}.{known.group}")
+            return self.not_served(kind, namespace)
         reason = _REASONS.get(error.status, UNREADABLE)
         return Gap(kind, reason, namespace if is_namespaced(kind) else "", str(error))
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cluster.copies import Place
-from kubectl_dra.cluster.snapshot import FORBIDDEN, NOT_SERVED, UNREADABLE, Gap, Progress
+from kubectl_dra.cluster.kinds import neighbour_root
+from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE, Gap, Progress
 
 if TYPE_CHECKING:
     # What answers from files needs no client.
@@ -78,12 +79,10 @@ def _parts(
     from kubectl_dra.cluster.client import Answered, segment
 
     row = NEIGHBOUR_KINDS[pointer.kind]
-    absent = Gap(pointer.kind, NOT_SERVED, detail=f"{server.server} does not serve {row.plural}.{row.group}")
     if served is not None and pointer.kind not in served:
-        yield absent
+        yield server.not_served(pointer.kind)
         return
-    version = (served or {}).get(pointer.kind) or row.versions[0]
-    root = f"/apis/{row.group}/{version}" if row.group else f"/api/{version}"
+    root = neighbour_root(pointer.kind, served)
     scope = f"/namespaces/{segment(pointer.namespace)}" if row.namespaced and pointer.namespace else ""
     query = {"labelSelector": pointer.labels} if pointer.labels else {}
     if pointer.name:
@@ -92,7 +91,7 @@ def _parts(
         yield from server.client.pages(f"{root}{scope}/{row.plural}", query, progress)
     except Answered as error:
         if error.status == 404:
-            yield absent
+            yield server.not_served(pointer.kind)
         else:
             reason = FORBIDDEN if error.status == 403 else UNREADABLE
             yield Gap(pointer.kind, reason, pointer.namespace if row.namespaced else "", str(error))

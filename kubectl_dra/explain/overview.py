@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
@@ -19,7 +19,7 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
-from kubectl_dra.explain.unread import Stake, Unread, unread_of
+from kubectl_dra.explain.unread import Stake, Unread, gaps_of, unread_of
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.explain.waiting import placed, waiting
 from kubectl_dra.neighbours.kubevirt import UnmadeLauncher, unmade
@@ -65,7 +65,8 @@ class Overview(Struct, frozen=True):
 
     ``elsewhere`` counts what is pending in other namespaces. ``unread`` are the kinds of which objects may be pending
     that nobody has seen; ``unseen`` says what else is not in it. ``together``: of all pods that would each fit; None as
-    for ``Alike.served``. ``unmade``: virtual machines of which no pod could be made.
+    for ``Alike.served``. ``unmade``: virtual machines of which no pod could be made. ``lacking``: what the
+    diagnoses were made without, also of those that found nothing wrong.
     """
 
     namespace: str
@@ -76,6 +77,7 @@ class Overview(Struct, frozen=True):
     left_out: int = 0
     together: TogetherServed | None = None
     unmade: tuple[UnmadeLauncher, ...] = ()
+    lacking: frozenset[Gap] = frozenset()
 
     @property
     def notes(self) -> tuple[Words, ...]:
@@ -110,6 +112,7 @@ def pending(
         question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
         groups.setdefault(shapes.of(question, snapshot), []).append(question)
     out: list[Alike] = []
+    lacking: set[Gap] = set()
     left_out = 0
     budget = Budget(ANSWER_STEPS + len(groups) * (SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)))
     for number, questions in enumerate(groups.values(), 1):
@@ -120,19 +123,23 @@ def pending(
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
         told = diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget)
+        lacking.update(gaps_of((*told.unclear, *told.notes)))
         if not _idle(told):
             out.append(Alike(told, names))
     for pod in placed(snapshot):
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
             told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
+            lacking.update(gaps_of((*told.unclear, *told.notes)))
             if (told.troubled and not told.findings[0].normal) or told.verdict is Verdict.UNSCHEDULABLE:
                 out.append(Alike(told, (f"{question.kind}/{question.name}",)))
     found, together, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     machines = tuple(unmade(snapshot, namespace))
     unread = tuple(_unread(snapshot, namespace))
-    return Overview(namespace, tuple(found), elsewhere, unseen, unread, left_out, together, machines)
+    return Overview(
+        namespace, tuple(found), elsewhere, unseen, unread, left_out, together, machines, frozenset(lacking)
+    )
 
 
 def _idle(told: Diagnosis) -> bool:

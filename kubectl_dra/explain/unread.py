@@ -44,6 +44,18 @@ class NotProved(Statement, frozen=True):
         return next((gap.help for gap in self.gaps if gap.help), "")
 
 
+def gaps_of(said: Iterable[Words]) -> dict[Gap, bool]:
+    """The gaps among what is said about an answer, each once, and whether the answer depends on it."""
+    found: dict[Gap, bool] = {}
+    for words in said:
+        gaps = (
+            words.gaps if isinstance(words, NotProved) else (words.gap,) if isinstance(words, Unread | NotSeen) else ()
+        )
+        for gap in gaps:
+            found[gap] = found.get(gap, False) or isinstance(words, Unread)
+    return found
+
+
 class Stake(NamedTuple):
     """A kind on which the answer depends, in a namespace or (empty) everywhere, and what it decides."""
 

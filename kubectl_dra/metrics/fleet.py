@@ -110,6 +110,7 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
     counts["drivers"] = dict(Counter((row.driver, row.state.value) for row in drivers.rows if row.driver))
     overview = pending(snapshot, "", settings)
     gaps.update(note.gap for note in overview.unread)
+    gaps |= overview.lacking
     if not snapshot.unread(("Pod",)):
         counts |= _pods(snapshot, settings.scheduler)
     counts |= _waiting(overview, snapshot)

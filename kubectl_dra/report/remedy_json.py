@@ -9,13 +9,12 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.unread import NotProved, NotSeen, Unread
+from kubectl_dra.explain.unread import gaps_of
 from kubectl_dra.report.explain_words import Invocation, fix, making, supposing
 from kubectl_dra.report.json_shapes import device_json, key_json, object_json, owner_json, pool_json
 from kubectl_dra.report.phrases import fields_of, template_of, written
@@ -108,13 +107,8 @@ def _number(nanos: int) -> int | float:
 
 
 def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
-    """The gaps among what is said about an answer, each once; ``decides`` tells whether the answer depends on it."""
-    found: dict[Gap, bool] = {}
-    for one in said:
-        gaps = one.gaps if isinstance(one, NotProved) else (one.gap,) if isinstance(one, Unread | NotSeen) else ()
-        for gap in gaps:
-            found[gap] = found.get(gap, False) or isinstance(one, Unread)
-    return [{**gap_json(gap), "decides": decides} for gap, decides in found.items()]
+    """The gaps among what is said about an answer; ``decides`` tells whether the answer depends on it."""
+    return [{**gap_json(gap), "decides": decides} for gap, decides in gaps_of(said).items()]
 
 
 def fix_json(finding: Finding, asked: Invocation) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import FORBIDDEN, KINDS, UNREADABLE, Snapshot
+from kubectl_dra.errors import ClusterError
 from tools.watched_server import WatchedServer, collection
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"
@@ -221,6 +222,25 @@ def test_who_may_list_and_not_watch_asks_now_and_then(world: World, monkeypatch:
 
     until(asked_again)
     assert ("ml", "unwatched") in world.followed.snapshot().pods
+
+
+def test_a_kind_whose_reading_could_not_begin_is_followed_later(world: World) -> None:
+    """The server is away when a pod first points to it: it is not forgotten."""
+    world.start()
+    world.server.close()
+    with pytest.raises(ClusterError):
+        world.followed.follow(["PodGroup"])
+    world.server.open()
+    assert world.followed.follow(["PodGroup"]) and not world.followed.follow(["PodGroup"])
+    until(lambda: any(own.kind == "PodGroup" and own.lists for own in world.followed.counts()))
+
+
+def test_a_kind_of_which_nobody_says_where_it_is_is_a_gap(world: World) -> None:
+    world.start()
+    world.server.refused["/apis/scheduling.k8s.io"] = 403
+    assert world.followed.follow(["PodGroup"])
+    assert [gap.reason for gap in world.followed.snapshot().unread(("PodGroup",))] == [FORBIDDEN]
+    assert world.followed.known
 
 
 def test_a_heartbeat_is_no_change(world: World) -> None:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import generate_latest
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.metrics.serving import Counting
 from kubectl_dra.cluster.follow import FollowedCluster
+from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.snapshot import KINDS
+from kubectl_dra.cluster.snapshot import FORBIDDEN, KINDS
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS
 from kubectl_dra.metrics.keeper import FleetKeeper
 from tests.cli.conftest import Ran
 from tests.metrics.test_follow import until
-from tests.metrics.test_same_answers import counted
+from tests.metrics.test_same_answers import counted, explained, pending
 from tools.cases import CASES, Case
-from tools.watched_server import WatchedServer
+from tools.watched_server import WatchedServer, collection
 
 Dra = Callable[..., Ran]
 
@@ -43,14 +43,16 @@ FIRST = {
 """One case of each file and set of kinds."""
 
 
-def dated(case: Case) -> list[dict[str, object]]:
-    return [{**entry, "metadata": {"namespace": "default", **entry["metadata"]}} for entry in case.objects]
+def in_namespaces(case: Case) -> Iterator[dict[str, Any]]:
+    """The objects as a server has them."""
+    for entry in case.objects:
+        spaced = is_namespaced(kind_here(entry["kind"], entry["apiVersion"]))
+        yield {**entry, "metadata": {"namespace": "default", **entry["metadata"]}} if spaced else entry
 
 
-@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
-def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
-    server = WatchedServer(dated(case))
-    path = server.kubeconfig(tmp_path)
+def told(server: WatchedServer, dra: Dra, folder: Path) -> tuple[str, str]:
+    """What the followed cluster's metrics say, and what ``explain -A -o json`` does."""
+    path = server.kubeconfig(folder)
     options = ConnectionOptions(kubeconfig=path, request_timeout=5.0)
     followed = FollowedCluster(lambda: ApiServer(options))
     keeper = FleetKeeper(followed, Counting(MetricsFlags(), NODE_POOL_LABELS), lambda _: None)
@@ -59,19 +61,29 @@ def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
         while not keeper.ready:
             until(lambda: followed.known)
             keeper.count()
-        from prometheus_client import generate_latest
-
         text = generate_latest(keeper.registry()).decode()
-        told = json.loads(dra("explain", "-A", "--kubeconfig", path, "-o", "json").out)["items"]
+        return text, dra("explain", "-A", "--kubeconfig", path, "-o", "json").out
     finally:
         followed.stop()
         server.close()
-    pending: Counter[tuple[str, ...]] = Counter()
-    for item in told:
-        cause = item["causes"][0]["code"] if item["causes"] else "none"
-        pending[item["subject"]["namespace"], cause, item["verdict"]] += len(item["standsFor"])
-    labels = ("namespace", "cause", "verdict")
-    assert counted(text, "pending_pods", *labels) + counted(text, "pending_claims", *labels) == pending
+
+
+@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
+def test_the_causes_of_explain(case: Case, dra: Dra, tmp_path: Path) -> None:
+    text, overview = told(WatchedServer(in_namespaces(case)), dra, tmp_path)
+    assert pending(text) == explained(overview)
+
+
+@pytest.mark.parametrize("case", FIRST.values(), ids=[file for file, _ in FIRST])
+def test_what_may_not_be_read_is_not_denied(case: Case, dra: Dra, tmp_path: Path) -> None:
+    for kind in sorted(kinds_of(case)):
+        server = WatchedServer(in_namespaces(case))
+        server.refused[collection(kind)] = 403
+        text, overview = told(server, dra, tmp_path)
+        assert pending(text) == explained(overview), kind
+        # It is named, as where nothing points to it: then nobody asked for it.
+        asked = collection(kind) in server.asked
+        assert (counted(text, "unread", "kind", "reason")[kind, FORBIDDEN] == 1) == asked, kind
 
 
 def test_the_deployment_may_follow_what_explain_reads() -> None:

@@ -35,18 +35,27 @@ def counted(text: str, name: str, *labels: str) -> Counter[tuple[str, ...]]:
     return +found
 
 
+def pending(text: str) -> Counter[tuple[str, ...]]:
+    """What waits by the metrics: namespace, cause and verdict."""
+    labels = ("namespace", "cause", "verdict")
+    return counted(text, "pending_pods", *labels) + counted(text, "pending_claims", *labels)
+
+
+def explained(overview: str) -> Counter[tuple[str, ...]]:
+    """What waits by ``explain -A -o json``."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for told in json.loads(overview)["items"]:
+        cause = told["causes"][0]["code"] if told["causes"] else "none"
+        found[told["subject"]["namespace"], cause, told["verdict"]] += len(told["standsFor"])
+    return found
+
+
 @pytest.mark.parametrize("example", CLUSTERS)
 def test_same_as_the_commands(dra: Dra, example: str) -> None:
     cluster = saved(example)
     ran = dra("metrics", "--snapshot", cluster)
     assert ran.code in (0, 3)
-    pending: Counter[tuple[str, ...]] = Counter()
-    overview = dra("explain", "-A", "--snapshot", cluster, "-o", "json").out
-    for told in json.loads(overview)["items"]:
-        cause = told["causes"][0]["code"] if told["causes"] else "none"
-        pending[told["subject"]["namespace"], cause, told["verdict"]] += len(told["standsFor"])
-    labels = ("namespace", "cause", "verdict")
-    assert counted(ran.out, "pending_pods", *labels) + counted(ran.out, "pending_claims", *labels) == pending
+    assert pending(ran.out) == explained(dra("explain", "-A", "--snapshot", cluster, "-o", "json").out)
     states: Counter[tuple[str, ...]] = Counter()
     for device in json.loads(dra("devices", "--snapshot", cluster, "-o", "json").out)["items"]:
         states[device["driver"], device["state"]] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,20 +23,25 @@ from tests.monitoring.files import FOLDER
 from tools.watched_server import WatchedServer, collection
 
 SCRAPE = "/metrics"
+LISTEN = ("metrics", "--listen=127.0.0.1:9412")
 
 
 class Serving:
-    """The command, in a process of its own, beside a server that it follows."""
+    """The command, in a process of its own, at a free port in place of 9412."""
 
-    def __init__(self, directory: Path, server: WatchedServer) -> None:
-        self.server = server
+    def __init__(self, directory: Path, kubeconfig: str, words: Sequence[str] = LISTEN, **environment: str) -> None:
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
-        command = [sys.executable, "-m", "kubectl_dra", "metrics", "--listen", f"127.0.0.1:{self.port}"]
+        command = [sys.executable, "-m", "kubectl_dra", *(word.replace("9412", str(self.port)) for word in words)]
         self.err = directory / "err"
         with self.err.open("w") as err:
-            self.process = subprocess.Popen([*command, "--kubeconfig", server.kubeconfig(directory)], stderr=err)
+            variables = {**(environment or os.environ), "KUBECONFIG": kubeconfig}
+            self.process = subprocess.Popen(command, stderr=err, env=variables)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
     def get(self, path: str = SCRAPE, accept: str = "text/plain") -> tuple[int, str]:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers={"Accept": accept})
@@ -58,17 +64,16 @@ class Serving:
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Callable[[WatchedServer], Serving]]:
-    running: list[Serving] = []
+    running: list[tuple[Serving, WatchedServer]] = []
 
     def start(server: WatchedServer) -> Serving:
-        running.append(Serving(tmp_path, server))
-        return running[-1]
+        running.append((Serving(tmp_path, server.kubeconfig(tmp_path)), server))
+        return running[-1][0]
 
     yield start
-    for each in running:
-        each.process.kill()
-        each.process.wait()
-        each.server.close()
+    for run, server in running:
+        run.end()
+        server.close()
 
 
 def test_a_day_in_short(serving: Callable[[WatchedServer], Serving]) -> None:
@@ -108,10 +113,11 @@ def test_a_day_in_short(serving: Callable[[WatchedServer], Serving]) -> None:
 
 
 def test_scrapes_do_not_wait_for_a_server_that_hangs(serving: Callable[[WatchedServer], Serving]) -> None:
-    run = serving(WatchedServer(objects()))
+    server = WatchedServer(objects())
+    run = serving(server)
     until(lambda: run.get("/readyz")[0] == 200, 60)
     # It accepts connections, and nothing more.
-    with run.server._condition:
+    with server._condition:
         began = time.monotonic()
         for _ in range(20):
             assert run.get()[0] == 200

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+import time
+from typing import Final
 
 import pytest
 
@@ -11,6 +13,9 @@ from tests.taint.live.team import KEY, Kubelet, Team
 from tools.controlplane.cluster import wait
 from tools.controlplane.objects import device
 from tools.live.releases import EFFECT_NONE, expected
+
+SEEN_BY_SCHEDULER: Final = 2
+"""Seconds until the scheduler's own watch has brought a new rule on a busy machine."""
 
 
 def test_no_schedule_keeps_new_pods_off_and_leaves_running_ones(team: Team) -> None:
@@ -29,6 +34,7 @@ def test_no_schedule_keeps_new_pods_off_and_leaves_running_ones(team: Team) -> N
         assert rule["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "kubectl-dra"
         assert rule["metadata"]["annotations"]["kubectl-dra/reason"] == "ECC errors"
         assert rule["metadata"]["annotations"]["kubectl-dra/hardware-id"].endswith(name)
+    time.sleep(SEEN_BY_SCHEDULER)
     team.pod("two")
     team.cluster.unschedulable("two")
     assert not team.cluster.get("Pod", "one", "v1")["metadata"].get("deletionTimestamp")
