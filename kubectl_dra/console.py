@@ -139,13 +139,13 @@ def document(text: str) -> None:
         exact(text, sys.stdout)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    data = found[0].encode("utf-16-be", "surrogatepass")
+def _escaped(match: re.Match[str]) -> str:
+    data = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[at]:02x}{data[at + 1]:02x}" for at in range(0, len(data), 2))
 
 
-def _defused(found: re.Match[str]) -> str:
-    return f"{found[1]}\\u003a" if found[1] is not None else "#\\u0023"
+def _defused(match: re.Match[str]) -> str:
+    return f"{match[1]}\\u003a" if match[1] is not None else "#\\u0023"
 
 
 def typed_line() -> str:

@@ -46,10 +46,10 @@ def apart(work: Callable[[], T], seconds: float, megabytes: int) -> T:
             os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
     try:
-        found: T = pickle.loads(data)
+        result: T = pickle.loads(data)
     except (EOFError, pickle.UnpicklingError):
         raise TooMuch from None
-    return found
+    return result
 
 
 def _work(work: Callable[[], object], writer: int, seconds: float, memory: int) -> None:
@@ -80,7 +80,7 @@ def _limit(seconds: float, memory: int) -> None:
 def _all_of(reader: int, end: float) -> bytes:
     """What the child writes until it ends; nothing where that takes too long."""
     parts: list[bytes] = []
-    while (left := end - time.monotonic()) > 0 and select.select([reader], [], [], left)[0]:
+    while (seconds := end - time.monotonic()) > 0 and select.select([reader], [], [], seconds)[0]:
         part = os.read(reader, 1 << 16)
         if not part:
             return b"".join(parts)

@@ -78,8 +78,8 @@ def _by_name(snapshot: Snapshot, kind: str) -> dict[str, Any]:
 
 
 def _in(snapshot: Snapshot, kind: str, namespace: str) -> dict[str, Any]:
-    found: Iterable[tuple[tuple[str, str], Any]] = snapshot.others.get(kind, {}).items()
-    return {name: item for (space, name), item in found if space == namespace}
+    objects: Iterable[tuple[tuple[str, str], Any]] = snapshot.others.get(kind, {}).items()
+    return {name: item for (space, name), item in objects if space == namespace}
 
 
 _WAITED_OUT = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -107,15 +107,15 @@ def admit(pod: Pod, known: AdmissionObjects) -> Admission:
     missing = account_refusal(pod, known.service_accounts)
     if missing is not None:
         return Admission(pod, (missing,), unread)
-    found = with_priority(pod, known.priority_classes)
-    if isinstance(found, Refusal):
-        return Admission(pod, (found,), unread)
-    pod = _patient(found)
-    found = with_runtime(pod, known.runtime_classes)
-    if isinstance(found, Refusal):
-        return Admission(pod, (found,), unread)
-    refusals = (*limit_refusals(found, known.limit_ranges), *quota_refusals(found, known.quotas))
-    return Admission(with_label_keys(found), refusals, unread)
+    admitted = with_priority(pod, known.priority_classes)
+    if isinstance(admitted, Refusal):
+        return Admission(pod, (admitted,), unread)
+    pod = _patient(admitted)
+    admitted = with_runtime(pod, known.runtime_classes)
+    if isinstance(admitted, Refusal):
+        return Admission(pod, (admitted,), unread)
+    refusals = (*limit_refusals(admitted, known.limit_ranges), *quota_refusals(admitted, known.quotas))
+    return Admission(with_label_keys(admitted), refusals, unread)
 
 
 def _unread(pod: Pod, known: AdmissionObjects) -> Iterator[str]:

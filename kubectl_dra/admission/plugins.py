@@ -50,10 +50,10 @@ def namespace_refusal(name: str, namespaces: Mapping[str, ObjectMeta] | None) ->
     """Why a pod is refused for its namespace; None if it is not, or namespaces were not read."""
     if namespaces is None:
         return None
-    found = namespaces.get(name)
-    if found is None:
+    metadata = namespaces.get(name)
+    if metadata is None:
         return None if name in _ALWAYS else NamespaceMissing(Concerned("Namespace", name))
-    return NamespaceEnding(Concerned("Namespace", name)) if found.deletion_timestamp else None
+    return NamespaceEnding(Concerned("Namespace", name)) if metadata.deletion_timestamp else None
 
 
 # What the API server adds to pod affinity: the pod's values of matchLabelKeys and mismatchLabelKeys (KEP-3633).
@@ -142,20 +142,23 @@ def with_priority(pod: Pod, classes: Mapping[str, PriorityClass] | None) -> Pod 
     written.
     """
     name = pod.spec.priority_class_name
-    found = _named(name, classes) if name else _default(classes)
-    if found is None and name:
+    priority_class = _named(name, classes) if name else _default(classes)
+    if priority_class is None and name:
         if classes is None:
             return pod
         return PriorityClassMissing(Concerned("PriorityClass", name))
-    value = found.value if found else 0
-    policy = (found.preemption_policy if found else "") or _PREEMPTS
-    concerned = Concerned("PriorityClass", found.metadata.name if found else "")
+    value = priority_class.value if priority_class else 0
+    policy = (priority_class.preemption_policy if priority_class else "") or _PREEMPTS
+    concerned = Concerned("PriorityClass", priority_class.metadata.name if priority_class else "")
     if pod.spec.priority is not None and pod.spec.priority != value:
         return PriorityContradicted(concerned, str(pod.spec.priority), str(value))
     if pod.spec.preemption_policy and pod.spec.preemption_policy != policy:
         return PriorityContradicted(concerned, pod.spec.preemption_policy, policy, policy=True)
     spec = structs.replace(
-        pod.spec, priority=value, preemption_policy=policy, priority_class_name=found.metadata.name if found else name
+        pod.spec,
+        priority=value,
+        preemption_policy=policy,
+        priority_class_name=priority_class.metadata.name if priority_class else name,
     )
     return structs.replace(pod, spec=spec)
 
@@ -260,17 +263,19 @@ def with_runtime(pod: Pod, classes: Mapping[str, RuntimeClass] | None) -> Pod | 
     name = pod.spec.runtime_class_name
     if name and classes is None:
         return pod
-    found = (classes or {}).get(name) if name else None
+    runtime_class = (classes or {}).get(name) if name else None
     concerned = Concerned("RuntimeClass", name)
-    if name and found is None:
+    if name and runtime_class is None:
         return RuntimeClassMissing(concerned)
     written = amounts(pod.spec.overhead)
-    fixed = found.overhead.pod_fixed if found and found.overhead else None
+    fixed = runtime_class.overhead.pod_fixed if runtime_class and runtime_class.overhead else None
     if fixed is None:
-        return OverheadContradicted(concerned, RuntimeMismatch.OVERHEAD_ALONE) if written else _placed(pod, found)
+        return (
+            OverheadContradicted(concerned, RuntimeMismatch.OVERHEAD_ALONE) if written else _placed(pod, runtime_class)
+        )
     if written and written != amounts(fixed):
         return OverheadContradicted(concerned, RuntimeMismatch.OVERHEAD)
-    return _placed(structs.replace(pod, spec=structs.replace(pod.spec, overhead=fixed)), found)
+    return _placed(structs.replace(pod, spec=structs.replace(pod.spec, overhead=fixed)), runtime_class)
 
 
 def _placed(pod: Pod, runtime_class: RuntimeClass | None) -> Pod | Refusal:

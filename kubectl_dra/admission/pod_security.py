@@ -86,8 +86,8 @@ class PodSecurityBroken(Refusal, frozen=True):
     @property
     def words(self) -> str:
         """The text of the plugin."""
-        told = ", ".join(f"{breach.rule} ({breach.detail})" for breach in self.breaches)
-        return f'violates PodSecurity "{self.policy}": {told}'
+        breaches = ", ".join(f"{breach.rule} ({breach.detail})" for breach in self.breaches)
+        return f'violates PodSecurity "{self.policy}": {breaches}'
 
 
 def enforced(labels: Mapping[str, str]) -> PodSecurityLevel | None:
@@ -186,9 +186,9 @@ def _apparmor(pod: Raw, spec: Raw, version: Release) -> Breach | None:
         setters.append(f"annotation{'s' if len(wrong) > 1 else ''}")
     if not setters:
         return None
-    found = [*sorted(kinds), *wrong]
-    rule = f"forbidden AppArmor profile{'s' if len(found) > 1 else ''}"
-    return Breach(rule, f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(found)}")
+    types = [*sorted(kinds), *wrong]
+    rule = f"forbidden AppArmor profile{'s' if len(types) > 1 else ''}"
+    return Breach(rule, f"{' and '.join(setters)} must not set AppArmor profile type to {_quoted(types)}")
 
 
 def _apparmor_of(security: Raw) -> str | None:
@@ -241,8 +241,8 @@ def _host_probes(pod: Raw, spec: Raw, version: Release) -> Breach | None:
         life = container.get("lifecycle") or {}
         probes = [container.get(f"{kind}Probe") for kind in ("liveness", "readiness", "startup")]
         handlers = [*probes, life.get("postStart"), life.get("preStop")]
-        found = [((each or {}).get(kind) or {}).get("host") for each in handlers for kind in ("httpGet", "tcpSocket")]
-        return {host for host in found if host}
+        values = [((each or {}).get(kind) or {}).get("host") for each in handlers for kind in ("httpGet", "tcpSocket")]
+        return {host for host in values if host}
 
     names = sorted(set(_names(spec, lambda each: bool(hosts(each)))))
     if not names:
@@ -286,9 +286,9 @@ def _selinux(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     if not setters:
         return None
     types = sorted({options.get("type") or "" for options in seen} - set(allowed))
-    told = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
-    told += [f"{name} may not be set" for name in ("user", "role") if any(each.get(name) for each in seen)]
-    return Breach("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(told)}")
+    details = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
+    details += [f"{name} may not be set" for name in ("user", "role") if any(each.get(name) for each in seen)]
+    return Breach("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}")
 
 
 def _seccomp_of(security: Raw) -> str | None:
@@ -337,13 +337,13 @@ def _capabilities_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | 
     def keeps(container: Raw) -> bool:
         return "ALL" not in ((_security(container).get("capabilities") or {}).get("drop") or ())
 
-    told = []
+    details = []
     if names := _names(spec, keeps):
-        told.append(f'{_named(names)} must set securityContext.capabilities.drop=["ALL"]')
+        details.append(f'{_named(names)} must set securityContext.capabilities.drop=["ALL"]')
     if names := _names(spec, lambda each: bool(set(_added(each)) - {"NET_BIND_SERVICE"})):
         more = sorted({name for each in _containers(spec) for name in _added(each)} - {"NET_BIND_SERVICE"})
-        told.append(f"{_named(names)} must not include {_quoted(more)} in securityContext.capabilities.add")
-    return Breach("unrestricted capabilities", "; ".join(told)) if told else None
+        details.append(f"{_named(names)} must not include {_quoted(more)} in securityContext.capabilities.add")
+    return Breach("unrestricted capabilities", "; ".join(details)) if details else None
 
 
 def _volumes(pod: Raw, spec: Raw, version: Release) -> Breach | None:

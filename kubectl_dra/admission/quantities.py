@@ -183,8 +183,8 @@ class AmountsRequired(Refusal, frozen=True):
     @property
     def words(self) -> str:
         """The text of the plugin."""
-        told = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in self.missing)
-        return f"failed quota: {self.concerned.name}: must specify {told}"
+        missing = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in self.missing)
+        return f"failed quota: {self.concerned.name}: must specify {missing}"
 
 
 def quota_refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
@@ -222,8 +222,8 @@ def by_priority(quota: ResourceQuota) -> bool:
 
 def used_by(pod: Pod) -> Amounts:
     """The amounts that a pod counts with, by quota key."""
-    one = Quantity.of(1)
-    return {"count/pods": one, **_keys(pod_requests(pod), pod_limits(pod)), "pods": one}
+    single = Quantity.of(1)
+    return {"count/pods": single, **_keys(pod_requests(pod), pod_limits(pod)), "pods": single}
 
 
 def _keys(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Amounts:

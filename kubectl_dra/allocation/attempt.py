@@ -92,8 +92,8 @@ class Attempt(Struct, frozen=True):
     @property
     def devices(self) -> list[DeviceID]:
         """The devices of all claims, in the order of the results."""
-        found = (device for result in self.results for device in result.devices)
-        return [DeviceID(device["driver"], device["pool"], device["device"]) for device in found]
+        devices = (device for result in self.results for device in result.devices)
+        return [DeviceID(device["driver"], device["pool"], device["device"]) for device in devices]
 
 
 class Cycle(Struct):
@@ -139,7 +139,7 @@ class Cycle(Struct):
                 pools = replace(
                     pools,
                     pools=tuple(
-                        replace(pool, slices=tuple(known_exact.of(entry, whole) for entry in pool.slices))
+                        replace(pool, slices=tuple(known_exact.of(slice_, whole) for slice_ in pool.slices))
                         for pool in pools.pools
                     ),
                 )
@@ -160,18 +160,20 @@ class Cycle(Struct):
         Where the scheduler walks through pools in random order, the answer is undetermined if two orders disagree.
         """
         budget = budget or Budget()
-        one = self.in_order(node, claims, budget, observer, pools)
-        if one.pools is None or not self.features.any_pool_order or len(one.pools.pools) < 2:
-            return one
-        other = self.in_order(node, claims, Budget(budget.max_steps, whole=budget.whole), None, _backwards(one.pools))
-        if other.verdict is one.verdict or AttemptVerdict.UNDETERMINED in (one.verdict, other.verdict):
-            return one
-        fails = next((each.message for each in (one, other) if each.verdict is AttemptVerdict.ERROR), "")
+        attempt = self.in_order(node, claims, budget, observer, pools)
+        if attempt.pools is None or not self.features.any_pool_order or len(attempt.pools.pools) < 2:
+            return attempt
+        other = self.in_order(
+            node, claims, Budget(budget.max_steps, whole=budget.whole), None, _backwards(attempt.pools)
+        )
+        if other.verdict is attempt.verdict or AttemptVerdict.UNDETERMINED in (attempt.verdict, other.verdict):
+            return attempt
+        fails = next((each.message for each in (attempt, other) if each.verdict is AttemptVerdict.ERROR), "")
         return Attempt(
             node.name,
             AttemptVerdict.UNDETERMINED,
-            pools=one.pools,
-            steps=one.steps,
+            pools=attempt.pools,
+            steps=attempt.steps,
             order_decides=True,
             fails_in_some_order=fails,
         )
@@ -300,7 +302,7 @@ class Cycle(Struct):
         if known and len(known[0]) == len(claims) and all(map(is_, known[0], claims)):
             return known[1]
         prepared = self._validate(claims, context, pools)
-        if all(entry.listed is None for claim in prepared for request in claim for entry in request):
+        if all(alternative.listed is None for claim in prepared for request in claim for alternative in request):
             self._prepared = (tuple(claims), prepared)
         return prepared
 
@@ -334,10 +336,10 @@ class Cycle(Struct):
         """The devices that mode All must take: every selectable device of every pool on the node."""
         listed: list[int] = []
         claim_index, request, position = alternative.indices
-        asked = alternative
+        remembered = alternative
         if self.defects.later_all_continues_with_first:
             # What is selectable is remembered under the alternative before, until the search begins.
-            asked = replace(alternative, indices=(claim_index, request, -max(position, 1)))
+            remembered = replace(alternative, indices=(claim_index, request, -max(position, 1)))
         by_pool: dict[int, list[CandidateDevice]] = {}
         for candidate in context.candidates:
             by_pool.setdefault(id(candidate.pool), []).append(candidate)
@@ -355,7 +357,7 @@ class Cycle(Struct):
                     detail=ErrorDetail(request=alternative.result_name, pool=pool),
                 )
             for candidate in by_pool.get(id(pool), ()):
-                if not context.selectable(asked, candidate, listing=True):
+                if not context.selectable(remembered, candidate, listing=True):
                     continue
                 if self._drops(alternative, candidate):
                     continue
@@ -395,7 +397,7 @@ def _barrier(pools: NodePools, features: Features) -> tuple[int, Pool] | None:
     for pool in pools.pools:
         if pool.invalid:
             return before, pool
-        before += sum(len(entry.devices) for entry in pool.slices)
+        before += sum(len(slice_.devices) for slice_ in pool.slices)
     return None
 
 
@@ -407,8 +409,8 @@ def candidates(pools: NodePools, features: Features) -> tuple[CandidateDevice, .
         if not pool.usable:
             continue
         driver, name = pool.id
-        for entry in pool.slices:
-            for device, own in zip(entry.devices, entry.names, strict=True):
+        for slice_ in pool.slices:
+            for device, own in zip(slice_.devices, slice_.names, strict=True):
                 shareable = sharing and device.allow_multiple_allocations
-                out.append(CandidateDevice(len(out), device, DeviceID(driver, name, own), pool, entry, shareable))
+                out.append(CandidateDevice(len(out), device, DeviceID(driver, name, own), pool, slice_, shareable))
     return tuple(out)

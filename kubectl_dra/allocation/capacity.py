@@ -115,9 +115,9 @@ def fault(device: Device, requested: Amounts | None, *, fractional: bool = False
     if any(name not in device.capacity for name in wanted):
         return ""
     for name, capacity in device.capacity.items():
-        asked = wanted.get(name)
-        why = "" if asked is None else _out_of_range(asked, capacity, fractional)
-        if not why and amount_taken(asked, capacity, fractional=fractional).sign() < 0:
+        amount_requested = wanted.get(name)
+        why = "" if amount_requested is None else _out_of_range(amount_requested, capacity, fractional)
+        if not why and amount_taken(amount_requested, capacity, fractional=fractional).sign() < 0:
             why = "capacity value is negative"
         if why:
             return f'capacity "{name}": {why}'
@@ -183,17 +183,17 @@ def shortage(
         if name not in device.capacity:
             return CapacityShortage("unknown", name, requested=wanted[name])
     for name, capacity in device.capacity.items():
-        asked = wanted.get(name)
-        if asked is None and "requestPolicy" not in capacity and name not in consumed and name not in held:
+        amount_requested = wanted.get(name)
+        if amount_requested is None and "requestPolicy" not in capacity and name not in consumed and name not in held:
             # Without a policy all of it is taken, and nothing is in use.
             continue
-        amount = amount_taken(asked, capacity, fractional=fractional)
+        amount = amount_taken(amount_requested, capacity, fractional=fractional)
         value = Quantity.parse(capacity.get("value", "0"))
         if violates_policy(amount, capacity, fractional=fractional):
-            return CapacityShortage("policy", name, asked, amount, None, value)
+            return CapacityShortage("policy", name, amount_requested, amount, None, value)
         used = consumed.get(name, ZERO) + held.get(name, ZERO)
         if used + amount > value:
-            return CapacityShortage("insufficient", name, asked, amount, used, value)
+            return CapacityShortage("insufficient", name, amount_requested, amount, used, value)
     return None
 
 

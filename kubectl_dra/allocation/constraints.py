@@ -47,11 +47,11 @@ Values = frozenset[tuple[str, Any]]
 def values_of(device: Device, name: str) -> Values:
     """The values of an attribute with their types, a scalar as a list of one; none if the device lacks it."""
     raw = raw_attribute(device, name) or {}
-    for one, several in _KINDS:
-        if raw.get(one) is not None:
-            return frozenset(((one, raw[one]),))
+    for single, several in _KINDS:
+        if raw.get(single) is not None:
+            return frozenset(((single, raw[single]),))
         if raw.get(several):
-            return frozenset((one, value) for value in raw[several])
+            return frozenset((single, value) for value in raw[several])
     return frozenset()
 
 
@@ -193,7 +193,7 @@ class DistinctValues:
         if not self.constraint.covers(request, subrequest):
             return True
         values = values_of(device, self.constraint.distinct_attribute)
-        if not values or any(values & taken for taken in self._taken):
+        if not values or any(values & others for others in self._taken):
             return False
         self._taken.append(values)
         return True

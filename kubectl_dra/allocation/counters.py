@@ -34,18 +34,18 @@ class CounterShortage(Struct, frozen=True):
 def available_counters(pool: Pool, state: AllocatedState, defects: KnownDefects) -> Table:
     """The pool's counters minus what its allocated devices consume; may be negative."""
     table: Table = {name: dict(counters) for name, counters in pool.counter_sets.items()}
-    for entry in (*pool.slices, *pool.other_slices):
-        for device, name in zip(entry.devices, entry.names, strict=True):
+    for slice_ in (*pool.slices, *pool.other_slices):
+        for device, name in zip(slice_.devices, slice_.names, strict=True):
             if not device.consumes_counters:
                 continue
             used = state.exclusive.__contains__ if defects.shares_charge_nothing else state.in_use
             if not used(DeviceID(*pool.id, name)):
                 continue
             for consumption in device.consumes_counters:
-                left = table.get(consumption.counter_set, {})
+                remaining = table.get(consumption.counter_set, {})
                 for counter, amount in consumption.counters.items():
-                    if counter in left:
-                        left[counter] = left[counter] - amount
+                    if counter in remaining:
+                        remaining[counter] = remaining[counter] - amount
     return table
 
 
@@ -91,13 +91,13 @@ class CounterLedger:
         if not self._overdrawn[key] and _fits(available, charged, device):
             return None
         for set_name, counters in available.items():
-            taken = charged.get(set_name)
-            for counter, left in counters.items():
-                total = taken.get(counter, ZERO) if taken else ZERO
-                if left < total:
+            consumed = charged.get(set_name)
+            for counter, rest in counters.items():
+                total = consumed.get(counter, ZERO) if consumed else ZERO
+                if rest < total:
                     _apply(charged, device, -1)
                     needed = _needed(device, set_name, counter)
-                    return CounterShortage(set_name, counter, left, total - needed, needed)
+                    return CounterShortage(set_name, counter, rest, total - needed, needed)
         return None
 
     def release(self, pool: Pool, device: Device) -> None:
@@ -117,7 +117,7 @@ class CounterLedger:
         if available is None:
             available = self._available[key] = available_counters(pool, self._state, self._defects)
         if key not in self._overdrawn:
-            self._overdrawn[key] = any(left < ZERO for counters in available.values() for left in counters.values())
+            self._overdrawn[key] = any(rest < ZERO for counters in available.values() for rest in counters.values())
         return available
 
     def peek(self, pool: Pool) -> Table:
@@ -155,8 +155,8 @@ def _fits(available: Table, charged: Table, device: Device) -> bool:
             continue
         totals = charged[consumption.counter_set]
         for counter in consumption.counters:
-            left = limits.get(counter)
-            if left is not None and left < totals[counter]:
+            rest = limits.get(counter)
+            if rest is not None and rest < totals[counter]:
                 return False
     return True
 
@@ -215,14 +215,14 @@ InUse = dict[PoolID, dict[str, Common]]
 
 def groups_in_use(pool: Pool, state: AllocatedState) -> dict[str, Common]:
     """What the pool's allocated devices have in common, by counter set."""
-    found: dict[str, Common] = {}
-    for entry in (*pool.slices, *pool.other_slices):
-        for device, name in zip(entry.devices, entry.names, strict=True):
+    common: dict[str, Common] = {}
+    for slice_ in (*pool.slices, *pool.other_slices):
+        for device, name in zip(slice_.devices, slice_.names, strict=True):
             if not device.consumes_counters or not state.in_use(DeviceID(*pool.id, name)):
                 continue
             for consumption in device.consumes_counters:
-                _join(found, consumption.counter_set, consumption.groups)
-    return found
+                _join(common, consumption.counter_set, consumption.groups)
+    return common
 
 
 class GroupLedger:
@@ -261,9 +261,9 @@ def uses_groups(devices: Iterable[Device]) -> bool:
     return any(consumption.groups for device in devices for consumption in device.consumes_counters)
 
 
-def _join(found: dict[str, Common], counter_set: str, groups: frozenset[str]) -> None:
-    known = found.get(counter_set)
-    found[counter_set] = Common(groups or NO_GROUPS, not groups) if known is None else known.joined(groups)
+def _join(common: dict[str, Common], counter_set: str, groups: frozenset[str]) -> None:
+    known = common.get(counter_set)
+    common[counter_set] = Common(groups or NO_GROUPS, not groups) if known is None else known.joined(groups)
 
 
 def _sorted(groups: frozenset[str]) -> tuple[str, ...]:

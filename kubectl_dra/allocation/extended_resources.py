@@ -22,7 +22,7 @@ MADE_FOR_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, DeviceClass]:
     """The class that backs each resource name: the newest that names it, then the smaller name."""
     out = {IMPLICIT_PREFIX + name: device_class for name, device_class in classes.items()}
-    for device_class in sorted(classes.values(), key=lambda entry: entry.name, reverse=True):
+    for device_class in sorted(classes.values(), key=lambda each: each.name, reverse=True):
         resource = device_class.extended_resource_name
         if not resource:
             continue
@@ -67,10 +67,10 @@ class ExtendedRequests(Struct, frozen=True):
         """The claim for the delegated resources, or None if there are none."""
         if self.supposed is None:
             return self._made(delegated)
-        made = self._made(self.amounts.keys() - delegated)
-        served = {request.name for request in made.requests} if made is not None else set()
-        asked = tuple(request for request in self.supposed.requests if request.name not in served)
-        return replace(self.supposed, requests=asked) if asked else None
+        claim = self._made(self.amounts.keys() - delegated)
+        served = {request.name for request in claim.requests} if claim is not None else set()
+        requests = tuple(request for request in self.supposed.requests if request.name not in served)
+        return replace(self.supposed, requests=requests) if requests else None
 
     def _made(self, resources: Collection[str]) -> ResourceClaim | None:
         """The claim that the scheduler makes for some of the resources."""
@@ -79,7 +79,7 @@ class ExtendedRequests(Struct, frozen=True):
             requests.extend(self._requests(resource))
         if not requests:
             return None
-        requests.sort(key=lambda entry: entry.name)
+        requests.sort(key=lambda spec: spec.name)
         return ResourceClaim(
             metadata=ObjectMeta(name=CLAIM_NAME, namespace=self.pod.metadata.namespace),
             requests=tuple(Request(request.name, request) for request in requests),
@@ -97,11 +97,11 @@ class ExtendedRequests(Struct, frozen=True):
             amount = amount_of(container.requests.get(resource))
             if not amount or container.long_lived:
                 continue
-            reusable = sum(entry.count for other, entry in long_lived if other >= index)
+            reusable = sum(spec.count for other, spec in long_lived if other >= index)
             if amount > reusable:
                 short_lived.append(self._request(resource, index, container, amount - reusable))
-        largest = max(short_lived, key=lambda entry: entry.count, default=None)
-        return [entry for _, entry in long_lived] + ([largest] if largest else [])
+        largest = max(short_lived, key=lambda spec: spec.count, default=None)
+        return [spec for _, spec in long_lived] + ([largest] if largest else [])
 
     def _request(self, resource: str, index: int, container: Container, count: int) -> DeviceRequest:
         position = sorted(container.requests).index(resource)

@@ -93,7 +93,10 @@ class Problem:
         for claim, requests in enumerate(prepared):
             self.index.append(len(self.stages))
             for alternatives in requests:
-                uses = [[probe.use(entry, candidate) for candidate in context.candidates] for entry in alternatives]
+                uses = [
+                    [probe.use(alternative, candidate) for candidate in context.candidates]
+                    for alternative in alternatives
+                ]
                 self.stages.append(SearchStage(claim, alternatives, uses))
         self._relevant = [
             candidate
@@ -101,10 +104,15 @@ class Problem:
             if any(uses[candidate.position] != NEVER for stage in self.stages for uses in stage.uses)
         ]
         self.alternatives = [
-            (entry, uses) for stage in self.stages for entry, uses in zip(stage.alternatives, stage.uses, strict=True)
+            (alternative, uses)
+            for stage in self.stages
+            for alternative, uses in zip(stage.alternatives, stage.uses, strict=True)
         ]
-        self.admin = any(entry.spec.admin_access for entry, _ in self.alternatives)
-        self.fails = any(FAILS in uses or (entry.listed and self.covering(entry)) for entry, uses in self.alternatives)
+        self.admin = any(alternative.spec.admin_access for alternative, _ in self.alternatives)
+        self.fails = any(
+            FAILS in uses or (alternative.listed and self.covering(alternative))
+            for alternative, uses in self.alternatives
+        )
         self.components: list[Component | None] = [None] * len(context.candidates)
         self.by_value = False
         self.tables: dict[Key, Table] = {}
@@ -138,7 +146,9 @@ class Problem:
                     consumed = candidate.device.consumes_counters[0]
                     self.components[candidate.position] = (ledger.key(candidate.pool), consumed.counter_set)
             return
-        names = {constraint.attribute for entry, _ in self.alternatives for constraint in self.covering(entry)}
+        names = {
+            constraint.attribute for alternative, _ in self.alternatives for constraint in self.covering(alternative)
+        }
         if len(names) != 1:
             return
         self.by_value = True
@@ -152,20 +162,20 @@ class Problem:
         features, defects = self.context.features, self.context.defects
         counting = [candidate for candidate in self._relevant if candidate.device.consumes_counters]
         shares = any(candidate.shareable for candidate in counting)
-        covered = [(entry, self.covering(entry)) for entry, _ in self.alternatives]
+        covered = [(alternative, self.covering(alternative)) for alternative, _ in self.alternatives]
         refused = any(CHARGED in uses for _, uses in self.alternatives) or any(entries for _, entries in covered)
         # Refused devices stay charged.
         charges = defects.counters_leak and bool(counting) and (shares or refused)
         # A distinctAttribute forgets values.
         forgets = defects.distinct_remembers_one and any(
-            entry.needed > 1 and any(not constraint.match_attribute for constraint in entries)
-            for entry, entries in covered
+            alternative.needed > 1 and any(not constraint.match_attribute for constraint in entries)
+            for alternative, entries in covered
         )
         # Mode All fails half-way without giving back.
         halfway = features.consumable_capacity and any(
-            self.context.candidates[position].shareable or (entry.spec.capacity and uses[position] == NEVER)
-            for entry, uses in self.alternatives
-            for position in entry.listed or ()
+            self.context.candidates[position].shareable or (alternative.spec.capacity and uses[position] == NEVER)
+            for alternative, uses in self.alternatives
+            for position in alternative.listed or ()
         )
         # Two pools share a counter table.
         pools = {candidate.pool.id for candidate in counting}
@@ -225,7 +235,10 @@ class Problem:
 
     def _counters(self, candidate: CandidateDevice) -> Hashable:
         component = self.components[candidate.position]
-        wanted = tuple((taken.counter_set, _nanos(taken.counters)) for taken in candidate.device.consumes_counters)
+        wanted = tuple(
+            (consumption.counter_set, _nanos(consumption.counters))
+            for consumption in candidate.device.consumes_counters
+        )
         if component is None or self.shares_table:
             return (candidate.pool.id, wanted)
         # Sets of one shape are alike; which of them a device is in is told by its component.

@@ -129,8 +129,8 @@ class MergedSearch(Search):
             for stage in problem.stages
         ]
         self._options = {
-            entry.indices: [position for position, use in enumerate(uses) if use != NEVER]
-            for entry, uses in problem.alternatives
+            alternative.indices: [position for position, use in enumerate(uses) if use != NEVER]
+            for alternative, uses in problem.alternatives
         }
         self._alive = [self._alive_constraints(number) for number in range(len(problem.stages))]
         self._by_component = not in_order and any(problem.components)
@@ -237,11 +237,16 @@ class MergedSearch(Search):
     def _alive_constraints(self, number: int) -> list[int]:
         """The constraints of the stage's claim that may still see a device."""
         claim = self.problem.stages[number].claim
-        rest = [entry for stage in self.problem.stages[number:] if stage.claim == claim for entry in stage.alternatives]
+        rest = [
+            alternative
+            for stage in self.problem.stages[number:]
+            if stage.claim == claim
+            for alternative in stage.alternatives
+        ]
         return [
             index
             for index, state in enumerate(self._constraints[claim])
-            if any(state.constraint.covers(entry.parent.name, entry.subrequest) for entry in rest)
+            if any(state.constraint.covers(alternative.parent.name, alternative.subrequest) for alternative in rest)
         ]
 
     def _place_any(self, chosen: Alternative, placed: int, start: int) -> SearchOutcome:

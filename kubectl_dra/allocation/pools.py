@@ -80,32 +80,32 @@ class SliceIndex:
         self.problems: dict[Features, ByIdentity[tuple[Device, ...], str]] = {}
         self._grouped = ByIdentity[tuple[Device, ...], bool]()
         self._foreign: dict[Features, list[tuple[PoolID, Pool | None]]] = {}
-        for entry in self.slices:
-            _add(self.by_pool, entry.pool, entry)
+        for slice_ in self.slices:
+            _add(self.by_pool, slice_.pool, slice_)
         homes = self._homes()
-        for entry in self.slices:
-            if entry.scope.node_name and not entry.shared_counters:
-                _add(self._local, entry.scope.node_name, entry)
-            elif entry.pool in homes:
-                for node in homes[entry.pool]:
-                    self._counters.setdefault(node, []).append(entry)
+        for slice_ in self.slices:
+            if slice_.scope.node_name and not slice_.shared_counters:
+                _add(self._local, slice_.scope.node_name, slice_)
+            elif slice_.pool in homes:
+                for node in homes[slice_.pool]:
+                    self._counters.setdefault(node, []).append(slice_)
             else:
-                self._shared.append(entry)
+                self._shared.append(slice_)
 
     def _homes(self) -> dict[PoolID, set[str]]:
         """For each pool with shared counters whose slices all name a node: those nodes."""
-        pools = {entry.pool for entry in self.slices if entry.shared_counters}
+        pools = {slice_.pool for slice_ in self.slices if slice_.shared_counters}
         return {
-            pool: {entry.scope.node_name for entry in self.by_pool[pool]}
+            pool: {slice_.scope.node_name for slice_ in self.by_pool[pool]}
             for pool in pools
-            if all(entry.scope.node_name for entry in self.by_pool[pool])
+            if all(slice_.scope.node_name for slice_ in self.by_pool[pool])
         }
 
-    def uses_groups(self, entry: ResourceSlice) -> bool:
+    def uses_groups(self, slice_: ResourceSlice) -> bool:
         """Whether a device of the slice has compatibility groups."""
         return self._grouped.of(
-            entry.devices,
-            lambda devices: any(taken.groups for device in devices for taken in device.consumes_counters),
+            slice_.devices,
+            lambda devices: any(consumption.groups for device in devices for consumption in device.consumes_counters),
         )
 
     @cached_property
@@ -116,7 +116,7 @@ class SliceIndex:
     @cached_property
     def takes_of_nodes(self) -> bool:
         """Whether any device takes of its node's own resources."""
-        distinct = {id(entry.devices): entry.devices for entry in self.slices}
+        distinct = {id(slice_.devices): slice_.devices for slice_ in self.slices}
         return any(device.node_resources for devices in distinct.values() for device in devices)
 
     def alone(self, node: str) -> ResourceSlice | None:
@@ -135,15 +135,15 @@ class SliceIndex:
 
         They have no devices here, so only obsolete (None), incomplete and invalid ones count.
         """
-        found = self._foreign.get(features)
-        if found is None:
-            found = self._foreign[features] = []
+        pools = self._foreign.get(features)
+        if pools is None:
+            pools = self._foreign[features] = []
             for pool_id in self._homes():
-                counters = newest_slices(entry for entry in self.by_pool[pool_id] if entry.shared_counters)
+                counters = newest_slices(slice_ for slice_ in self.by_pool[pool_id] if slice_.shared_counters)
                 pool = _build(pool_id, counters[pool_id], self, features)
                 if pool is None or not pool.usable:
-                    found.append((pool_id, pool))
-        return found
+                    pools.append((pool_id, pool))
+        return pools
 
 
 def scope_matches(scope: NodeScope, node: Node) -> bool:
@@ -161,22 +161,22 @@ def scope_matches(scope: NodeScope, node: Node) -> bool:
     return False
 
 
-def relevant(entry: ResourceSlice, node: Node, features: Features, defects: KnownDefects) -> bool:
+def relevant(slice_: ResourceSlice, node: Node, features: Features, defects: KnownDefects) -> bool:
     """Whether a node loads a slice.
 
     Raises:
         InvalidNodeSelector: a node selector cannot be parsed.
     """
     if not features.partitionable_devices and (
-        entry.per_device_node_selection is not None or (entry.shared_counters and not features.loose_pools)
+        slice_.per_device_node_selection is not None or (slice_.shared_counters and not features.loose_pools)
     ):
         return False
-    if entry.shared_counters and _counters_everywhere(features, defects):
+    if slice_.shared_counters and _counters_everywhere(features, defects):
         return True
-    if not entry.scope.empty:
-        return scope_matches(entry.scope, node)
-    if entry.per_device_node_selection:
-        return any(scope_matches(device.scope, node) for device in entry.devices)
+    if not slice_.scope.empty:
+        return scope_matches(slice_.scope, node)
+    if slice_.per_device_node_selection:
+        return any(scope_matches(device.scope, node) for device in slice_.devices)
     return False
 
 
@@ -185,13 +185,13 @@ def _counters_everywhere(features: Features, defects: KnownDefects) -> bool:
     return defects.counter_slices_everywhere or (features.stable and not features.loose_pools)
 
 
-def _add(index: dict[K, list[ResourceSlice]], key: K, entry: ResourceSlice) -> None:
+def _add(index: dict[K, list[ResourceSlice]], key: K, slice_: ResourceSlice) -> None:
     """Add a slice to a list that is mostly the only one: made with it, the list takes a third less."""
     known = index.get(key)
     if known is None:
-        index[key] = [entry]
+        index[key] = [slice_]
     else:
-        known.append(entry)
+        known.append(slice_)
 
 
 def gather(index: SliceIndex, node: Node, features: Features, defects: KnownDefects) -> NodePools:
@@ -252,28 +252,30 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
     if len(slices) == 1 and expected == 1 and not slices[0].shared_counters:
         return _of_one(slices[0], index, features)
     everywhere = index.by_pool[pool_id]
-    found, others, ignored = len(slices), [], 0
-    if found != expected and not features.local_pools:
-        if any(entry.generation > generation for entry in everywhere):
+    count, others, ignored = len(slices), [], 0
+    if count != expected and not features.local_pools:
+        if any(slice_.generation > generation for slice_ in everywhere):
             return None
-        same_generation = [entry for entry in everywhere if entry.generation == generation]
+        same_generation = [slice_ for slice_ in everywhere if slice_.generation == generation]
         if features.ignores_groups and index.has_groups:
             ignored = sum(map(index.uses_groups, same_generation))
-            same_generation = [entry for entry in same_generation if not index.uses_groups(entry)]
-        found = len(same_generation)
-        seen = {id(entry) for entry in slices}
-        others = [entry for entry in same_generation if id(entry) not in seen]
-    counter_slices = [entry for entry in (*slices, *others) if entry.shared_counters]
+            same_generation = [slice_ for slice_ in same_generation if not index.uses_groups(slice_)]
+        count = len(same_generation)
+        seen = {id(slice_) for slice_ in slices}
+        others = [slice_ for slice_ in same_generation if id(slice_) not in seen]
+    counter_slices = [slice_ for slice_ in (*slices, *others) if slice_.shared_counters]
     pool = Pool(
         id=pool_id,
         generation=generation,
-        slices=_in_order([entry for entry in slices if not entry.shared_counters], features),
-        other_slices=tuple(entry for entry in others if not entry.shared_counters),
+        slices=_in_order([slice_ for slice_ in slices if not slice_.shared_counters], features),
+        other_slices=tuple(slice_ for slice_ in others if not slice_.shared_counters),
         counter_sets={
-            counter_set.name: counter_set.counters for entry in counter_slices for counter_set in entry.shared_counters
+            counter_set.name: counter_set.counters
+            for slice_ in counter_slices
+            for counter_set in slice_.shared_counters
         },
         expected=expected,
-        found=found,
+        found=count,
         ignored=ignored,
         serves_incomplete=features.loose_pools,
     )
@@ -284,35 +286,35 @@ def _build(pool_id: PoolID, slices: Sequence[ResourceSlice], index: SliceIndex, 
 
 def _in_order(slices: Sequence[ResourceSlice], features: Features) -> tuple[ResourceSlice, ...]:
     """Slices of a pool as they are tried: by name, or, where the order is random, as they come."""
-    return tuple(slices if features.any_pool_order else sorted(slices, key=lambda entry: entry.name))
+    return tuple(slices if features.any_pool_order else sorted(slices, key=lambda slice_: slice_.name))
 
 
-def _of_one(entry: ResourceSlice, index: SliceIndex, features: Features) -> Pool:
+def _of_one(slice_: ResourceSlice, index: SliceIndex, features: Features) -> Pool:
     """The complete pool of a single slice. Many nodes may have one with the same devices."""
-    pool = Pool(entry.pool, entry.generation, (entry,), (), NO_COUNTERS, 1, 1)
+    pool = Pool(slice_.pool, slice_.generation, (slice_,), (), NO_COUNTERS, 1, 1)
     known = index.problems.setdefault(features, ByIdentity())
-    problem = known.of(entry.devices, lambda _: _problem(pool, (), features))
+    problem = known.of(slice_.devices, lambda _: _problem(pool, (), features))
     return replace(pool, invalid=problem) if problem else pool
 
 
 def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Features) -> str:
     """The first reason why a complete pool is invalid; empty if it is valid."""
     names: set[str] = set()
-    for entry in pool.slices:
-        for name in entry.names:
+    for slice_ in pool.slices:
+        for name in slice_.names:
             if name in names:
                 return f"duplicate device name {name}"
             names.add(name)
     if not features.partitionable_devices or features.loose_pools:
         return ""
     sets: set[str] = set()
-    for entry in counter_slices:
-        for counter_set in entry.shared_counters:
+    for slice_ in counter_slices:
+        for counter_set in slice_.shared_counters:
             if counter_set.name in sets:
                 return f"duplicate counter set name {counter_set.name}"
             sets.add(counter_set.name)
-    for entry in (*pool.slices, *pool.other_slices):
-        for device in entry.devices:
+    for slice_ in (*pool.slices, *pool.other_slices):
+        for device in slice_.devices:
             for consumption in device.consumes_counters:
                 counters = pool.counter_sets.get(consumption.counter_set)
                 if counters is None:
@@ -326,5 +328,5 @@ def _problem(pool: Pool, counter_slices: Sequence[ResourceSlice], features: Feat
 def _waits_for_binding(pool: Pool) -> bool:
     """Whether the pool is tried last: it is usable, and a device has binding conditions (even an empty list)."""
     return pool.usable and any(
-        device.binding_conditions is not None for entry in pool.slices for device in entry.devices
+        device.binding_conditions is not None for slice_ in pool.slices for device in slice_.devices
     )

@@ -37,7 +37,7 @@ class AllocationResult(Struct, frozen=True, gc=False):
 
 def _term(term: NodeSelectorTerm) -> dict[str, Any]:
     parts = {"matchExpressions": term.expressions, "matchFields": term.fields}
-    return {name: [entry.to_json() for entry in entries] for name, entries in parts.items() if entries}
+    return {name: [requirement.to_json() for requirement in entries] for name, entries in parts.items() if entries}
 
 
 def build_result(
@@ -94,8 +94,8 @@ def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], defects: Known
     for _, result_name, device_class in chosen.values():
         known = by_class.get(device_class.name)
         if known is not None:
-            for entry in known:
-                entry["requests"].append(result_name)
+            for part in known:
+                part["requests"].append(result_name)
             continue
         by_class[device_class.name] = [
             {"source": "FromClass", "requests": [result_name], **config} for config in device_class.config
@@ -119,10 +119,10 @@ def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], defects: Known
 
 def _clear_covering(entries: list[dict[str, Any]], chosen: Sequence[tuple[str, str]]) -> None:
     """Drop ``requests`` from entries that name every request of the claim (1.37)."""
-    for entry in entries:
-        requests = entry.get("requests", ())
+    for config in entries:
+        requests = config.get("requests", ())
         if requests and all(name in requests or result_name in requests for name, result_name in chosen):
-            del entry["requests"]
+            del config["requests"]
 
 
 def _node_selector(claim: ResourceClaim, placed: Sequence[PickedDevice], node: Node) -> NodeSelector | None:

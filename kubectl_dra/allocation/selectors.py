@@ -84,11 +84,11 @@ class Selectors:
 
     def accepted(self, expressions: Iterable[str | None], devices: Sequence[Device]) -> list[Device]:
         """The devices for which all selectors are true; none where one has no CEL."""
-        left = list(devices)
+        undecided = list(devices)
         for expression in expressions:
-            verdicts = self.verdicts(expression, left) if expression and left else ()
-            left = [device for device, verdict in zip(left, verdicts, strict=False) if verdict is True]
-        return left
+            verdicts = self.verdicts(expression, undecided) if expression and undecided else ()
+            undecided = [device for device, verdict in zip(undecided, verdicts, strict=False) if verdict is True]
+        return undecided
 
     def refused_by(self, expressions: Sequence[str]) -> set[int]:
         """The devices, by their identity, of which it is known that the first selector that does not hold is false."""
@@ -213,7 +213,7 @@ def matches(
     Raises:
         AllocationError: see SelectorList.first_false.
     """
-    for entry in lists:  # noqa: SIM110, a generator costs more than what it runs here
-        if entry.first_false(selectors, device, place, named=named) is not None:
+    for selector_list in lists:  # noqa: SIM110, a generator costs more than what it runs here
+        if selector_list.first_false(selectors, device, place, named=named) is not None:
             return False
     return True

@@ -18,30 +18,30 @@ def slices_as_read(slices: Sequence[ResourceSlice], features: Features) -> Seque
     if features.loose_pools:
         slices = list(_counters_apart(slices))
     if features.stable:
-        slices = [_exclusive(entry) for entry in slices]
+        slices = [_exclusive(slice_) for slice_ in slices]
     return slices
 
 
 def _counters_apart(slices: Sequence[ResourceSlice]) -> Iterator[ResourceSlice]:
     """Up to 1.34 a slice may hold devices and the counters that they share. Later there are two slices for that."""
-    mixed = Counter((entry.pool, entry.generation) for entry in slices if entry.shared_counters and entry.devices)
-    for entry in slices:
-        more = mixed[entry.pool, entry.generation]
+    mixed = Counter((slice_.pool, slice_.generation) for slice_ in slices if slice_.shared_counters and slice_.devices)
+    for slice_ in slices:
+        more = mixed[slice_.pool, slice_.generation]
         if more:
-            entry = replace(entry, slice_count=entry.slice_count + more)
-        if not entry.shared_counters or not entry.devices:
-            yield entry
+            slice_ = replace(slice_, slice_count=slice_.slice_count + more)
+        if not slice_.shared_counters or not slice_.devices:
+            yield slice_
             continue
-        yield replace(entry, shared_counters=())
-        yield replace(entry, name=f"{entry.name} (counters)", devices=(), individual=None)
+        yield replace(slice_, shared_counters=())
+        yield replace(slice_, name=f"{slice_.name} (counters)", devices=(), individual=None)
 
 
-def _exclusive(entry: ResourceSlice) -> ResourceSlice:
+def _exclusive(slice_: ResourceSlice) -> ResourceSlice:
     """The stable variant takes every device to serve one claim, for selectors too, and none to bind to its node."""
-    if not any(device.allow_multiple_allocations or device.binds_to_node for device in entry.devices):
-        return entry
-    devices = tuple(replace(device, allow_multiple_allocations=False, binds_to_node=False) for device in entry.devices)
-    return replace(entry, devices=devices)
+    if not any(device.allow_multiple_allocations or device.binds_to_node for device in slice_.devices):
+        return slice_
+    devices = tuple(replace(device, allow_multiple_allocations=False, binds_to_node=False) for device in slice_.devices)
+    return replace(slice_, devices=devices)
 
 
 # DeviceTaintRules applied to slices, as the scheduler's taint tracker does.
@@ -75,21 +75,21 @@ class _Tainter:
         self._tainted = ByIdentity[Device, dict[_Numbers, Device]]()
         self._lists = ByIdentity[tuple[Device, ...], dict[tuple[_Numbers, ...], tuple[Device, ...]]]()
 
-    def applied(self, entry: ResourceSlice) -> ResourceSlice:
+    def applied(self, slice_: ResourceSlice) -> ResourceSlice:
         """The slice with the taints of the rules; the same object if there are none."""
-        driver, pool = entry.driver, entry.pool.name
+        driver, pool = slice_.driver, slice_.pool.name
         places = [(driver, pool), (driver, None), (None, pool), (None, None)]
         tables = [table for place in places if (table := self._by_place.get(place))]
         if not tables:
-            return entry
-        numbers = tuple([_matching(tables, name) for name in entry.names])
+            return slice_
+        numbers = tuple([_matching(tables, name) for name in slice_.names])
         if not any(numbers):
-            return entry
-        known = self._lists.of(entry.devices, lambda _: {})
+            return slice_
+        known = self._lists.of(slice_.devices, lambda _: {})
         devices = known.get(numbers)
         if devices is None:
-            devices = known[numbers] = tuple(map(self._with_taints, entry.devices, numbers))
-        return replace(entry, devices=devices)
+            devices = known[numbers] = tuple(map(self._with_taints, slice_.devices, numbers))
+        return replace(slice_, devices=devices)
 
     def _with_taints(self, device: Device, numbers: _Numbers) -> Device:
         if not numbers:
@@ -104,8 +104,8 @@ class _Tainter:
 
 def _matching(tables: Sequence[dict[str | None, list[int]]], device: str) -> _Numbers:
     """The rules that select a device, in order."""
-    found: list[int] = []
+    matching: list[int] = []
     for table in tables:
-        found.extend(table.get(device, ()))
-        found.extend(table.get(None, ()))
-    return tuple(sorted(found))
+        matching.extend(table.get(device, ()))
+        matching.extend(table.get(None, ()))
+    return tuple(sorted(matching))

@@ -55,7 +55,7 @@ def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bo
     """Whether the search takes turns that the merged search does not know."""
     if context.barrier is not None or context.features.list_attributes:
         return True
-    if any(entry.spec.derived_attributes for claim in prepared for request in claim for entry in request):
+    if any(alternative.spec.derived_attributes for claim in prepared for request in claim for alternative in request):
         return True
     if context.features.compatibility_groups:
         from kubectl_dra.allocation.counters import uses_groups

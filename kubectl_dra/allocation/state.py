@@ -33,12 +33,12 @@ class AllocatedState(Struct, frozen=True, dict=True):
     @cached_property
     def exclusive_by_pool(self) -> Mapping[tuple[str, str], Set[str]]:
         """The names of ``exclusive`` by driver and pool."""
-        found: dict[tuple[str, str], list[str]] = {}
+        names_by_pool: dict[tuple[str, str], list[str]] = {}
         for driver, pool, name in self.exclusive:
-            found.setdefault((driver, pool), []).append(name)
+            names_by_pool.setdefault((driver, pool), []).append(name)
         # In most pools devices have the same names.
         shared: dict[frozenset[str], frozenset[str]] = {}
-        return {pool: shared.setdefault(names := frozenset(held), names) for pool, held in found.items()}
+        return {pool: shared.setdefault(names := frozenset(held), names) for pool, held in names_by_pool.items()}
 
     def in_use(self, device: DeviceID) -> bool:
         """Whether the device takes its counters: held exclusively, shared, or with consumed capacity."""

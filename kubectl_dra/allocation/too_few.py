@@ -43,14 +43,14 @@ class Demand(NamedTuple):
 
     def covered(self, claim: int, constraint: DeviceConstraint) -> bool:
         """Whether a constraint of a claim covers all alternatives."""
-        return self.claim == claim and all(_covers(constraint, entry) for entry, _ in self.usable)
+        return self.claim == claim and all(_covers(constraint, alternative) for alternative, _ in self.usable)
 
     def limited(self, claim: int, constraint: DeviceConstraint, allowed: Set[int]) -> frozenset[int]:
         """What it can use if a constraint of a claim admits only some devices."""
         return frozenset().union(
             *(
-                positions & allowed if self.claim == claim and _covers(constraint, entry) else positions
-                for entry, positions in self.usable
+                positions & allowed if self.claim == claim and _covers(constraint, alternative) else positions
+                for alternative, positions in self.usable
             )
         )
 
@@ -77,8 +77,8 @@ def _demands(problem: Problem, *uses: int) -> list[Demand]:
         need = min(alternative.needed for alternative in stage.alternatives)
         if need and not any(alternative.spec.admin_access for alternative in stage.alternatives):
             usable = [
-                (entry, frozenset(position for position, use in enumerate(listed) if use in uses))
-                for entry, listed in zip(stage.alternatives, stage.uses, strict=True)
+                (alternative, frozenset(position for position, use in enumerate(listed) if use in uses))
+                for alternative, listed in zip(stage.alternatives, stage.uses, strict=True)
             ]
             out.append(Demand(stage.claim, need, usable))
     return out
@@ -123,24 +123,26 @@ def _lacks_capacity(problem: Problem, demands: Sequence[Demand]) -> bool:
     context, candidates = problem.context, problem.context.candidates
     least: dict[str, int] = {}
     for demand in demands:
-        taken: list[dict[str, Quantity]] = [
+        consumptions: list[dict[str, Quantity]] = [
             consumption(
-                candidates[position].device, entry.spec.capacity, fractional=context.features.fractional_capacity
+                candidates[position].device, alternative.spec.capacity, fractional=context.features.fractional_capacity
             )
             if candidates[position].shareable
             else {}
-            for entry, positions in demand.usable
+            for alternative, positions in demand.usable
             for position in positions
         ]
-        for name in set.intersection(*map(set, taken)) if taken else ():
-            least[name] = least.get(name, 0) + demand.need * max(0, min(amounts[name].nanos for amounts in taken))
-    left = dict.fromkeys(least, 0)
+        for name in set.intersection(*map(set, consumptions)) if consumptions else ():
+            least[name] = least.get(name, 0) + demand.need * max(
+                0, min(amounts[name].nanos for amounts in consumptions)
+            )
+    remaining = dict.fromkeys(least, 0)
     for position in frozenset[int]().union(*(demand.positions for demand in demands)) if least else ():
         device, used = candidates[position].device, context.state.consumed.get(candidates[position].id, NOTHING)
-        for name in left.keys() & device.capacity:
+        for name in remaining.keys() & device.capacity:
             amount = Quantity.parse(device.capacity[name].get("value", "0")).nanos
-            left[name] += max(0, amount - (used[name].nanos if name in used else 0))
-    return any(amount > left[name] for name, amount in least.items())
+            remaining[name] += max(0, amount - (used[name].nanos if name in used else 0))
+    return any(amount > remaining[name] for name, amount in least.items())
 
 
 def lacks_values(problem: Problem, *, forgets: bool = True) -> bool:

@@ -46,8 +46,8 @@ class DeviceClass(Struct, frozen=True, gc=False):
 def selectors_from_json(raw: Any) -> tuple[str | None, ...]:
     """The CEL expressions of a ``selectors`` list, None for an entry without ``cel``."""
     return tuple(
-        (entry["cel"] or EMPTY).get("expression") or "" if entry and entry.get("cel") is not None else None
-        for entry in raw or ()
+        (selector["cel"] or EMPTY).get("expression") or "" if selector and selector.get("cel") is not None else None
+        for selector in raw or ()
     )
 
 
@@ -86,12 +86,13 @@ class DeviceRequest(Struct, frozen=True, gc=False):
             allocation_mode=mode,
             count=1 if mode == EXACT_COUNT and count == 0 else count,
             admin_access=raw.get("adminAccess"),
-            tolerations=tuple(DeviceToleration.from_json(entry) for entry in raw.get("tolerations") or ()),
+            tolerations=tuple(DeviceToleration.from_json(toleration) for toleration in raw.get("tolerations") or ()),
             capacity=None
             if capacity is None
             else {key: Quantity.parse(value) for key, value in (capacity.get("requests") or EMPTY).items()},
             derived_attributes={
-                entry.get("name") or "": entry.get("expression") or "" for entry in raw.get("derivedAttributes") or ()
+                derived.get("name") or "": derived.get("expression") or ""
+                for derived in raw.get("derivedAttributes") or ()
             }
             or EMPTY,
             unmodelled=tuple(sorted(raw.keys() - _REQUEST_KEYS)),
@@ -188,7 +189,7 @@ class DeviceResult(Struct, frozen=True, gc=False):
             consumed_capacity={
                 key: Quantity.parse(value) for key, value in (raw.get("consumedCapacity") or EMPTY).items()
             },
-            tolerations=tuple(DeviceToleration.from_json(entry) for entry in raw.get("tolerations") or ()),
+            tolerations=tuple(DeviceToleration.from_json(toleration) for toleration in raw.get("tolerations") or ()),
             binding_conditions=tuple(raw.get("bindingConditions") or ()),
             binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
             skip_node_operations=tuple(raw.get("skipNodeOperations") or ()),
@@ -280,8 +281,10 @@ class ResourceClaim(Struct, frozen=True, gc=False):
         return cls(
             metadata=ObjectMeta.from_json(raw.get("metadata") or EMPTY),
             allocation=None if allocation is None else Allocation.from_json(allocation),
-            reserved_for=tuple(Consumer.from_json(entry) for entry in status.get("reservedFor") or ()),
-            device_statuses=tuple(DeviceStatus.from_json(entry) for entry in status.get("devices") or ()),
+            reserved_for=tuple(Consumer.from_json(consumer) for consumer in status.get("reservedFor") or ()),
+            device_statuses=tuple(
+                DeviceStatus.from_json(device_status) for device_status in status.get("devices") or ()
+            ),
             **spec_fields(raw.get("spec") or EMPTY),
         )
 
@@ -350,8 +353,8 @@ class ResourceClaimTemplate(Struct, frozen=True, gc=False):
 def spec_fields(spec: JSONObject) -> dict[str, Any]:
     devices = spec.get("devices") or EMPTY
     return {
-        "requests": tuple(Request.from_json(entry) for entry in devices.get("requests") or ()),
-        "constraints": tuple(DeviceConstraint.from_json(entry) for entry in devices.get("constraints") or ()),
+        "requests": tuple(Request.from_json(request) for request in devices.get("requests") or ()),
+        "constraints": tuple(DeviceConstraint.from_json(constraint) for constraint in devices.get("constraints") or ()),
         "config": tuple(devices.get("config") or ()),
         "unmodelled": tuple(sorted(devices.keys() - _CLAIM_KEYS)),
     }

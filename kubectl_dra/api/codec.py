@@ -31,8 +31,8 @@ def mismatch(raw: Any, kind: str, version: str = "v1") -> Mismatch | None:
     """
     if not isinstance(raw, dict):
         return Mismatch((), "an object", _type_name(raw))
-    found = struct_mismatch(raw.get("metadata"), "ObjectMeta", "v1", ("metadata",))
-    return found or struct_mismatch(raw, kind, version, ())
+    mismatch = struct_mismatch(raw.get("metadata"), "ObjectMeta", "v1", ("metadata",))
+    return mismatch or struct_mismatch(raw, kind, version, ())
 
 
 def struct_mismatch(raw: Any, struct: str, version: str = "v1", path: FieldPath = ()) -> Mismatch | None:
@@ -46,9 +46,9 @@ def struct_mismatch(raw: Any, struct: str, version: str = "v1", path: FieldPath 
         field = table.get(name)
         if field is None or value is None:
             continue
-        found = _value_mismatch(value, field, version, (*path, name))
-        if found is not None:
-            return found
+        mismatch = _value_mismatch(value, field, version, (*path, name))
+        if mismatch is not None:
+            return mismatch
     return None
 
 
@@ -89,9 +89,9 @@ def _value_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> 
     else:
         return _item_mismatch(value, field, version, path)
     for key, item in items(value, field):
-        found = _item_mismatch(item, field, version, (*path, *key))
-        if found is not None:
-            return found
+        mismatch = _item_mismatch(item, field, version, (*path, *key))
+        if mismatch is not None:
+            return mismatch
     return None
 
 

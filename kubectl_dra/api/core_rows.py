@@ -97,10 +97,10 @@ _NOT_DECODED: Final[Mapping[str, Mapping[str, str]]] = {
 @cache
 def core_rows(struct: str) -> Mapping[str, Field]:
     """The fields of a struct by their names in the API. Raises KeyError for an unknown struct."""
-    found = {name: row(text) for name, text in _NOT_DECODED.get(struct, {}).items()}
+    rows = {name: row(text) for name, text in _NOT_DECODED.get(struct, {}).items()}
     if struct in _NOT_DECODED and struct not in _CLASSES:
-        return found
-    return {**dict(_decoded(_CLASSES[struct])), **found}
+        return rows
+    return {**dict(_decoded(_CLASSES[struct])), **rows}
 
 
 def _decoded(kind: type[Wire]) -> Iterator[tuple[str, Field]]:
@@ -111,8 +111,8 @@ def _decoded(kind: type[Wire]) -> Iterator[tuple[str, Field]]:
             continue
         layout = said.__name__ if isinstance(said, type) else "time" if said == "time" else ""
         word = "" if layout or said == NOT_SAVED else said
-        found = row(f"{_notation(hints[attribute], layout)} {word}".strip())
-        yield name, structs.replace(found, saved=said != NOT_SAVED)
+        field = row(f"{_notation(hints[attribute], layout)} {word}".strip())
+        yield name, structs.replace(field, saved=said != NOT_SAVED)
 
 
 def _notation(hint: Any, layout: str) -> str:

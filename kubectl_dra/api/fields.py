@@ -66,7 +66,7 @@ _REQUEST: Final[_Struct] = {
 }
 _SUBREQUEST: Final[_Struct] = {
     "name": "string request",
-    **{key: entry for key, entry in _REQUEST.items() if key != "adminAccess"},
+    **{key: field for key, field in _REQUEST.items() if key != "adminAccess"},
 }
 _DEVICE: Final[_Struct] = {
     "attributes": "{}DeviceAttribute",
@@ -344,7 +344,7 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
         from kubectl_dra.api.core_rows import core_rows
 
         return core_rows(struct)
-    return {name: row(entry) if isinstance(entry, str) else entry for name, entry in table.items()}
+    return {name: row(field) if isinstance(field, str) else field for name, field in table.items()}
 
 
 def fields_at(kind: str, version: str, path: Sequence[str | int]) -> Mapping[str, Field]:
@@ -409,6 +409,6 @@ def gated(raw: Any, struct: str, at: FieldPath = ()) -> Iterator[tuple[FieldPath
 def depends_on_gates(struct: str, version: str = "v1") -> bool:
     """Whether any field below a struct needs a feature gate."""
     return any(
-        entry.gates or (not entry.scalar and depends_on_gates(entry.type, version))
-        for entry in fields(struct, version).values()
+        field.gates or (not field.scalar and depends_on_gates(field.type, version))
+        for field in fields(struct, version).values()
     )

@@ -83,7 +83,7 @@ class KueueWorkload(Wire, frozen=True):
 
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of that type, if any."""
-        return next((entry for entry in self.status.conditions if entry.type == kind), None)
+        return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
 class KueueQuota(Wire, frozen=True):

@@ -23,8 +23,8 @@ class NodeSelectorTerm(Wire, frozen=True):
     def __str__(self) -> str:
         entries = (*self.expressions, *self.fields)
         more = len(entries) - _SHOWN
-        told = " and ".join(str(entry) for entry in entries[:_SHOWN]) or "nothing"
-        return f"{told} and {more:,} more" if more > 0 else told
+        text = " and ".join(str(requirement) for requirement in entries[:_SHOWN]) or "nothing"
+        return f"{text} and {more:,} more" if more > 0 else text
 
 
 class NodeSelector(Wire, frozen=True):
@@ -42,8 +42,8 @@ class NodeSelector(Wire, frozen=True):
 
     def __str__(self) -> str:
         more = len(self.terms) - _SHOWN
-        told = " or ".join(str(term) for term in self.terms[:_SHOWN])
-        return f"{told} or one of {more:,} more terms" if more > 0 else told
+        text = " or ".join(str(term) for term in self.terms[:_SHOWN])
+        return f"{text} or one of {more:,} more terms" if more > 0 else text
 
 
 class NodeTaint(Wire, frozen=True):

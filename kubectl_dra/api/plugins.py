@@ -149,16 +149,16 @@ def plugin_in(pod: Mapping[str, Any]) -> NodePlugin | None:
     spec, meta = pod.get("spec"), pod.get("metadata")
     owners = meta.get("ownerReferences") if isinstance(meta, dict) else None
     try:
-        found = plugin_spec(json.encode(without_nulls(spec or {})), json.encode(owners or []))
+        plugin = plugin_spec(json.encode(without_nulls(spec or {})), json.encode(owners or []))
     except (OverflowError, TypeError, ValueError):
         return None
-    if found is None:
+    if plugin is None:
         return None
     try:
         status = msgspec.convert(without_nulls(pod.get("status") or {}), _PluginStatuses)
     except msgspec.ValidationError:
         status = _PluginStatuses()
-    return NodePlugin(found, status.init_container_statuses, status.container_statuses)
+    return NodePlugin(plugin, status.init_container_statuses, status.container_statuses)
 
 
 class RollingUpdate(Wire, frozen=True):

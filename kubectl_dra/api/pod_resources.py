@@ -88,13 +88,13 @@ def pod_level(pod: Pod, side: str) -> Amounts:
     limits = {name: amount for name, amount in amounts(resources.limits).items() if is_pod_level(name)}
     if side == "limits":
         return limits
-    found = {name: amount for name, amount in amounts(resources.requests).items() if is_pod_level(name)}
+    own = {name: amount for name, amount in amounts(resources.requests).items() if is_pod_level(name)}
     if not limits:
-        return found
+        return own
     for name, amount in container_total(pod, requested).items():
         if name in _POD_LEVEL:
-            found.setdefault(name, amount)
-    return {**limits, **found}
+            own.setdefault(name, amount)
+    return {**limits, **own}
 
 
 def of_devices(claim: NodeResourcesOfClaim) -> Amounts:
@@ -102,10 +102,10 @@ def of_devices(claim: NodeResourcesOfClaim) -> Amounts:
     total = amounts(claim.resources)
     for mapped in claim.mapping:
         add(total, amounts({mapped.name: mapped.quantity or 0}))
-    for entry in claim.overhead:
-        add(total, amounts({entry.name: entry.per_pod or 0}))
+    for overhead_resource in claim.overhead:
+        add(total, amounts({overhead_resource.name: overhead_resource.per_pod or 0}))
         for _ in claim.containers:
-            add(total, amounts({entry.name: entry.per_container or 0}))
+            add(total, amounts({overhead_resource.name: overhead_resource.per_container or 0}))
     return total
 
 
@@ -123,13 +123,13 @@ def is_pod_level(name: str) -> bool:
 
 def amounts(written: Mapping[str, Amount]) -> Amounts:
     """Amounts as quantities. Unreadable ones count as absent."""
-    found: Amounts = {}
+    quantities: Amounts = {}
     for name, value in written.items():
         try:
-            found[name] = Quantity.from_json(value)
+            quantities[name] = Quantity.from_json(value)
         except QuantityError:
             continue
-    return found
+    return quantities
 
 
 def add(into: Amounts, more: Mapping[str, Quantity]) -> None:

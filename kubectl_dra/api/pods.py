@@ -308,14 +308,14 @@ class Pod(Wire, frozen=True):
     def claims(self) -> tuple[PodClaim, ...]:
         """``spec.resourceClaims``, in the current shape."""
         return tuple(
-            entry
-            if entry.source is None
+            pod_claim
+            if pod_claim.source is None
             else PodClaim(
-                entry.name,
-                entry.claim_name or entry.source.claim_name,
-                entry.template_name or entry.source.template_name,
+                pod_claim.name,
+                pod_claim.claim_name or pod_claim.source.claim_name,
+                pod_claim.template_name or pod_claim.source.template_name,
             )
-            for entry in self.spec.resource_claims
+            for pod_claim in self.spec.resource_claims
         )
 
     @property
@@ -356,22 +356,22 @@ class Pod(Wire, frozen=True):
     @property
     def claim_statuses(self) -> Mapping[str, str | None]:
         """Maps an entry of ``spec.resourceClaims`` to the generated claim; None if no claim is needed."""
-        return {entry.name: entry.resource_claim_name for entry in self.status.resource_claim_statuses}
+        return {status.name: status.resource_claim_name for status in self.status.resource_claim_statuses}
 
     @property
     def claim_names(self) -> frozenset[str]:
         """The claims that the pod uses, named by it or made for it."""
         if not self.spec.resource_claims and not self.extended_resource_claim:
             return frozenset()
-        made = self.claim_statuses
-        names = (claim.claim_name or made.get(claim.name) or "" for claim in self.claims)
+        statuses = self.claim_statuses
+        names = (claim.claim_name or statuses.get(claim.name) or "" for claim in self.claims)
         return frozenset((*names, self.extended_resource_claim)) - {""}
 
     @property
     def extended_resource_claim(self) -> str:
         """The claim that the scheduler made for the pod's extended resources; empty if there is none."""
-        made = self.status.extended_resource_claim_status
-        return made.resource_claim_name if made else ""
+        extended_claim_status = self.status.extended_resource_claim_status
+        return extended_claim_status.resource_claim_name if extended_claim_status else ""
 
     @property
     def finished(self) -> bool:
@@ -390,7 +390,7 @@ class Pod(Wire, frozen=True):
 
     def condition(self, kind: str) -> PodCondition:
         """The condition of that type; one without a type where there is none."""
-        return next((entry for entry in self.status.conditions if entry.type == kind), _NO_CONDITION)
+        return next((condition for condition in self.status.conditions if condition.type == kind), _NO_CONDITION)
 
     def spec_json(self) -> dict[str, Any]:
         """``spec`` in the shape of the API, limited to the fields that were read."""

@@ -71,7 +71,7 @@ class Releases(Struct, frozen=True):
 
     def after(self, release: Release) -> Iterator[Release]:
         """Those that are newer than a release."""
-        return (one for one in self if one > release.without_patch)
+        return (each for each in self if each > release.without_patch)
 
 
 MODELLED: Final = Releases(_OLDEST, _NEWEST)
@@ -166,7 +166,7 @@ LIFECYCLES: Final = (
     ),
 )
 """Every kind of the group in every version, newest version first."""
-_BY_NAME: Final[Mapping[tuple[str, str], Lifecycle]] = {(entry.version, entry.kind): entry for entry in LIFECYCLES}
+_BY_NAME: Final[Mapping[tuple[str, str], Lifecycle]] = {(life.version, life.kind): life for life in LIFECYCLES}
 PLURALS: Final[Mapping[str, str]] = {
     "DeviceClass": "deviceclasses",
     "DeviceTaintRule": "devicetaintrules",
@@ -189,18 +189,18 @@ def lifecycle(version: str, kind: str) -> Lifecycle | None:
 
 def versions_of(kind: str, release: Release) -> tuple[str, ...]:
     """The versions in which a release can serve the kind, preferred first."""
-    return tuple(entry.version for entry in LIFECYCLES if entry.kind == kind and entry.exists(release))
+    return tuple(life.version for life in LIFECYCLES if life.kind == kind and life.exists(release))
 
 
 def first_release(kind: str) -> Release:
     """The first release that had the kind. Raises ValueError for an unknown kind."""
-    return Release(1, min(entry.introduced for entry in LIFECYCLES if entry.kind == kind))
+    return Release(1, min(life.introduced for life in LIFECYCLES if life.kind == kind))
 
 
 def default_version(kind: str, release: Release) -> str | None:
     """The preferred version in which a release serves the kind by default, or None if it does not."""
     return next(
-        (entry.version for entry in LIFECYCLES if entry.kind == kind and entry.served_by_default(release)),
+        (life.version for life in LIFECYCLES if life.kind == kind and life.served_by_default(release)),
         None,
     )
 

@@ -113,13 +113,13 @@ class NodeResource(Struct, frozen=True, gc=False):
     @classmethod
     def from_json(cls, name: str, raw: JSONObject) -> NodeResource:
         mapping, overhead = raw.get("mapping"), raw.get("overhead") or EMPTY
-        told = mapping or EMPTY
-        capacity = told.get("capacityKey") or ""
+        amounts = mapping or EMPTY
+        capacity = amounts.get("capacityKey") or ""
         return cls(
             name=name,
             mapped=mapping is not None,
             capacity=capacity,
-            multiplier=_quantity(told.get("capacityMultiplier" if capacity else "deviceMultiplier")),
+            multiplier=_quantity(amounts.get("capacityMultiplier" if capacity else "deviceMultiplier")),
             per_pod=_quantity(overhead.get("perPod")),
             per_container=_quantity(overhead.get("perContainer")),
         )
@@ -186,11 +186,11 @@ class Device(Struct, frozen=True, gc=False):
             allow_multiple_allocations=bool(raw.get("allowMultipleAllocations")),
             consumes_counters=tuple(
                 CounterConsumption(
-                    entry.get("counterSet") or "",
-                    _counters(entry.get("counters")),
-                    frozenset(entry.get("compatibilityGroups") or NO_GROUPS),
+                    consumption.get("counterSet") or "",
+                    _counters(consumption.get("counters")),
+                    frozenset(consumption.get("compatibilityGroups") or NO_GROUPS),
                 )
-                for entry in raw.get("consumesCounters") or ()
+                for consumption in raw.get("consumesCounters") or ()
             ),
             scope=NodeScope.from_json(raw),
             taints=tuple(DeviceTaint.from_json(taint) for taint in raw.get("taints") or ()),
@@ -199,8 +199,8 @@ class Device(Struct, frozen=True, gc=False):
             binding_failure_conditions=None if failures is None else tuple(failures),
             unmodelled=tuple(sorted(raw.keys() - _DEVICE_KEYS | _unknown_in_consumption(raw))),
             node_resources=tuple(
-                NodeResource.from_json(key, taken or EMPTY)
-                for key, taken in sorted((raw.get("nodeAllocatableResources") or EMPTY).items())
+                NodeResource.from_json(key, resource or EMPTY)
+                for key, resource in sorted((raw.get("nodeAllocatableResources") or EMPTY).items())
             ),
         )
 
@@ -217,8 +217,8 @@ def _unknown_in_consumption(device: JSONObject) -> set[str]:
     """Restrictions on the use of counters that are not modelled."""
     return {
         f"consumesCounters[].{name}"
-        for entry in device.get("consumesCounters") or ()
-        for name, value in entry.items()
+        for consumption in device.get("consumesCounters") or ()
+        for name, value in consumption.items()
         if name not in _CONSUMPTION_KEYS and value
     }
 
@@ -296,8 +296,8 @@ class ResourceSlice(Struct, frozen=True, gc=False):
             scope=NodeScope.from_json(spec),
             per_device_node_selection=None if per_device is None else bool(per_device),
             shared_counters=tuple(
-                CounterSet(entry.get("name") or "", _counters(entry.get("counters")))
-                for entry in spec.get("sharedCounters") or ()
+                CounterSet(counter_set.get("name") or "", _counters(counter_set.get("counters")))
+                for counter_set in spec.get("sharedCounters") or ()
             ),
             devices=tuple(Device.from_json(driver, device) for device in spec.get("devices") or ())
             if devices is None
@@ -323,7 +323,7 @@ def newest_slices(slices: Iterable[ResourceSlice]) -> dict[PoolID, list[Resource
 
 
 def _counters(raw: Mapping[str, JSONObject] | None) -> Counters:
-    return {name: Quantity.parse((entry or EMPTY).get("value", "0")) for name, entry in (raw or EMPTY).items()}
+    return {name: Quantity.parse((counter or EMPTY).get("value", "0")) for name, counter in (raw or EMPTY).items()}
 
 
 # The hardware behind a device name, identified by what a driver publishes and a change of name does not affect.
@@ -337,12 +337,12 @@ def hardware_id(device: Device) -> str:
 
     Attributes are matched by the part after the domain, ignoring case.
     """
-    found: dict[str, str] = {}
+    identities: dict[str, str] = {}
     for name, value in device.attributes.items():
         text = value.get("string")
         if isinstance(text, str) and text:
-            found.setdefault(_lower_name(name), text)
-    return next((found[name] for name in _HARDWARE if name in found), "")
+            identities.setdefault(_lower_name(name), text)
+    return next((identities[name] for name in _HARDWARE if name in identities), "")
 
 
 def identifies(attribute: str) -> bool:

@@ -132,10 +132,12 @@ def seconds_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration
 
     Only tolerations of exactly this effect count, and of several the shortest.
     """
-    found = [entry for entry in tolerations if entry.effect == "NoExecute" and entry.tolerates(taint)]
-    if any(entry.seconds is None for entry in found):
+    counting = [
+        toleration for toleration in tolerations if toleration.effect == "NoExecute" and toleration.tolerates(taint)
+    ]
+    if any(toleration.seconds is None for toleration in counting):
         return None
-    return max(0, min((entry.seconds or 0 for entry in found), default=0))
+    return max(0, min((toleration.seconds or 0 for toleration in counting), default=0))
 
 
 def blocking_taint(taints: Sequence[DeviceTaint], tolerations: Sequence[DeviceToleration]) -> DeviceTaint | None:

@@ -285,7 +285,7 @@ class DeviceTable:
         failed: set[int] = set()
         for term in terms:
             answers = self._by_key(pending, term, list_attributes)
-            left: list[int] = []
+            undecided: list[int] = []
             for index, answer in zip(pending, answers, strict=True):
                 if answer is False:
                     failed.discard(index)
@@ -294,8 +294,8 @@ class DeviceTable:
                     failed.add(index)
                     if answer.fatal:
                         continue
-                left.append(index)
-            pending = left
+                undecided.append(index)
+            pending = undecided
         for index, error in broken.items():
             outcomes[index] = error
         if complete:
@@ -316,9 +316,9 @@ class DeviceTable:
         known = self._answers.setdefault((part.evaluate, list_attributes), {})
         missing = set(keys).difference(known)
         if part.by_key is not None and missing:
-            told = {key: answer for key in missing if (answer := part.by_key(key)) is not None}
-            known.update(told)
-            missing.difference_update(told)
+            answers = {key: answer for key in missing if (answer := part.by_key(key)) is not None}
+            known.update(answers)
+            missing.difference_update(answers)
         if missing:
             # Later pairs win, so each key ends up with the first device that has it.
             first = dict(zip(reversed(keys), reversed(indices), strict=True))
@@ -402,10 +402,10 @@ def _compared_with(node: Expression, column: Column) -> Quantity | None:
     """The quantity of ``capacity.compareTo(quantity("…"))``, where the capacity is the column's."""
     if not isinstance(node, Call) or node.function != "compareTo" or node.target is None or len(node.arguments) != 1:
         return None
-    made = node.arguments[0]
-    if not isinstance(made, Call) or made.function != "quantity" or made.target is not None:
+    quantity = node.arguments[0]
+    if not isinstance(quantity, Call) or quantity.function != "quantity" or quantity.target is not None:
         return None
-    text = made.arguments[0] if len(made.arguments) == 1 else None
+    text = quantity.arguments[0] if len(quantity.arguments) == 1 else None
     if not isinstance(text, Literal) or not isinstance(text.value, str) or not _is_entry(node.target, column):
         return None
     try:

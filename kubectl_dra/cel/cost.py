@@ -136,8 +136,8 @@ class _Walk:
                 result_size = call.result_size if result_size is None else result_size.union(call.result_size)
             if overload.id in ("index_list", "index_map"):
                 container = node.arguments[0]
-                entry = self._known.entry_size(container)
-                result_size = None if entry is None else entry.value
+                entry_size = self._known.entry_size(container)
+                result_size = None if entry_size is None else entry_size.value
                 step = "@items" if overload.id == "index_list" else "@values"
                 self._known.paths[node.id] = self._known.path(container).extended(step)
             if result_size is None:

@@ -137,17 +137,17 @@ def broken_devices(devices: Sequence[DeviceInput], list_attributes: bool) -> dic
     tables = {id(device.attributes): device.attributes for device in devices}
     different = {id(raw): raw for table in tables.values() for raw in table.values()}
     doubtful = _doubtful(different)
-    found: dict[int, EvaluationError] = {}
+    broken: dict[int, EvaluationError] = {}
     if not doubtful:
-        return found
+        return broken
     for index, device in enumerate(devices):
         if doubtful.isdisjoint(map(id, device.attributes.values())):
             continue
         try:
             device_value(device, list_attributes)
         except EvaluationError as error:
-            found[index] = error
-    return found
+            broken[index] = error
+    return broken
 
 
 def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
@@ -201,23 +201,23 @@ def _plain_column(devices: Sequence[DeviceInput], attributes: bool, domain: str,
     """One attribute or capacity of all devices: the same as ``_entry``, but fast in the common case."""
     qualified = f"{domain}/{name}"
     usual = "string" if attributes else "value"
-    found: list[Hashable] = []
+    values: list[Hashable] = []
     for device in devices:
         entries = device.attributes if attributes else device.capacity
         if device.driver != domain:
             value = entries.get(qualified)
         elif qualified in entries:
-            found.append(_entry(device, attributes, domain, name))
+            values.append(_entry(device, attributes, domain, name))
             continue
         else:
             value = entries.get(name)
         if value is None:
-            found.append(None)
+            values.append(None)
             continue
         text = value.get(usual)
         plain = text.__class__ is str and len(value) == 1
-        found.append(text if plain else _frozen(value, attributes))
-    return found
+        values.append(text if plain else _frozen(value, attributes))
+    return values
 
 
 def _entry(device: DeviceInput, attributes: bool, domain: str | None, name: str) -> Hashable:

@@ -82,8 +82,8 @@ def guard(wanted: CelType) -> Guard | None:
             return is_list
         return lambda value: is_list(value) and (not value or element(value[0]))
     if kind == "map":
-        key, entry = (guard(part) or (lambda value: True) for part in wanted.parameters)
-        return lambda value: isinstance(value, dict) and _first_entry_fits(value, key, entry)
+        key, value_guard = (guard(part) or (lambda value: True) for part in wanted.parameters)
+        return lambda value: isinstance(value, dict) and _first_entry_fits(value, key, value_guard)
     name = wanted.name
     return lambda value: type_name(value) == name
 

@@ -241,15 +241,15 @@ class KnownSizes:
 
     def bind_value(self, name: str, node: Expression) -> None:
         """Declare a variable that stands for a node's value."""
-        entry = self.entry_size(node)
-        self._bind(name, _Variable(self.path(node), self.size(node), entry))
+        entry_size = self.entry_size(node)
+        self._bind(name, _Variable(self.path(node), self.size(node), entry_size))
 
     def bind_iteration(self, node: Comprehension) -> None:
         """Declare the loop variables: list element, map key, or (with two) key and value."""
-        entry = self.entry_size(node.iter_range)
-        is_list = self.type(node.iter_range).kind == "list" if entry is None else entry.is_list
-        key_size = None if entry is None else entry.key
-        value_size = None if entry is None else entry.value
+        entry_size = self.entry_size(node.iter_range)
+        is_list = self.type(node.iter_range).kind == "list" if entry_size is None else entry_size.is_list
+        key_size = None if entry_size is None else entry_size.key
+        value_size = None if entry_size is None else entry_size.value
         path = self.path(node.iter_range)
         if node.iter_var2:
             keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
@@ -320,9 +320,9 @@ class KnownSizes:
                 return variable.entry_size
         return known
 
-    def set_entry_size(self, node: Expression, entry: EntrySize | None) -> None:
-        if entry is not None:
-            self._entry_sizes[node.id] = entry
+    def set_entry_size(self, node: Expression, entry_size: EntrySize | None) -> None:
+        if entry_size is not None:
+            self._entry_sizes[node.id] = entry_size
 
     def copy(self, to: Expression, source: Expression) -> None:
         """Give one node the sizes of another."""

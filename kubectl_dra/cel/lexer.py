@@ -66,13 +66,13 @@ def tokenize(source: str) -> list[Token]:
     offset = 0
     length = len(source)
     while offset < length:
-        found = match(source, offset)
-        if found is None:
+        token = match(source, offset)
+        if token is None:
             raise LexicalError(f"token recognition error at: {_shown(source[offset])}", offset)
-        kind = found.lastgroup
-        end = found.end()
+        kind = token.lastgroup
+        end = token.end()
         if kind != "SPACE":
-            text = found.group()
+            text = token.group()
             if kind == "OPERATOR" or (kind == "IDENTIFIER" and text in _KEYWORDS):
                 kind = text
             tokens.append(Token(kind or "", text, offset, end))

@@ -86,10 +86,10 @@ class Opinions:
             with _quiet():
                 _Judge("true")
             self._end = time.monotonic() + SECONDS_TOTAL
-        left = min(SECONDS, self._end - time.monotonic())
-        if left > 0:
+        seconds = min(SECONDS, self._end - time.monotonic())
+        if seconds > 0:
             with suppress(TooMuch):
-                return apart(lambda: compare(program, self._devices), left, MEGABYTES)
+                return apart(lambda: compare(program, self._devices), seconds, MEGABYTES)
             reason = f"cel-python needs more than {SECONDS:g} s or {MEGABYTES} MB"
         else:
             reason = f"the expressions before took {SECONDS_TOTAL:g} s"
@@ -130,9 +130,9 @@ def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Ju
             reasons["Kubernetes refuses to compare a version with another type"] += len(group)
         else:
             differ.append(Difference(program.expression, tuple(group), ours, theirs))
-    left = sum(map(len, groups[MOST_EVALUATIONS:]))
-    if left:
-        reasons[f"more than {MOST_EVALUATIONS} distinct devices"] += left
+    unjudged = sum(map(len, groups[MOST_EVALUATIONS:]))
+    if unjudged:
+        reasons[f"more than {MOST_EVALUATIONS} distinct devices"] += unjudged
     return Comparison(agree, tuple(differ), reasons.total(), dict(reasons))
 
 

@@ -320,8 +320,8 @@ def _maps_equal(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bo
     if len(left) != len(right):
         return False
     for key, value in left.items():
-        found, other = find(right, key)
-        if not found or not _not_unequal(value, other):
+        exists, other = find(right, key)
+        if not exists or not _not_unequal(value, other):
             return False
     return True
 
@@ -383,8 +383,8 @@ _TYPES[MutableList] = types.LIST
 
 def find(mapping: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
     """Look up a key: (found, value). In a DefaultMap every key is found."""
-    found = contains(mapping, key)
-    if found:
+    exists = contains(mapping, key)
+    if exists:
         return True, mapping[key]
     if mapping.__class__ is DefaultMap:
         return True, {}

@@ -20,16 +20,16 @@ def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) ->
     Raises:
         UsageError: a malformed or unknown release or gate.
     """
-    found, source, patch = _release(snapshot, release)
-    defaults = default_features(found)
-    shown = proved(snapshot.slices, defaults, found, snapshot.claims.values())
-    taken = taken_on(snapshot.taint_rules, found, patch) - shown
+    assumed_release, source, patch = _release(snapshot, release)
+    defaults = default_features(assumed_release)
+    shown = proved(snapshot.slices, defaults, assumed_release, snapshot.claims.values())
+    implied = taken_on(snapshot.taint_rules, assumed_release, patch) - shown
     named = dict(named_gates(gates)).keys()
     return Settings(
-        Scheduler(found, with_gates(defaults | shown | taken, gates), patch),
+        Scheduler(assumed_release, with_gates(defaults | shown | implied, gates), patch),
         release_source=source,
         proved_gates=shown - named,
-        taken_gates=taken - named,
+        taken_gates=implied - named,
     )
 
 

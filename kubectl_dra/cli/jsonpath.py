@@ -21,14 +21,14 @@ def taken_out(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     for index, word in enumerate(arguments):
         if word == "--":
             return [*rest, *arguments[index:]], template
-        if (found := _FLAG.fullmatch(word)) is not None:
+        if (match := _FLAG.fullmatch(word)) is not None:
             rest += ["-o", "json"]
-        elif rest[-1:] in (["-o"], ["--output"]) and (found := _VALUE.fullmatch(word)) is not None:
+        elif rest[-1:] in (["-o"], ["--output"]) and (match := _VALUE.fullmatch(word)) is not None:
             rest.append("json")
         else:
             rest.append(word)
             continue
-        template = found[1] or ""
+        template = match[1] or ""
     return rest, template
 
 
@@ -50,10 +50,10 @@ def printed(template: str, run: Callable[[], int]) -> int:
     with redirect_stdout(StringIO()) as out:
         code = run()
     try:
-        found = json.decode(out.getvalue())
+        document = json.decode(out.getvalue())
     except DecodeError:
         # What is no JSON is an error that was told, or another answer.
         put(out.getvalue())
         return code
-    put(filled(parts, found))
+    put(filled(parts, document))
     return code

@@ -27,7 +27,7 @@ _LONGEST = 365 * 24 * 3600.0
 
 
 def read_saved(
-    asked: Reading,
+    reading: Reading,
     namespace: str = "",
     *,
     compact: bool = False,
@@ -42,11 +42,11 @@ def read_saved(
     from kubectl_dra.cluster.files import read_snapshot
 
     return read_snapshot(
-        list(asked.snapshots),
+        list(reading.snapshots),
         namespace=namespace or "default",
         stdin=stdin,
         compact=compact,
-        complete=asked.complete,
+        complete=reading.complete,
         progress=progress,
     )
 
@@ -87,16 +87,16 @@ def with_neighbours(
 
     ``wanted_of`` is asked again for what was read. Raises as ``read_live``.
     """
-    asked: set[str | Pointer] = set()
+    requested: set[str | Pointer] = set()
     # What was read names more: a Workload its queue, that its ClusterQueue.
-    while wanted := [pointer for pointer in wanted_of(snapshot) if pointer.request not in asked]:
+    while wanted := [pointer for pointer in wanted_of(snapshot) if pointer.request not in requested]:
         from kubectl_dra.cluster.builder import SnapshotBuilder
         from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.overlay import with_kinds
         from kubectl_dra.cluster.pointed import read_pointed
 
         kinds = {pointer.kind for pointer in wanted}
-        asked |= {pointer.request for pointer in wanted}
+        requested |= {pointer.request for pointer in wanted}
         with Progress() as progress:
             cluster = ApiServer(connection_options(connection, namespace))
             builder = SnapshotBuilder(cluster.namespace)

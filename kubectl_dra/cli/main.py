@@ -79,7 +79,7 @@ def root(
 
 
 def _group() -> typer.Typer:
-    made = typer.Typer(
+    app = typer.Typer(
         name="kubectl dra",
         help="Kubernetes Dynamic Resource Allocation: what is wrong with a manifest, why a claim is pending, what "
         "exists. kubectl dra COMMAND --help explains a command, kubectl dra options lists the flags of all commands.",
@@ -88,8 +88,8 @@ def _group() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
-    made.callback(invoke_without_command=True)(root)
-    return made
+    app.callback(invoke_without_command=True)(root)
+    return app
 
 
 def _with(commands: Iterable[str]) -> typer.Typer:
@@ -97,12 +97,12 @@ def _with(commands: Iterable[str]) -> typer.Typer:
     from kubectl_dra.cli.options import HelpText, add
     from kubectl_dra.text import DOCS
 
-    made = _group()
+    app = _group()
     for name in commands:
         flags = getattr(_module(COMMANDS[name].module or name), COMMANDS[name].flags)
         text = HelpText(COMMANDS[name].summary, _help(name), f"{DOCS}/{COMMANDS[name].page}")
-        add(made, name, text, flags, partial(_perform, name))
-    return made
+        add(app, name, text, flags, partial(_perform, name))
+    return app
 
 
 def _perform(name: str, flags: Any, connection: Any) -> int:
@@ -128,10 +128,10 @@ def everything() -> typer.Typer:
 
 def _listing() -> typer.Typer:
     """All commands with their summaries, without their flags."""
-    made = _group()
+    app = _group()
     for name, command in COMMANDS.items():
-        made.command(name, help=command.summary)(lambda: None)
-    return made
+        app.command(name, help=command.summary)(lambda: None)
+    return app
 
 
 def run(arguments: Sequence[str]) -> int:

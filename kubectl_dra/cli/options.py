@@ -196,14 +196,14 @@ class ClusterCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the command's own flags and the connection flags that people use most; ``options`` has all."""
-        left_out: list[Any] = [one for one in self.params if one.name in _LISTED_ONCE]
-        for one in left_out:
-            one.hidden = True
+        left_out: list[Any] = [parameter for parameter in self.params if parameter.name in _LISTED_ONCE]
+        for param in left_out:
+            param.hidden = True
         try:
             super().format_options(ctx, formatter)
         finally:
-            for one in left_out:
-                one.hidden = False
+            for param in left_out:
+                param.hidden = False
         formatter.write('\nUse "kubectl dra options" for the other flags that choose and reach the cluster.\n')
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -223,7 +223,9 @@ class ClusterCommand(TyperCommand):
         if ctx.args and not ctx.resilient_parsing:
             from kubectl_dra.cli.unknown_command import unexpected_words
 
-            raise unexpected_words(self.name or "", ctx.args, files=any("-f" in one.opts for one in self.params))
+            raise unexpected_words(
+                self.name or "", ctx.args, files=any("-f" in parameter.opts for parameter in self.params)
+            )
         rest: list[str] = ctx.args
         return rest
 
@@ -276,10 +278,10 @@ def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callab
     """Add a command; ``text`` is its help, and ``run`` returns the exit code."""
 
     def command(context: typer.Context, **given: Any) -> None:
-        made = _made(flags, given)
-        if getattr(made, "complete", False) and not getattr(made, "snapshots", ()):
+        function = _made(flags, given)
+        if getattr(function, "complete", False) and not getattr(function, "snapshots", ()):
             raise UsageError("--complete is about saved objects: add --snapshot FILE")
-        raise typer.Exit(run(made, context.obj or ConnectionFlags()))
+        raise typer.Exit(run(function, context.obj or ConnectionFlags()))
 
     own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     _declare(command, [own, *_parameters(flags)])
@@ -331,11 +333,11 @@ class Reading(Protocol):
     def complete(self) -> bool: ...
 
 
-def cluster_flags(asked: Reading, connection: ConnectionFlags) -> ClusterFlags:
+def cluster_flags(reading: Reading, connection: ConnectionFlags) -> ClusterFlags:
     """The flags that choose the cluster or snapshot, for a follow-up command."""
-    if asked.snapshots:
-        paths = [word for path in asked.snapshots for word in ("--snapshot", path)]
-        return ClusterFlags((*paths, *(("--complete",) if asked.complete else ())), saved=True)
+    if reading.snapshots:
+        paths = [word for path in reading.snapshots for word in ("--snapshot", path)]
+        return ClusterFlags((*paths, *(("--complete",) if reading.complete else ())), saved=True)
     return connection_flags(connection, _WHERE)
 
 
@@ -356,7 +358,7 @@ def connection_help() -> str:
     """The connection flags, which every command that reads a cluster takes, with their help."""
     command = _connecting(REQUEST_TIMEOUT)
     with typer.Context(command, info_name="kubectl dra", max_content_width=110) as context:
-        records = (one.get_help_record(context) for one in command.params)
+        records = (param.get_help_record(context) for param in command.params)
         formatter = context.make_formatter()
         formatter.write_dl([record for record in records if record is not None])
         return str(formatter.getvalue())

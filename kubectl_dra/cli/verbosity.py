@@ -28,13 +28,13 @@ def taken_out(arguments: Sequence[str]) -> tuple[list[str], int]:
         if word == "--":
             rest += arguments[index:]
             break
-        found = _FLAG.match(word)
-        if found is None:
+        match = _FLAG.match(word)
+        if match is None:
             rest.append(word)
         elif word == "-v" and _LEVEL.match("".join(arguments[index + 1 : index + 2])):
             level = max(level, int(arguments[next(words)]))
         else:
-            level = max(level, int(found[1]) if found[1] else len(found[2]))
+            level = max(level, int(match[1]) if match[1] else len(match[2]))
     return rest, level
 
 

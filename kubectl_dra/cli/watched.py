@@ -27,7 +27,7 @@ def watched(look: Look) -> NoReturn:
     shown: Any = None
     while True:
         try:
-            found, show = look()
+            answer, show = look()
         except ClusterError as error:
             if shown is None or not passes(error):
                 raise
@@ -37,9 +37,9 @@ def watched(look: Look) -> NoReturn:
         if sys.stdout.isatty():
             clear_screen()
             show()
-        elif found != shown:
+        elif answer != shown:
             put("\n" if shown is not None else "")
             show()
         sys.stdout.flush()
-        shown = found
+        shown = answer
         time.sleep(SECONDS)

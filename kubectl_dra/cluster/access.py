@@ -51,5 +51,5 @@ def user(client: Client) -> str:
 
 def _review(client: Client, path: str, version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     body = {"apiVersion": version, "kind": kind, "metadata": {}, "spec": spec}
-    found = client.received(client.send("POST", path, {}, body, _JSON), path).get("status")
-    return found if isinstance(found, dict) else {}
+    status = client.received(client.send("POST", path, {}, body, _JSON), path).get("status")
+    return status if isinstance(status, dict) else {}

@@ -149,7 +149,7 @@ class Anonymizer:
         if meta.get("finalizers"):
             out["finalizers"] = [self._new.key(name) for name in meta["finalizers"]]
         if meta.get("ownerReferences"):
-            out["ownerReferences"] = [self._owner(entry) for entry in meta["ownerReferences"]]
+            out["ownerReferences"] = [self._owner(owner) for owner in meta["ownerReferences"]]
         return out
 
     def _annotations(self, raw: Mapping[str, Any]) -> Json:

@@ -94,11 +94,15 @@ class Fields:
             if value is None or field.anonymize in self.whole:
                 out[key] = value and self.whole[field.anonymize](value)
             elif field.type == "DeviceAttribute":
-                out[key] = {self._new.qualified(name): self._new.attribute(name, one) for name, one in value.items()}
+                out[key] = {
+                    self._new.qualified(name): self._new.attribute(name, value_) for name, value_ in value.items()
+                }
             elif field.anonymize != "drop" and field.type != "ObjectMeta":
                 changed = each(value, field, self._item, field, version, raw, key)
                 rename = self.texts[field.anonymize or "qualified"] if field.container == "map" else None
-                out[key] = {rename(name): one for name, one in changed.items()} if rename else changed
+                out[key] = (
+                    {rename(name): changed_value for name, changed_value in changed.items()} if rename else changed
+                )
         return out
 
     def _item(self, value: Any, field: Field, version: str, raw: Mapping[str, Any], key: str) -> Any:
@@ -121,7 +125,7 @@ class Fields:
             return LEFT_OUT
         if isinstance(value, Mapping):
             return {}
-        return [self._unknown(entry) for entry in value] if isinstance(value, list) else value
+        return [self._unknown(item) for item in value] if isinstance(value, list) else value
 
     def _value(self, raw: Mapping[str, Any], _: str, value: Any) -> Any:
         """The value of a label or taint, in a struct with its key."""
@@ -129,7 +133,7 @@ class Fields:
 
     def _selector(self, value: Mapping[str, Any]) -> Json:
         """Labels, or a selector of labels."""
-        if all(isinstance(one, str) for one in value.values()):
+        if all(isinstance(text, str) for text in value.values()):
             return self._new.labels(value)
         return self._struct(value, "LabelSelector", "v1")
 

@@ -28,8 +28,8 @@ def applied_pod(live: Pod, written: JSON) -> tuple[Pod, tuple[str, ...]]:
     Its metadata is not looked at.
     """
     before = builtins(live.spec)
-    asked = {name: value for name, value in (written.get("spec") or {}).items() if name != "nodeName"}
-    after = merged(before, asked)
+    written_spec = {name: value for name, value in (written.get("spec") or {}).items() if name != "nodeName"}
+    after = merged(before, written_spec)
     node = (written.get("spec") or {}).get("nodeName") or live.node_name
     spec = convert(after, PodSpec)
     refused = [*_refused(live, before, builtins(spec)), *(("spec.nodeName",) if node != live.node_name else ())]
@@ -38,7 +38,7 @@ def applied_pod(live: Pod, written: JSON) -> tuple[Pod, tuple[str, ...]]:
     changes: dict[str, Any] = {}
     if more := _more(live.spec.tolerations, spec.tolerations):
         changes["tolerations"] = (*live.spec.tolerations, *more)
-    if "schedulingGates" in asked:
+    if "schedulingGates" in written_spec:
         changes["scheduling_gates"] = spec.scheduling_gates
     if live.spec.scheduling_gates:
         changes.update(node_selector=spec.node_selector, affinity=spec.affinity)
@@ -62,7 +62,7 @@ def are_alike(live: PodSpec, new: PodSpec) -> bool:
 
 def _tolerated(spec: PodSpec) -> set[str]:
     """The tolerations but for those with which a node is left after a while, which the server adds."""
-    return {str(entry) for entry in spec.tolerations if entry.toleration_seconds is None}
+    return {str(toleration) for toleration in spec.tolerations if toleration.toleration_seconds is None}
 
 
 def _differing(before: JSON, after: JSON) -> Iterator[str]:
@@ -75,23 +75,23 @@ def _differing(before: JSON, after: JSON) -> Iterator[str]:
 def _said(name: str, value: Any) -> Any:
     """What a field says that may not change, without what saved snapshots leave out."""
     if name in ("containers", "initContainers"):
-        return [_container(entry) for entry in value or ()]
+        return [_container(item) for item in value or ()]
     if name == "volumes":
         # Any other volume can be used on every node.
-        return [_without_empty(canonical(entry)) for entry in value or () if entry.keys() - {"name", "image"}]
+        return [_without_empty(canonical(item)) for item in value or () if item.keys() - {"name", "image"}]
     return _without_empty(canonical(value, name))
 
 
 def _container(raw: JSON) -> Any:
-    found = {**raw, "image": None, "ports": [port for port in raw.get("ports") or () if port.get("hostPort")]}
-    return _without_empty(canonical(found))
+    kept = {**raw, "image": None, "ports": [port for port in raw.get("ports") or () if port.get("hostPort")]}
+    return _without_empty(canonical(kept))
 
 
 def _without_empty(value: Any) -> Any:
     if isinstance(value, Mapping):
-        found = {name: _without_empty(entry) for name, entry in value.items()}
-        return {name: entry for name, entry in found.items() if not _empty(entry)}
-    return [_without_empty(entry) for entry in value] if isinstance(value, list) else None if _empty(value) else value
+        fields = {name: _without_empty(item) for name, item in value.items()}
+        return {name: item for name, item in fields.items() if not _empty(item)}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else None if _empty(value) else value
 
 
 def _empty(value: Any) -> bool:
@@ -100,9 +100,9 @@ def _empty(value: Any) -> bool:
 
 def _more(live: Sequence[Toleration], written: Sequence[Toleration]) -> tuple[Toleration, ...]:
     """The tolerations that are added: those that the server added itself stay."""
-    return tuple(entry for entry in written if entry not in live)
+    return tuple(toleration for toleration in written if toleration not in live)
 
 
 def _with_images(live: Sequence[Container], written: Sequence[Container]) -> tuple[Any, ...]:
-    images = {entry.name: entry.image for entry in written}
-    return tuple(structs.replace(entry, image=images.get(entry.name) or entry.image) for entry in live)
+    images = {container.name: container.image for container in written}
+    return tuple(structs.replace(container, image=images.get(container.name) or container.image) for container in live)

@@ -82,20 +82,20 @@ def apply(kind: str, live: Any, new: Any, written: JSON, server: Server = SOME_S
         return Applied(_metadata(live, written, last))
     before = _body(builtins(live))
     decode = SCHEDULING_KINDS[kind].decode if kind in SCHEDULING_KINDS else READ[kind]
-    found = decode(merged(before, _body(written), _body(last)))
+    applied = decode(merged(before, _body(written), _body(last)))
     # Without defaults, which one may write and another leave out.
-    after = _body(builtins(found))
+    after = _body(builtins(applied))
     if refused := tuple(_refused(kind, before, after, server.release)):
         return Applied(live, refused)
     metadata = _metadata(live.metadata, written, last)
     if canonical(after) == canonical(before):
         return Applied(structs.replace(live, metadata=metadata))
-    if isinstance(found, ResourceQuota):
+    if isinstance(applied, ResourceQuota):
         # The quota controller follows within seconds; what is used stays.
-        found = structs.replace(found, status=structs.replace(live.status, hard=found.spec.hard))
-        return Applied(structs.replace(found, metadata=metadata))
+        applied = structs.replace(applied, status=structs.replace(live.status, hard=applied.spec.hard))
+        return Applied(structs.replace(applied, metadata=metadata))
     kept = {"status": live.status} if hasattr(live, "status") else {}
-    return Applied(structs.replace(found, metadata=metadata, **kept))
+    return Applied(structs.replace(applied, metadata=metadata, **kept))
 
 
 def _body(raw: JSON) -> dict[str, Any]:
@@ -106,12 +106,12 @@ def _body(raw: JSON) -> dict[str, Any]:
 def _metadata(live: ObjectMeta, written: JSON, last: JSON) -> ObjectMeta:
     """The metadata after labels and annotations of a manifest were merged into it; the server owns the rest."""
     before, new, old = builtins(live), written.get("metadata") or EMPTY, last.get("metadata") or EMPTY
-    found = {}
+    maps = {}
     for name in ("labels", "annotations"):
-        found[name] = merged(before.get(name) or {}, new.get(name) or {}, old.get(name) or {}, name)
-    if found["labels"] == live.labels and found["annotations"] == live.annotations:
+        maps[name] = merged(before.get(name) or {}, new.get(name) or {}, old.get(name) or {}, name)
+    if maps["labels"] == live.labels and maps["annotations"] == live.annotations:
         return live
-    return structs.replace(live, **found)
+    return structs.replace(live, **maps)
 
 
 def _refused(kind: str, before: JSON, after: JSON, release: Release) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _asked(claim: ResourceClaim) -> tuple[object, ...]:
         return structs.replace(request, admin_access=admin, capacity=request.capacity or None)
 
     requests = tuple(
-        (entry.name, plain(entry.exactly), tuple(map(plain, entry.first_available))) for entry in claim.requests
+        (request.name, plain(request.exactly), tuple(map(plain, request.first_available))) for request in claim.requests
     )
     return requests, claim.constraints, claim.config
 
@@ -198,18 +198,18 @@ def _rule(live: DeviceTaintRule, new: DeviceTaintRule, written: JSON, _: Server)
         parts = zip(("driver", "pool", "device"), live.selector, strict=True)
         before["deviceSelector"] = {name: part for name, part in parts if part is not None}
     spec = merged(before, written.get("spec") or {}, last.get("spec"))
-    found = DeviceTaintRule.from_json({"metadata": {"name": live.metadata.name}, "spec": spec})
-    taint = found.taint
+    rule = DeviceTaintRule.from_json({"metadata": {"name": live.metadata.name}, "spec": spec})
+    taint = rule.taint
     if taint.effect != live.taint.effect and taint.time_added == live.taint.time_added:
         # The server sets it to the time of the change, which is now.
         taint = structs.replace(taint, time_added="")
-    unmodelled = live.unmodelled if found.selector == live.selector else found.unmodelled
-    live = structs.replace(live, selector=found.selector, taint=taint, unmodelled=unmodelled)
+    unmodelled = live.unmodelled if rule.selector == live.selector else rule.unmodelled
+    live = structs.replace(live, selector=rule.selector, taint=taint, unmodelled=unmodelled)
     return Applied(_with_metadata(live, written))
 
 
 def _named(struct: Any, **fields: str) -> dict[str, Any]:
-    return {field: found for name, field in fields.items() if (found := getattr(struct, name))}
+    return {field: value for name, field in fields.items() if (value := getattr(struct, name))}
 
 
 def _slice(live: ResourceSlice, new: ResourceSlice, _: JSON, __: Server) -> Applied:
@@ -231,8 +231,8 @@ def _with_metadata(live: Any, written: JSON) -> Any:
 
 
 def _pod(live: Any, _: Any, written: JSON, __: Server) -> Applied:
-    found, refused = applied_pod(live, written)
-    return Applied(live, refused) if refused else Applied(_with_metadata(found, written))
+    pod, refused = applied_pod(live, written)
+    return Applied(live, refused) if refused else Applied(_with_metadata(pod, written))
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Any, Any, JSON, Server], Applied]]] = {

@@ -141,22 +141,22 @@ class SnapshotBuilder:
             from kubectl_dra.cluster.workload_pods import pods_of
 
             try:
-                made = list(pods_of(raw))
+                pods = list(pods_of(raw))
             except InputError as error:
                 raise InputError(f"{place}: {kind}: {error}") from None
-            for pod in made:
+            for pod in pods:
                 self._keep("Pod", pod, "v1", place)
-            if made:
+            if pods:
                 self._makers.append(raw)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
         """Add the objects of a page. Invalid ones become gaps, because the rest can be read."""
         if given.objects is not None:
             with suppress(InputError):
-                made = ((self._reader.pod(text), text.metadata.resource_version) for text in given.objects)
+                pods = ((self._reader.pod(text), text.metadata.resource_version) for text in given.objects)
                 if all(
                     pod is not None and self._add_found(kind, pod, pod.metadata, version, place)
-                    for pod, version in made
+                    for pod, version in pods
                 ):
                     return []
             # Something is unusual: once more, object by object. What was taken already is the same.
@@ -174,12 +174,12 @@ class SnapshotBuilder:
                 gaps.append(Gap(kind, UNREADABLE, detail=str(error)))
         return gaps
 
-    def _add_found(self, kind: str, found: Any, meta: ObjectMeta, version: str, place: Place) -> bool:
+    def _add_found(self, kind: str, decoded: Any, meta: ObjectMeta, version: str, place: Place) -> bool:
         """Keep what the reader decoded. False if its name or namespace is missing. Raises InputError."""
         if not meta.name or not (meta.namespace or not is_namespaced(kind)):
             return False
         space = meta.namespace if is_namespaced(kind) else ""
-        self._hold(kind, (space, meta.name), Kept(found, place, meta.uid, version))
+        self._hold(kind, (space, meta.name), Kept(decoded, place, meta.uid, version))
         return True
 
     def add_item(self, data: Any, place: Place, kind: str = "", api_version: str = "") -> None:
@@ -279,8 +279,8 @@ class SnapshotBuilder:
         try:
             for kind in said.get("read") or ():
                 self.present(str(kind))
-            for entry in said.get("gaps") or ():
-                self.gap(Gap(*(str(entry.get(name) or "") for name in Gap._fields)))
+            for gap in said.get("gaps") or ():
+                self.gap(Gap(*(str(gap.get(name) or "") for name in Gap._fields)))
             for sentence in said.get("notes") or ():
                 self.note(str(sentence))
             if said.get("readAt"):
@@ -331,15 +331,15 @@ class SnapshotBuilder:
             read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),
-            individual=frozenset(each for entry in slices if entry.individual for each in entry.individual.columns),
+            individual=frozenset(each for slice_ in slices if slice_.individual for each in slice_.individual.columns),
             declared=complete,
         )
 
     def _note_never_stored(self, slices: Iterable[ResourceSlice]) -> None:
         """Say of objects that no server has stored: what follows from them is not to be relied on."""
-        told = [(str(place), kind, in_claim(raw, kind)) for (kind, *_), (raw, place) in self._claims_read.items()]
-        told += [(f"ResourceSlice {entry.name}", "ResourceSlice", in_slice(entry)) for entry in slices]
-        wrong = [(where, kind, mistake) for where, kind, mistake in told if mistake]
+        mistakes = [(str(place), kind, in_claim(raw, kind)) for (kind, *_), (raw, place) in self._claims_read.items()]
+        mistakes += [(f"ResourceSlice {slice_.name}", "ResourceSlice", in_slice(slice_)) for slice_ in slices]
+        wrong = [(where, kind, mistake) for where, kind, mistake in mistakes if mistake]
         for where, kind, mistake in wrong[:_MOST_NOTED]:
             self.note(f"{where}: no API server stores such a {kind}: {mistake}; answers about it may mean nothing")
         if len(wrong) > _MOST_NOTED:
@@ -368,12 +368,12 @@ class SnapshotBuilder:
             name = f"{meta['generateName']}{len(objects):05}"
             raw = {**raw, "metadata": {**raw["metadata"], "name": name}}
             self.note(f"{place}: this {kind} has only a generateName; it is called {name} here")
-        found = self._typed(kind, raw, version, place)
-        if isinstance(found, Mismatch):
-            raise _mismatched(found, written, place)
+        decoded = self._typed(kind, raw, version, place)
+        if isinstance(decoded, Mismatch):
+            raise _mismatched(decoded, written, place)
         if kind in _CLAIMS and not self._workloads:
             self._claims_read[kind, namespace, name] = raw, place
-        self._hold(kind, (namespace, name), Kept(found, place, meta.get("uid"), meta.get("resourceVersion")))
+        self._hold(kind, (namespace, name), Kept(decoded, place, meta.get("uid"), meta.get("resourceVersion")))
         if self._workloads:
             self._written[kind, namespace, name] = written
 
@@ -396,9 +396,9 @@ class SnapshotBuilder:
         if kind == "Node" and (version := kept.object.status.node_info.kubelet_version):
             self._kubelets.setdefault(version, key[1])
 
-    def _note_duplicate(self, kind: str, key: tuple[str, str], kept: Place, left: Place) -> None:
+    def _note_duplicate(self, kind: str, key: tuple[str, str], kept: Place, place: Place) -> None:
         title = "/".join(part for part in key if part)
-        self.note(f"{kind} {title} is there twice: the newer one at {kept} is used, not {left}")
+        self.note(f"{kind} {title} is there twice: the newer one at {kept} is used, not {place}")
 
     def _unsupported(self, kind: str, api_version: str, place: Place) -> None:
         if kind in DRA_KINDS:

@@ -89,11 +89,11 @@ def relation_of(
     """
     if isinstance(user, Consumer):
         return _of_entry(claim, user, pod, complete=complete)
-    entry = next((entry for entry in claim.reserved_for if _means(claim, entry, user)), None)
-    if entry is not None:
-        return _of_entry(claim, entry, user, complete=complete)
+    own_entry = next((consumer for consumer in claim.reserved_for if _means(claim, consumer, user)), None)
+    if own_entry is not None:
+        return _of_entry(claim, own_entry, user, complete=complete)
     group = user.pod_group if groups and user.metadata.namespace == claim.metadata.namespace else ""
-    if group and any(entry.resource == PODGROUPS and entry.name == group for entry in claim.reserved_for):
+    if group and any(consumer.resource == PODGROUPS and consumer.name == group for consumer in claim.reserved_for):
         return ClaimRelation.GROUP
     return _naming(claim, user, group)
 
@@ -103,12 +103,12 @@ def claims_of(pod: Pod, snapshot: Snapshot) -> list[ResourceClaim]:
     return [claim for claim in snapshot.claims.values() if relation_of(claim, pod).listed]
 
 
-def _of_entry(claim: ResourceClaim, entry: Consumer, pod: Pod | None, *, complete: bool) -> ClaimRelation:
-    if not _is_pod(entry):
-        return ClaimRelation.GROUP if entry.resource == PODGROUPS else ClaimRelation.FOREIGN
+def _of_entry(claim: ResourceClaim, consumer: Consumer, pod: Pod | None, *, complete: bool) -> ClaimRelation:
+    if not _is_pod(consumer):
+        return ClaimRelation.GROUP if consumer.resource == PODGROUPS else ClaimRelation.FOREIGN
     if pod is None:
         return ClaimRelation.GONE if complete else ClaimRelation.UNSEEN
-    if not _means(claim, entry, pod):
+    if not _means(claim, consumer, pod):
         return ClaimRelation.REPLACED
     if pod.finished:
         return ClaimRelation.FINISHED
@@ -125,24 +125,24 @@ def _naming(claim: ResourceClaim, pod: Pod, group: str) -> ClaimRelation:
         return ClaimRelation.NONE
     if pod.finished:
         return ClaimRelation.NAMED
-    by_name = any(entry.claim_name == name for entry in pod.claims)
+    by_name = any(pod_claim.claim_name == name for pod_claim in pod.claims)
     return ClaimRelation.NAMES if by_name or made_for(claim, pod, group) else ClaimRelation.NOT_OWNER
 
 
-def _is_pod(entry: Consumer) -> bool:
-    return entry.resource == "pods" and not entry.api_group
+def _is_pod(consumer: Consumer) -> bool:
+    return consumer.resource == "pods" and not consumer.api_group
 
 
-def _means(claim: ResourceClaim, entry: Consumer, pod: Pod) -> bool:
+def _means(claim: ResourceClaim, consumer: Consumer, pod: Pod) -> bool:
     """Whether an entry means this pod."""
     meta = pod.metadata
-    named = _is_pod(entry) and (entry.name, claim.metadata.namespace) == (meta.name, meta.namespace)
-    return named and same_uid(entry.uid, meta.uid)
+    named = _is_pod(consumer) and (consumer.name, claim.metadata.namespace) == (meta.name, meta.namespace)
+    return named and same_uid(consumer.uid, meta.uid)
 
 
-def same_uid(one: str, other: str) -> bool:
+def same_uid(uid: str, other: str) -> bool:
     """Whether two objects of one name are the same: they are where one of them was saved without its UID."""
-    return one == other or not one or not other
+    return uid == other or not uid or not other
 
 
 def made_for(claim: ResourceClaim, pod: Pod, group: str = "") -> bool:
@@ -209,12 +209,12 @@ class Consumers(Struct, frozen=True):
 
 def consumers_of(claim: ResourceClaim, pods: Mapping[Key, Pod], *, complete: bool = False) -> Consumers:
     """Who is listed in a claim. ``complete``: ``pods`` are all pods of the claim's namespace."""
-    found: list[ListedConsumer] = []
-    for entry in claim.reserved_for:
-        pod = pods.get((claim.metadata.namespace, entry.name)) if _is_pod(entry) else None
-        relation = relation_of(claim, entry, pod, complete=complete)
-        found.append(ListedConsumer(entry, pod if relation is not ClaimRelation.REPLACED else None, relation))
-    return Consumers(claim, tuple(found))
+    consumers: list[ListedConsumer] = []
+    for consumer in claim.reserved_for:
+        pod = pods.get((claim.metadata.namespace, consumer.name)) if _is_pod(consumer) else None
+        relation = relation_of(claim, consumer, pod, complete=complete)
+        consumers.append(ListedConsumer(consumer, pod if relation is not ClaimRelation.REPLACED else None, relation))
+    return Consumers(claim, tuple(consumers))
 
 
 def all_pods_known(snapshot: Snapshot, namespace: str) -> bool:
@@ -229,4 +229,4 @@ def waiting_for(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:
     """The pods that use a claim or are going to: listed or not, and not ended."""
     over = (ClaimRelation.NONE, ClaimRelation.NAMED)
     own = (pod for (namespace, _), pod in snapshot.pods.items() if namespace == claim.metadata.namespace)
-    return [pod for pod in own if (found := relation_of(claim, pod)) not in over and not found.stale]
+    return [pod for pod in own if (relation := relation_of(claim, pod)) not in over and not relation.stale]

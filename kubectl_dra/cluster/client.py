@@ -154,11 +154,11 @@ class Client:
             Answered, ClusterError: as ``get``.
         """
         try:
-            return [whole(item, one) for one in self.pages(path, query, progress) for item in one.items]
+            return [whole(item, page) for page in self.pages(path, query, progress) for item in page.items]
         except Answered as error:
             if error.status != EXPIRED:
                 raise
-        return [whole(item, one) for one in self.pages(path, query, progress) for item in one.items]
+        return [whole(item, page) for page in self.pages(path, query, progress) for item in page.items]
 
     def pages(
         self,
@@ -177,17 +177,17 @@ class Client:
         Raises:
             Answered, ClusterError: as ``get``; 410 if the list expires during paging; a list without an end.
         """
-        asked = {**(query or {}), "limit": str(PAGE)}
+        parameters = {**(query or {}), "limit": str(PAGE)}
         count, tokens = 0, set[str]()
         while True:
-            found = self._page(self._get(path, asked), path, pods=pods)
-            count += found.size
+            page = self._page(self._get(path, parameters), path, pods=pods)
+            count += page.size
             if progress is not None:
-                left = found.metadata.remaining_item_count
-                total = f" of about {count + left}" if left is not None and left > 0 else ""
-                progress(f"{found.item_kind or 'objects'}: {count}{total}")
-            yield found
-            token = found.metadata.token
+                remaining = page.metadata.remaining_item_count
+                total = f" of about {count + remaining}" if remaining is not None and remaining > 0 else ""
+                progress(f"{page.item_kind or 'objects'}: {count}{total}")
+            yield page
+            token = page.metadata.token
             if not token:
                 return
             if token in tokens or len(tokens) >= MOST_PAGES:
@@ -195,7 +195,7 @@ class Client:
             if len(tokens) >= _MANY_PAGES and count < _LEAST_ON_A_PAGE * len(tokens):
                 raise ClusterError(f"{self.server}{path}: the list has no end: the server gives nearly empty pages")
             tokens.add(token)
-            asked["continue"] = token
+            parameters["continue"] = token
 
     @contextmanager
     def until(self, deadline: float | None) -> Iterator[None]:
@@ -241,8 +241,8 @@ class Client:
         """Seconds that a request may take; a little even after the deadline."""
         if self._deadline is None:
             return self._seconds
-        left = max(self._deadline - time.monotonic(), least)
-        return left if self._seconds is None else min(self._seconds, left)
+        seconds = max(self._deadline - time.monotonic(), least)
+        return seconds if self._seconds is None else min(self._seconds, seconds)
 
     def _headers(self, accept: str, *, packed: bool = True) -> list[tuple[str, str]]:
         out = [("Accept", accept), ("User-Agent", "kubectl-dra"), *self._impersonation]
@@ -261,12 +261,12 @@ class Client:
 
     def _page(self, data: bytes, path: str, *, pods: bool) -> Page:
         try:
-            found = page(data, pods=pods)
+            decoded = page(data, pods=pods)
         except ValueError:
             raise self._not_json(path) from None
-        if found is None:
+        if decoded is None:
             raise ClusterError(f"{self.server}{path}: the answer is not a list of Kubernetes objects")
-        return found
+        return decoded
 
     def _not_json(self, path: str) -> ClusterError:
         return ClusterError(f"{self.server}{path}: the answer is not JSON; is this an API server?")

@@ -115,11 +115,11 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def claims_of(self) -> Mapping[Key, Sequence[Key]]:
         """The claims that list each pod in ``status.reservedFor``, or were made for it: by names alone."""
-        found: dict[Key, list[Key]] = {}
+        claims: dict[Key, list[Key]] = {}
         for key, claim in self.snapshot.claims.items():
             for pod in _pods_of(claim):
-                found.setdefault(pod, []).append(key)
-        return found
+                claims.setdefault(pod, []).append(key)
+        return claims
 
     @cached_property
     def homes(self) -> Mapping[str, str]:
@@ -127,11 +127,11 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
         Drivers whose pools have one name share it, as counters do.
         """
-        found: dict[str, str | None] = {}
-        for entry in self.snapshot.slices:
-            name, home = entry.pool.name, entry.scope.node_name or None
-            found[name] = home if found.setdefault(name, home) == home else None
-        return {name: home for name, home in found.items() if home is not None}
+        homes: dict[str, str | None] = {}
+        for slice_ in self.snapshot.slices:
+            name, home = slice_.pool.name, slice_.scope.node_name or None
+            homes[name] = home if homes.setdefault(name, home) == home else None
+        return {name: home for name, home in homes.items() if home is not None}
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -139,10 +139,10 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         read = self.snapshot
         if read.nodes or not read.is_gap("Node"):
             return tuple(read.nodes.values())
-        names = {entry.scope.node_name for entry in read.slices}
-        for entry in read.slices:
-            if entry.per_device_node_selection:
-                names.update(device.scope.node_name for device in entry.devices)
+        names = {slice_.scope.node_name for slice_ in read.slices}
+        for slice_ in read.slices:
+            if slice_.per_device_node_selection:
+                names.update(device.scope.node_name for device in slice_.devices)
         return tuple(map(Node.named, sorted(names - {""}) or (ANY_NODE,)))
 
     def since(self, former: Cluster) -> Sequence[Delta] | None:
@@ -207,8 +207,8 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         ended = PodSet()
         ended.add(*key, pod.metadata.uid)
         free = self._free_without(ended, held)
-        left = {each: claim.deallocated() if each in free else _left(claim, pod) for each, claim in held.items()}
-        return self._changed(pods={key: pod}, claims=left)
+        claims_left = {each: claim.deallocated() if each in free else _left(claim, pod) for each, claim in held.items()}
+        return self._changed(pods={key: pod}, claims=claims_left)
 
     def emptied(self) -> Cluster:
         """No pod is there, and no claim has devices."""
@@ -220,23 +220,25 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         """Nothing is known of what happened."""
         return self._changed(events=())
 
-    def adding_other(self, kind: str, key: Key, made: Any) -> Cluster:
+    def adding_other(self, kind: str, key: Key, new: Any) -> Cluster:
         """An object of one of ``cluster.kinds.SCHEDULING_KINDS``, also in place of one."""
         others = self.snapshot.others
-        return self._changed(others={**others, kind: {**others.get(kind, {}), key: made}})
+        return self._changed(others={**others, kind: {**others.get(kind, {}), key: new}})
 
     def editing(self, *objects: Pod | ResourceClaim | Node | DeviceClass | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""
-        quotas = {key_of(entry): entry for entry in objects if isinstance(entry, ResourceQuota)}
+        quotas = {key_of(item): item for item in objects if isinstance(item, ResourceQuota)}
         more: dict[str, Any] = {}
-        if classes := {entry.name: entry for entry in objects if isinstance(entry, DeviceClass)}:
+        if classes := {item.name: item for item in objects if isinstance(item, DeviceClass)}:
             more["classes"] = {**self.snapshot.classes, **classes}
         if quotas:
-            more["quotas"] = tuple(quotas.get(key_of(entry), entry) for entry in self.snapshot.quotas)
+            more["quotas"] = tuple(
+                quotas.get(key_of(resource_quota), resource_quota) for resource_quota in self.snapshot.quotas
+            )
         return self._changed(
-            pods={key_of(entry): entry for entry in objects if isinstance(entry, Pod)},
-            claims={key_of(entry): entry for entry in objects if isinstance(entry, ResourceClaim)},
-            nodes={entry.name: entry for entry in objects if isinstance(entry, Node)},
+            pods={key_of(item): item for item in objects if isinstance(item, Pod)},
+            claims={key_of(item): item for item in objects if isinstance(item, ResourceClaim)},
+            nodes={item.name: item for item in objects if isinstance(item, Node)},
             **more,
         )
 
@@ -267,7 +269,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
     def untainting(self, device: DeviceID) -> Cluster:
         """One device free of taints, the driver's and those of rules, which keep their other devices."""
-        others = {DeviceID(*entry.pool, name) for entry in self.snapshot.slices for name in entry.names} - {device}
+        others = {DeviceID(*slice_.pool, name) for slice_ in self.snapshot.slices for name in slice_.names} - {device}
         rules: list[DeviceTaintRule] = []
         for rule in self.snapshot.taint_rules:
             if rule.selects(*device):
@@ -287,12 +289,12 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
 
         pools = {device[:2] for device in taints}
         slices: list[ResourceSlice] = []
-        for entry in self.snapshot.slices:
-            if entry.pool in pools:
-                exact = entry.exact()
-                own = [edited(device, DeviceID(*entry.pool, device.name)) for device in exact.devices]
-                entry = replace(exact, devices=tuple(own))
-            slices.append(entry)
+        for slice_ in self.snapshot.slices:
+            if slice_.pool in pools:
+                exact = slice_.exact()
+                own = [edited(device, DeviceID(*slice_.pool, device.name)) for device in exact.devices]
+                slice_ = replace(exact, devices=tuple(own))
+            slices.append(slice_)
         return self._changed(published=None, slices=tuple(slices), taint_rules=rules)
 
     def _released(
@@ -332,11 +334,11 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         self, gone: Collection[Key], freed: Mapping[Key, ResourceClaim], deleted: Container[Key] = ()
     ) -> Cluster:
         """Without pods and the claims that were made for them; another one that is freed stays without devices."""
-        left = {key: None if key in deleted else claim.deallocated() for key, claim in freed.items()}
+        claims = {key: None if key in deleted else claim.deallocated() for key, claim in freed.items()}
         for key, claim in self._claims_of(gone).items():
-            if _owner_of(claim) in gone and (key in left or claim.allocation is None):
-                left[key] = None
-        return self._changed(pods=dict.fromkeys(gone), claims=left)
+            if _owner_of(claim) in gone and (key in claims or claim.allocation is None):
+                claims[key] = None
+        return self._changed(pods=dict.fromkeys(gone), claims=claims)
 
     def _changed(
         self,
@@ -364,13 +366,13 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             more["nodes"] = {**read.nodes, **nodes}
         read = replace(read, pods=layered(read.pods, pods), claims=layered(read.claims, claims), **more)
         out = Cluster(read, delta, (*self.history, self.delta)[-_REMEMBERED:])
-        own, made = self.__dict__, out.__dict__
+        own, indexes = self.__dict__, out.__dict__
         if "places" in own:
-            made["places"] = _placed(self.places, was, pods) if pods else self.places
+            indexes["places"] = _placed(self.places, was, pods) if pods else self.places
         if "claims_of" in own:
-            made["claims_of"] = _named(self.claims_of, delta.claims)
+            indexes["claims_of"] = _named(self.claims_of, delta.claims)
         if "homes" in own and published == ():
-            made["homes"] = self.homes
+            indexes["homes"] = self.homes
         return out
 
 
@@ -385,8 +387,8 @@ def _placed(places: PodPlaces, before: Mapping[Key, Pod | None], pods: Mapping[K
         if was is not None and was.node_name and not was.finished:
             known = (on[was.node_name] if was.node_name in on else places.on[was.node_name]) or ()
             instead = (there,) if there is not None and node == was.node_name else ()
-            left = (instead if other is was else (other,) for other in known)
-            on[was.node_name] = tuple(chain.from_iterable(left)) or None
+            remaining = (instead if other is was else (other,) for other in known)
+            on[was.node_name] = tuple(chain.from_iterable(remaining)) or None
             if instead:
                 continue
         if there is not None and node:
@@ -409,16 +411,16 @@ def _named(claims_of: Mapping[Key, Sequence[Key]], changes: Sequence[ClaimChange
     return layered(claims_of, out)
 
 
-def key_of(entry: Pod | ResourceClaim | ResourceQuota | None) -> Key:
+def key_of(item: Pod | ResourceClaim | ResourceQuota | None) -> Key:
     """The key of an object in the tables of a cluster."""
-    assert entry is not None
-    return entry.metadata.namespace, entry.metadata.name
+    assert item is not None
+    return item.metadata.namespace, item.metadata.name
 
 
 def _pods_of(claim: ResourceClaim) -> Collection[Key]:
     """The pods that a claim names: as its consumers, and as what it was made for."""
     owner = _owner_of(claim)
-    named = dict.fromkeys((claim.metadata.namespace, entry.name) for entry in claim.reserved_for)
+    named = dict.fromkeys((claim.metadata.namespace, consumer.name) for consumer in claim.reserved_for)
     return named if owner is None else {owner: None, **named}
 
 
@@ -431,11 +433,11 @@ def _owner_of(claim: ResourceClaim) -> Key | None:
 def _uses(claim: ResourceClaim, ended: PodSet) -> bool:
     """Whether one of these pods uses a claim, or the claim was made for it."""
     space, owner = claim.metadata.namespace, claim.metadata.controller()
-    made = owner is not None and owner.kind == "Pod" and ended.has(space, owner.name, owner.uid)
-    return made or any(ended.has(space, entry.name, entry.uid) for entry in claim.reserved_for)
+    made_for_pod = owner is not None and owner.kind == "Pod" and ended.has(space, owner.name, owner.uid)
+    return made_for_pod or any(ended.has(space, consumer.name, consumer.uid) for consumer in claim.reserved_for)
 
 
 def _left(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
     """A claim that others use as well, without the entries of a pod."""
-    others = (entry for entry in claim.reserved_for if relation_of(claim, entry, pod) in _NOT_THE_POD)
+    others = (consumer for consumer in claim.reserved_for if relation_of(claim, consumer, pod) in _NOT_THE_POD)
     return replace(claim, reserved_for=tuple(others))

@@ -149,9 +149,9 @@ class _Counted:
         return self._first
 
     def read(self, size: int) -> bytes:
-        found, self._first = (self._first[:size], self._first[size:]) if self._first else (self._read(size), b"")
-        self.size += len(found)
-        return found
+        data, self._first = (self._first[:size], self._first[size:]) if self._first else (self._read(size), b"")
+        self.size += len(data)
+        return data
 
 
 def beginning(path: str, size: int) -> bytes:

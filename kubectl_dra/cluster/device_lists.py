@@ -89,14 +89,14 @@ class DeviceLists:
 
     def _read(self, driver: str, data: bytes, cuts: Sequence[Extractor]) -> tuple[tuple[Device, ...], Sequence[int]]:
         key = (driver, data)
-        found = self._lists.get(key)
-        if found is None:
-            devices = tuple(self._one(driver, bytes(memoryview(one))) for one in self._each.decode(data))
+        devices_read = self._lists.get(key)
+        if devices_read is None:
+            devices = tuple(self._one(driver, bytes(memoryview(raw))) for raw in self._each.decode(data))
             whole = all(cut.stands_in(device) for cut in cuts for device in devices)
-            found = devices, [cut.count(devices) for cut in cuts] if whole else ()
+            devices_read = devices, [cut.count(devices) for cut in cuts] if whole else ()
             if len(self._lists) < _LISTS:
-                self._lists[key] = found
-        return found
+                self._lists[key] = devices_read
+        return devices_read
 
     def _one(self, driver: str, data: bytes) -> Device:
         key, look = (driver, data), self._looked < SEARCHED or self._met * 20 > self._looked
@@ -115,7 +115,9 @@ class DeviceLists:
                     intern(raw.name),
                     self._table(bytes(memoryview(raw.attributes)), "attributes"),
                     self._table(bytes(memoryview(raw.capacity)), "capacity"),
-                    taints=tuple([DeviceTaint(one.key, one.value, one.effect, one.time_added) for one in raw.taints]),
+                    taints=tuple(
+                        [DeviceTaint(taint.key, taint.value, taint.effect, taint.time_added) for taint in raw.taints]
+                    ),
                 )
             if look and len(self._known) < REMEMBERED:
                 self._known[key] = device
@@ -149,11 +151,11 @@ class DeviceLists:
         shared = self._texts
         if len(shared) > REMEMBERED:
             return table if all(map(_is_usual, table.values())) else {}
-        for key, entry in table.items():
-            if not _is_usual(entry):
+        for key, value in table.items():
+            if not _is_usual(value):
                 return {}
-            ((kind, text),) = entry.items()
-            table[key] = shared.setdefault((kind, text), entry)
+            ((kind, text),) = value.items()
+            table[key] = shared.setdefault((kind, text), value)
         return table
 
     def _any(self, data: bytes, name: str) -> Mapping[str, Mapping[str, Any]]:
@@ -174,9 +176,9 @@ class DeviceLists:
             self._lists.clear()
 
 
-def _is_usual(entry: Mapping[str, str]) -> bool:
+def _is_usual(value: Mapping[str, str]) -> bool:
     """Whether an attribute has one value, or a capacity an amount that certainly is one."""
-    if len(entry) != 1:
+    if len(value) != 1:
         return False
-    amount = entry.get("value")
+    amount = value.get("value")
     return amount is None or is_plain(amount)

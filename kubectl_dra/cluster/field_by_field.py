@@ -25,7 +25,7 @@ def _event(raw: Mapping[str, Any]) -> Event:
     first = raw.get("firstTimestamp") or raw.get("deprecatedFirstTimestamp") or raw.get("eventTime") or ""
     last = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("deprecatedLastTimestamp")
     source = raw.get("source") or raw.get("deprecatedSource") or EMPTY
-    found = {
+    fields = {
         "kind": about.get("kind") or "",
         "namespace": about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
         "name": about.get("name") or "",
@@ -38,7 +38,7 @@ def _event(raw: Mapping[str, Any]) -> Event:
         "last": last or first,
         "component": raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
     }
-    return convert(found, Event)
+    return convert(fields, Event)
 
 
 READ: Final[Mapping[str, Callable[[Any], Any]]] = {

@@ -87,27 +87,27 @@ def manifest_files(directory: Path) -> Iterator[Path]:
         entries = sorted(directory.iterdir())
     except OSError as error:
         raise InputError(f"{directory}: cannot be read: {error.strerror or error}") from None
-    for entry in entries:
-        if entry.name.startswith("."):
+    for path in entries:
+        if path.name.startswith("."):
             continue
-        if entry.is_dir():
+        if path.is_dir():
             # A link to a directory could lead back to where it came from.
-            if not entry.is_symlink():
-                yield from manifest_files(entry)
-        elif entry.suffix.lower() in SUFFIXES:
-            yield entry
+            if not path.is_symlink():
+                yield from manifest_files(path)
+        elif path.suffix.lower() in SUFFIXES:
+            yield path
 
 
 def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress | None) -> None:
-    found = False
+    any_usable = False
     for file in manifest_files(directory):
         try:
             if _add_pages(builder, str(file), progress):
-                found = True
+                any_usable = True
                 continue
             data = contents(str(file))
             if _add_large(builder, data, str(file), progress):
-                found = True
+                any_usable = True
                 continue
             documents = parse(decode(data, str(file)))
         except (TemplateError, NotAnObject) as error:
@@ -119,9 +119,9 @@ def _add_directory(builder: SnapshotBuilder, directory: Path, progress: Progress
                 usable.append(document)
             else:
                 builder.note(f"left out: {file}:{document.line}: not a Kubernetes object")
-        found = found or bool(usable)
+        any_usable = any_usable or bool(usable)
         _add(builder, usable)
-    if not found:
+    if not any_usable:
         raise InputError(f"{directory}: no Kubernetes object in any of its {', '.join(SUFFIXES)} files")
 
 
@@ -139,11 +139,11 @@ def _add_data(builder: SnapshotBuilder, data: bytes, name: str, progress: Progre
 def _documents(source: Source) -> Iterator[Document]:
     """The documents one by one; ``parse`` returns them all together."""
     empty = True
-    for found in each(source):
-        if isinstance(found, Skipped):
-            raise found.error
+    for document in each(source):
+        if isinstance(document, Skipped):
+            raise document.error
         empty = False
-        yield found
+        yield document
     if empty:
         raise NotAnObject("there is nothing in it", source.name)
 
@@ -181,21 +181,21 @@ def _add_json(
 ) -> bool:
     """Read a List in JSON. ``pages`` are the memory of the data, which is given back as it is read."""
     try:
-        found = _list.decode(data)
+        objects_read = _list.decode(data)
     except (DecodeError, UnicodeDecodeError):
         return False
-    if not found.kind.endswith("List") or found.entries is None:
+    if not objects_read.kind.endswith("List") or objects_read.entries is None:
         return False
-    if found.said is not None:
-        builder.said(json.decode(found.said), name)
-    if (kind := kind_here(found.item_kind, found.api_version)) in EVERY_KIND:
+    if objects_read.said is not None:
+        builder.said(json.decode(objects_read.said), name)
+    if (kind := kind_here(objects_read.item_kind, objects_read.api_version)) in EVERY_KIND:
         builder.present(kind)
     # Items of a PodList and the like do not say what they are.
-    version = found.api_version if found.item_kind else ""
+    version = objects_read.api_version if objects_read.item_kind else ""
     done = 0
-    for index, item in enumerate(found.items):
+    for index, item in enumerate(objects_read.items):
         try:
-            builder.add_item(item, Place(name, 1, index), found.item_kind, version)
+            builder.add_item(item, Place(name, 1, index), objects_read.item_kind, version)
         except NestedList:
             return False
         except UnicodeDecodeError:
@@ -241,6 +241,6 @@ def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
                 builder.present(listed)
         if kind == "List" and SAID in document.object:
             builder.said(document.object[SAID], f"{document.name}:{document.line}")
-        for found in objects((document,)):
-            item = found.path[-1] if found.path else None
-            builder.add(found.object, Place(document.name, document.line, item if isinstance(item, int) else None))
+        for manifest in objects((document,)):
+            item = manifest.path[-1] if manifest.path else None
+            builder.add(manifest.object, Place(document.name, document.line, item if isinstance(item, int) else None))

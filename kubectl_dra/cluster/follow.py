@@ -294,15 +294,15 @@ class FollowedCluster:
 
     def counts(self) -> Iterator[SourceCounts]:
         """What became of each kind so far."""
-        found: dict[str, SourceCounts] = {}
+        counts: dict[str, SourceCounts] = {}
         for source in self._sources:
             own = source.counts()
-            before = found.get(own.kind)
+            before = counts.get(own.kind)
             if before is not None:
-                numbers = [one + other for one, other in zip(before[2:], own[2:], strict=True)]
+                numbers = [number + other for number, other in zip(before[2:], own[2:], strict=True)]
                 own = SourceCounts(own.kind, before.live and own.live, *numbers)
-            found[own.kind] = own
-        yield from found.values()
+            counts[own.kind] = own
+        yield from counts.values()
 
 
 def _same(before: Kept | None, after: Kept | None) -> bool:

@@ -70,10 +70,10 @@ def each_word(text: str, change: Callable[[str], str]) -> str:
         return text
     out: list[str] = []
     end = 0
-    for found in _RUN.finditer(text):
-        out.append(_signs(text[end : found.start()]))
-        out.append(found[0] if is_harmless_word(found[0]) else change(found[0]))
-        end = found.end()
+    for match in _RUN.finditer(text):
+        out.append(_signs(text[end : match.start()]))
+        out.append(match[0] if is_harmless_word(match[0]) else change(match[0]))
+        end = match.end()
     out.append(_signs(text[end:]))
     return "".join(out)
 

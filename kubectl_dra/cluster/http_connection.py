@@ -207,13 +207,13 @@ def _connected(host: str, port: int, deadline: float | None) -> _PlainSocket:
 
 def _addresses(host: str, port: int, deadline: float | None) -> Any:
     """The addresses of the name. Looked up in a thread, because a lookup has no time-out. Raises OSError."""
-    found: list[Any] = []
+    answers: list[Any] = []
 
     def look() -> None:
         try:
-            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            answers.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, UnicodeError) as error:
-            found.append(error if isinstance(error, OSError) else OSError("not a host name"))
+            answers.append(error if isinstance(error, OSError) else OSError("not a host name"))
 
     if deadline is None or whole_number(host.replace(".", "")) is not None:
         look()
@@ -221,21 +221,21 @@ def _addresses(host: str, port: int, deadline: float | None) -> Any:
         thread = Thread(target=look, daemon=True)
         thread.start()
         thread.join(_left(deadline, None))
-    if not found:
+    if not answers:
         raise TimeoutError
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return found[0]
+    if isinstance(answers[0], OSError):
+        raise answers[0]
+    return answers[0]
 
 
 def _left(deadline: float | None, most: float | None) -> float | None:
     """Seconds for the next step. Raises TimeoutError if none are left."""
     if deadline is None:
         return most
-    left = deadline - time.monotonic()
-    if left <= 0:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise TimeoutError
-    return left if most is None else min(left, most)
+    return seconds if most is None else min(seconds, most)
 
 
 def address_of(host: str, port: int) -> str:

@@ -170,7 +170,7 @@ class Identities:
 
         def change(value: Any) -> Any:
             if isinstance(value, list):
-                return [change(entry) for entry in value]
+                return [change(item) for item in value]
             if isinstance(value, str):
                 if serial and not self.names.frozen:
                     self._serials.add(value)

@@ -196,5 +196,5 @@ _ESCAPED: Final = re.compile(r"[^!#$&'*+.^_`|~0-9A-Za-z-]")
 """What a header's name cannot have, and the sign of escapes."""
 
 
-def _percent(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode())

@@ -133,8 +133,8 @@ class Kubeconfig(Struct, frozen=True):
             raise ClusterError(f'the kubeconfig has no {section.removesuffix("s")} "{name}"{hint}')
         if problem := entries[name].problem:
             raise ClusterError(problem)
-        found: E = entries[name].entry
-        return found
+        content: E = entries[name].entry
+        return content
 
 
 _SECTIONS: Final[dict[type, str]] = {ClusterEntry: "clusters", UserEntry: "users", ContextEntry: "contexts"}
@@ -188,11 +188,11 @@ def _section(path: str, raw: Any, section: str, kind: type[Any]) -> dict[str, Us
         if name in out:
             raise ClusterError(f'{place}: the kubeconfig has {inner} "{name}" twice')
         try:
-            entry = convert({key: _base64(key, value) for key, value in content.items()}, kind)
+            section_entry = convert({key: _base64(key, value) for key, value in content.items()}, kind)
         except ValidationError as error:
             # The message has types and the path, and no values.
             raise ClusterError(f'{place}, {inner} "{name}" of the kubeconfig: {error}') from None
-        out[name] = Used(_absolute(entry, Path(path).parent), _unknown(place, name, content, kind))
+        out[name] = Used(_absolute(section_entry, Path(path).parent), _unknown(place, name, content, kind))
     return out
 
 
@@ -219,20 +219,20 @@ def _unknown(place: str, name: str, content: Mapping[str, Any], kind: type[Any])
     return f'{place}, {section} "{name}" of the kubeconfig: unknown key{key}{hint}'
 
 
-def _absolute(entry: Any, base: Path) -> Any:
+def _absolute(section_entry: Any, base: Path) -> Any:
     """The entry with paths that count from the directory of its file, and with kubectl's defaults."""
     from msgspec.structs import replace
 
-    files = {name: getattr(entry, name) for name in entry.files}
+    files = {name: getattr(section_entry, name) for name in section_entry.files}
     changes: dict[str, Any] = {name: str((base / value).absolute()) for name, value in files.items() if value}
-    plugin: ExecPlugin | None = getattr(entry, "exec", None)
+    plugin: ExecPlugin | None = getattr(section_entry, "exec", None)
     if plugin is not None:
         if "/" in plugin.command:
             plugin = replace(plugin, command=str((base / plugin.command).absolute()))
         if not plugin.interactive_mode and plugin.api_version == _V1BETA1:
             plugin = replace(plugin, interactive_mode="IfAvailable")
         changes["exec"] = plugin
-    return replace(entry, **changes)
+    return replace(section_entry, **changes)
 
 
 # --- the object of a file ------------------------------------------------------------------------

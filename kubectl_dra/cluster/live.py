@@ -152,8 +152,8 @@ class ApiServer:
         version = known.versions[0]
         if len(known.versions) > 1:
             listed = self.client.get(f"/apis/{known.group}").get("versions") or ()
-            served = {entry.get("version") for entry in listed}
-            version = next((entry for entry in known.versions if entry in served), version)
+            served = {listing.get("version") for listing in listed}
+            version = next((candidate for candidate in known.versions if candidate in served), version)
         return f"/apis/{known.group}/{version}"
 
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
@@ -243,7 +243,7 @@ class ApiServer:
                 builder.server_release(part)
             else:
                 builder.forget(kind)
-        for part in (part for found in said.values() for part in found):
+        for part in (part for parts in said.values() for part in parts):
             if isinstance(part, Gap):
                 builder.gap(part)
             else:
@@ -310,10 +310,10 @@ class ApiServer:
 
     def _own_namespace(self) -> Page:
         """The connection's namespace, which a user of it may often read though not list. Raises ClusterError."""
-        found = self.client.get(f"/api/v1/namespaces/{segment(self.namespace)}")
-        made = page(json.encode({"kind": "NamespaceList", "apiVersion": "v1", "items": [found]}))
-        assert made is not None
-        return made
+        namespace = self.client.get(f"/api/v1/namespaces/{segment(self.namespace)}")
+        namespaces = page(json.encode({"kind": "NamespaceList", "apiVersion": "v1", "items": [namespace]}))
+        assert namespaces is not None
+        return namespaces
 
     def _listed(
         self, kind: str, namespace: str, queries: Iterable[Mapping[str, str]], progress: Progress | None
@@ -343,16 +343,16 @@ class ApiServer:
 
     def _discover(self) -> Iterator[tuple[str, str]]:
         versions = self._served()
-        names = {entry.version: {one.name for one in entry.resources} for entry in versions}
+        names = {version.version: {resource.name for resource in version.resources} for version in versions}
         self._other_versions = tuple(version for version in names if version not in VERSIONS)
-        found: set[str] = set()
+        kinds: set[str] = set()
         for version in VERSIONS:
             if version not in names:
                 continue
             plurals = names[version] or self._plurals(version)
             for kind in DRA_KINDS:
-                if kind not in found and PLURALS[kind] in plurals:
-                    found.add(kind)
+                if kind not in kinds and PLURALS[kind] in plurals:
+                    kinds.add(kind)
                     yield kind, version
 
     def _served(self) -> Sequence[_Version]:
@@ -383,15 +383,19 @@ class ApiServer:
             if error.status == 404:
                 return ()
             raise
-        return {entry.name for entry in listed.resources}
+        return {named.name for named in listed.resources}
 
 
 def _neighbours(groups: Iterable[_Group]) -> Iterator[tuple[str, str]]:
     """The kinds of other layers that these groups serve, each with its newest version that is known here."""
-    known = {group.metadata.name: {entry.version: entry.resources for entry in group.versions} for group in groups}
+    known = {
+        group.metadata.name: {version.version: version.resources for version in group.versions} for group in groups
+    }
     for kind, row in NEIGHBOUR_KINDS.items():
         for version in row.versions:
-            if not row.group or any(one.name == row.plural for one in known.get(row.group, {}).get(version, ())):
+            if not row.group or any(
+                resource.name == row.plural for resource in known.get(row.group, {}).get(version, ())
+            ):
                 yield kind, version
                 break
 

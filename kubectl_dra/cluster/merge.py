@@ -41,10 +41,10 @@ _AMOUNTS: Final = frozenset(
 def last_applied(annotations: Mapping[str, str]) -> JSON:
     """The manifest that was applied last; empty if that is not known."""
     try:
-        found = json.decode(annotations.get(LAST_APPLIED) or "{}")
+        manifest = json.decode(annotations.get(LAST_APPLIED) or "{}")
     except DecodeError:
         return EMPTY
-    return found if isinstance(found, dict) else EMPTY
+    return manifest if isinstance(manifest, dict) else EMPTY
 
 
 def merged(live: Any, written: Any, last: Any = None, name: str = "") -> Any:
@@ -79,21 +79,21 @@ def _merged_fields(live: JSON, written: JSON, last: JSON, name: str) -> dict[str
 
 
 def _are_told_apart(entries: Sequence[Any], name: str) -> bool:
-    return all(isinstance(entry, dict) for entry in entries) and len(_by_key(entries, name)) == len(entries)
+    return all(isinstance(item, dict) for item in entries) and len(_by_key(entries, name)) == len(entries)
 
 
 def _by_key(entries: Iterable[JSON], name: str) -> dict[tuple[Any, ...], JSON]:
-    return {tuple(entry.get(field, default) for field, default in _KEYS[name].items()): entry for entry in entries}
+    return {tuple(item.get(field, default) for field, default in _KEYS[name].items()): item for item in entries}
 
 
 def _merged_entries(live: Sequence[JSON], written: Sequence[JSON], last: Sequence[JSON], name: str) -> list[Any]:
     before, now, known = (_by_key(entries, name) for entries in (live, written, last))
     new: dict[Any, Any] = {}
-    for key, entry in now.items():
-        found = merged(before.get(key, EMPTY), entry, known.get(key), name)
-        new[key] = {field: found[field] for field in entry if field in found} if name in _WHOLE_ENTRIES else found
-    kept = [new.get(key, entry) for key, entry in before.items() if key in new or key not in known]
-    return [*kept, *(entry for key, entry in new.items() if key not in before)]
+    for key, item in now.items():
+        value = merged(before.get(key, EMPTY), item, known.get(key), name)
+        new[key] = {field: value[field] for field in item if field in value} if name in _WHOLE_ENTRIES else value
+    kept = [new.get(key, item) for key, item in before.items() if key in new or key not in known]
+    return [*kept, *(item for key, item in new.items() if key not in before)]
 
 
 def _filled(live: Any, written: Any, name: str = "") -> bool:
@@ -113,13 +113,13 @@ def canonical(value: Any, name: str = "") -> Any:
     if isinstance(value, dict):
         if name in _AMOUNTS:
             return {field: _printed(amount) for field, amount in value.items()}
-        return {field: canonical(entry, field) for field, entry in value.items()}
-    return [canonical(entry) for entry in value] if isinstance(value, list) else value
+        return {field: canonical(item, field) for field, item in value.items()}
+    return [canonical(item) for item in value] if isinstance(value, list) else value
 
 
-def same_amount(one: Any, other: Any) -> bool:
+def same_amount(value: Any, other: Any) -> bool:
     """Whether two values are one quantity."""
-    return bool(_printed(one) == _printed(other))
+    return bool(_printed(value) == _printed(other))
 
 
 def _printed(amount: Any) -> Any:

@@ -33,8 +33,8 @@ def _in_requests(requests: Any) -> Iterator[str]:
         if exact and alternatives:
             yield f"{path} has exactly and firstAvailable"
         yield from _in_request(exact or {}, f"{path}.exactly")
-        for number, one in enumerate(alternatives or ()):
-            yield from _in_request(one, f"{path}.firstAvailable[{number}]")
+        for number, alternative in enumerate(alternatives or ()):
+            yield from _in_request(alternative, f"{path}.firstAvailable[{number}]")
 
 
 def _in_request(request: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -48,11 +48,11 @@ def _in_request(request: Mapping[str, Any], path: str) -> Iterator[str]:
             yield f"{path}.tolerations[{at}].effect is {effect}"
 
 
-def in_slice(entry: ResourceSlice) -> str:
+def in_slice(slice_: ResourceSlice) -> str:
     """The first such mistake in a ResourceSlice; empty if there is none."""
     names: set[str] = set()
-    apart = entry.individual is not None
-    for at, device in enumerate(entry.devices):
+    apart = slice_.individual is not None
+    for at, device in enumerate(slice_.devices):
         if not apart and (not device.name or device.name in names):
             return f"devices[{at}] has {'the name of another' if device.name else 'no name'}"
         names.add(device.name)

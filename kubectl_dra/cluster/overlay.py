@@ -31,7 +31,7 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
         for key, pod in manifest.pods.items()
         if key not in base.pods or MADE_BY not in pod.metadata.annotations
     }
-    slices, new = ({entry.name: entry for entry in each.slices} for each in (base, manifest))
+    slices, new = ({slice_.name: slice_ for slice_ in each.slices} for each in (base, manifest))
     return replace(
         base,
         slices=tuple(on.applied("ResourceSlice", slices, new).values()),
@@ -100,8 +100,8 @@ class _Applying:
 
     def refused(self, before: Iterable[RefusedChange]) -> tuple[RefusedChange, ...]:
         """All that is refused, each object once."""
-        return tuple({**{entry[:3]: entry for entry in before}, **self._refused}.values())
+        return tuple({**{refused_change[:3]: refused_change for refused_change in before}, **self._refused}.values())
 
 
 def _by_key(entries: Iterable[Any]) -> dict[Key, Any]:
-    return {(entry.metadata.namespace, entry.metadata.name): entry for entry in entries}
+    return {(item.metadata.namespace, item.metadata.name): item for item in entries}

@@ -196,12 +196,12 @@ class PodLists:
         node = intern(_bound.decode(text).node_name)
         shared, key = self._shared(spec)
         requests = _requests(shared.containers), _requests(shared.init_containers)
-        found = _Spec(shared, requests, plugin_spec(text, owners))
+        read_spec = _Spec(shared, requests, plugin_spec(text, owners))
         if (around := _around(text, node.encode(), key)) is not None:
             if len(self._last) >= _OWNERS:
                 self._last.clear()
-            self._last[owners] = around, found
-        return node, found
+            self._last[owners] = around, read_spec
+        return node, read_spec
 
     def _shared(self, spec: PodSpec) -> tuple[PodSpec, bytes]:
         """The spec without the volumes that every node has, and its bytes. Raises Unusual.
@@ -261,7 +261,7 @@ def _conditions(text: Raw, *, runs: bool) -> tuple[PodCondition, ...]:
     try:
         _usual_conditions.decode(text)
     except ValidationError:
-        return tuple([one for one in _all_conditions.decode(text) if one.type not in _USUAL])
+        return tuple([condition for condition in _all_conditions.decode(text) if condition.type not in _USUAL])
     return ()
 
 
@@ -269,13 +269,13 @@ def _telling(text: Raw, requests: _Requests, *, ending: bool) -> tuple[Container
     """The statuses, unless they say no more than the containers request, and nothing keeps a container."""
     statuses = _statuses.decode(text)
     for status in statuses:
-        asked, given, allocated = requests.get(status.name, _NONE), status.resources, status.allocated_resources
+        requested, given, allocated = requests.get(status.name, _NONE), status.resources, status.allocated_resources
         if (
             status.state.waiting is not None
             or (status.state.terminated is not None and (ending or status.state.terminated.exit_code))
             or status.allocated_resources_status
-            or (given is not None and given.requests != asked)
-            or (allocated and allocated != asked)
+            or (given is not None and given.requests != requested)
+            or (allocated and allocated != requested)
         ):
             return statuses
     return ()

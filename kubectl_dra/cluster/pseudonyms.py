@@ -98,17 +98,17 @@ class Pseudonyms:
         for name, plain in self._given.get(category, {}).items():
             place = bisect_left(known, name)
             low, high = known[place - 1] if place else "", known[place] if place < len(known) else ""
-            made = f"{_between(low, high)}{plain}{end}"
-            self._given[category][name] = made
-            self._made.add(made)
+            pseudonym = f"{_between(low, high)}{plain}{end}"
+            self._given[category][name] = pseudonym
+            self._made.add(pseudonym)
 
     def compose(self, category: str, *parts: tuple[str, str]) -> None:
         """Let a name that Kubernetes puts together from others, if it is there, be put together from theirs."""
         name = "-".join(part for _, part in parts)
         if name in self._given.get(category, {}):
-            made = "-".join(self.of(kind, part) for kind, part in parts)
-            self._given[category][name] = made
-            self._made.add(made)
+            pseudonym = "-".join(self.of(kind, part) for kind, part in parts)
+            self._given[category][name] = pseudonym
+            self._made.add(pseudonym)
 
     def is_made(self, text: str) -> bool:
         """Whether a text is one of the pseudonyms and changed texts that were given out."""
@@ -131,11 +131,11 @@ class Pseudonyms:
 
     def given(self) -> dict[str, dict[str, str]]:
         """The mapping from name to pseudonym per category, where they differ."""
-        found = {
+        names_given = {
             category: {name: other for name, other in sorted(names.items()) if name != other}
             for category, names in sorted(self._given.items())
         }
-        return {category: names for category, names in found.items() if names}
+        return {category: names for category, names in names_given.items() if names}
 
     def scrambled(self, text: str, *, word: bool = False) -> str:
         """Another text of the same form. Equal texts give equal results, different texts different ones.
@@ -195,10 +195,10 @@ class Pseudonyms:
         def rest(part: str) -> str:
             return each_word(self._replaced(part, nodes), lambda word: self.scrambled(word, word=True))
 
-        for found in _IDENTITY.finditer(text):
-            out.append(rest(text[end : found.start()]))
-            out.append(self._identity(found[0]) or rest(found[0]))
-            end = found.end()
+        for match in _IDENTITY.finditer(text):
+            out.append(rest(text[end : match.start()]))
+            out.append(self._identity(match[0]) or rest(match[0]))
+            end = match.end()
         out.append(rest(text[end:]))
         return "".join(out)
 
@@ -227,9 +227,9 @@ class Pseudonyms:
         message = _USER.sub(r'\1 "someone"', message)
         message = _URL.sub("…", message)
         message = _MAIL.sub("someone", message)
-        message = _IDENTITY.sub(lambda found: "…" if self._identity(found[0]) else found[0], message)
+        message = _IDENTITY.sub(lambda word: "…" if self._identity(word[0]) else word[0], message)
         message = self._replaced(message, self._words)
-        message = _WORD.sub(lambda found: self._said(found[0]), message)
+        message = _WORD.sub(lambda match: self._said(match[0]), message)
         message = _CUT.sub("…", _ODD.sub("", message))
         self._made.add(message)
         return message
@@ -238,7 +238,7 @@ class Pseudonyms:
         return words if self.is_made(words) else each_word(words, _left_out)
 
     def _replaced(self, text: str, names: Mapping[str, str]) -> str:
-        return _WORD.sub(lambda found: _longest(found.group(), names), text) if names else text
+        return _WORD.sub(lambda match: _longest(match.group(), names), text) if names else text
 
 
 def _left_out(word: str) -> str:
@@ -247,7 +247,7 @@ def _left_out(word: str) -> str:
 
 def _between(low: str, high: str) -> str:
     """A beginning that makes a text sort after ``low`` and, if possible, before ``high``."""
-    shared = "".join(one for one, _ in takewhile(lambda both: both[0] == both[1], zip(low, high, strict=False)))
+    shared = "".join(letter for letter, _ in takewhile(lambda both: both[0] == both[1], zip(low, high, strict=False)))
     first, last = low[len(shared) : len(shared) + 1], high[len(shared) : len(shared) + 1]
     if not high:
         # After everything: begin as the last one does, and go on.

@@ -138,7 +138,7 @@ class Reader:
         spec, meta = raw.spec, raw.metadata
         driver = intern(spec.driver)
         devices, individual = self._devices.read(driver, bytes(memoryview(spec.devices)))
-        found = ResourceSlice(
+        slice_ = ResourceSlice(
             name=meta.name,
             driver=driver,
             pool=PoolID(driver, intern(spec.pool.name)),
@@ -152,7 +152,7 @@ class Reader:
             resource_version=meta.resource_version,
             individual=individual,
         )
-        return Found(found, meta, meta.resource_version)
+        return Found(slice_, meta, meta.resource_version)
 
     def _claim(self, raw: _Claim) -> Found:
         key = bytes(memoryview(raw.spec))
@@ -172,12 +172,12 @@ class Reader:
                 wrong = {"results": [], "config": json.decode(config)}
                 if struct_mismatch(wrong, "DeviceAllocationResult") is not None:
                     raise Unusual
-            results = tuple([_result(one) for one in given.devices.results])
+            results = tuple([_result(result) for result in given.devices.results])
             allocation = Allocation(results, _shared_texts(given.node_selector), given.allocation_timestamp)
         reserved = tuple(
             [
-                Consumer(intern(one.resource), one.name, one.uid, intern(one.api_group))
-                for one in raw.status.reserved_for
+                Consumer(intern(consumer.resource), consumer.name, consumer.uid, intern(consumer.api_group))
+                for consumer in raw.status.reserved_for
             ]
         )
         meta = _slim(raw.metadata)
@@ -208,7 +208,7 @@ class Reader:
         put(status, "conditions", first(status.conditions, status.conditions))
         put(status, "node_info", first(status.node_info, status.node_info))
         if status.images:
-            put(status, "images", tuple([self._images.first(one, one) for one in status.images]))
+            put(status, "images", tuple([self._images.first(image, image) for image in status.images]))
         return first(key, status)
 
 
@@ -236,10 +236,10 @@ def _slim(meta: ObjectMeta) -> ObjectMeta:
 def _shared_texts(selector: NodeSelector | None) -> NodeSelector | None:
     """The selector of an allocation, whose texts are those of many others and of its node. Changed in place."""
     for term in selector.terms if selector is not None else ():
-        for entry in (*term.expressions, *term.fields):
-            put(entry, "key", intern(entry.key))
-            put(entry, "operator", intern(entry.operator))
-            put(entry, "values", tuple(map(intern, entry.values)))
+        for requirement in (*term.expressions, *term.fields):
+            put(requirement, "key", intern(requirement.key))
+            put(requirement, "operator", intern(requirement.operator))
+            put(requirement, "values", tuple(map(intern, requirement.values)))
     return selector
 
 
@@ -324,10 +324,10 @@ def page(data: bytes, *, pods: bool = False) -> Page | None:
             whole = _pods.decode(data)
             return Page(whole.kind, whole.api_version, whole.metadata, None, whole.items or [], data)
     try:
-        found = _decoder.decode(data)
+        page = _decoder.decode(data)
     except msgspec.ValidationError:
         return None
-    return found if all(bytes(memoryview(item)[:1]) == b"{" for item in found.items) else None
+    return page if all(bytes(memoryview(item)[:1]) == b"{" for item in page.items) else None
 
 
 def whole(item: msgspec.Raw, of: Page) -> dict[str, Any]:

@@ -34,11 +34,11 @@ def taken(folder: Path) -> Sequence[TakenSnapshot]:
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror or error}") from None
     matches = ((_NAME.fullmatch(name), path) for name, path in names.items())
-    found: list[TakenSnapshot] = []
+    recordings: list[TakenSnapshot] = []
     for match, path in matches:
         if match is not None:
-            found.append(TakenSnapshot(datetime.strptime(match[1], _FORM).replace(tzinfo=UTC), path))
-    return sorted(found)
+            recordings.append(TakenSnapshot(datetime.strptime(match[1], _FORM).replace(tzinfo=UTC), path))
+    return sorted(recordings)
 
 
 def drop_oldest(folder: Path, keep: int) -> None:

@@ -158,12 +158,12 @@ def reduced(raw: Mapping[str, Any]) -> Json:
 
 def _conditions(raw: Iterable[Json]) -> Iterator[Json]:
     """Whether a node is ready, and what it runs out of; in words only where something is wrong."""
-    for entry in raw:
-        kind, good = entry.get("type"), entry.get("status") == "True"
+    for condition in raw:
+        kind, good = condition.get("type"), condition.get("status") == "True"
         if kind == "Ready" and good:
-            yield {name: value for name, value in entry.items() if name not in ("reason", "message")}
+            yield {name: value for name, value in condition.items() if name not in ("reason", "message")}
         elif kind == "Ready" or (kind in PRESSURES and good):
-            yield entry
+            yield condition
 
 
 def _saved(raw: Mapping[str, Any], struct: str) -> Json:
@@ -199,7 +199,7 @@ def _pod_spec(spec: Mapping[str, Any]) -> Json:
             container["ports"] = ports
     volumes = builtins(PodSpec(volumes=convert(spec.get("volumes") or [], tuple[PodVolume, ...]))).get("volumes") or ()
     # Any other volume can be used on every node.
-    kept = [entry for entry in volumes if any(kind in entry for kind in _VOLUMES)]
+    kept = [volume for volume in volumes if any(kind in volume for kind in _VOLUMES)]
     if kept:
         out["volumes"] = kept
     return out
@@ -212,23 +212,24 @@ def _pod_status(pod: Mapping[str, Any]) -> Json:
     ending = bool((pod.get("metadata") or {}).get("deletionTimestamp"))
     spec, out = pod.get("spec") or {}, _saved(pod.get("status") or {}, "PodStatus")
     for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
-        asked = {
-            entry.get("name"): (entry.get("resources") or {}).get("requests") for entry in spec.get(containers) or ()
+        requested = {
+            container.get("name"): (container.get("resources") or {}).get("requests")
+            for container in spec.get(containers) or ()
         }
-        kept = [entry for entry in out.pop(name, None) or () if _tells(entry, asked, ending)]
+        kept = [status for status in out.pop(name, None) or () if _tells(status, requested, ending)]
         if kept:
             out[name] = kept
     return out
 
 
-def _tells(entry: Mapping[str, Any], asked: Mapping[Any, Any], ending: bool) -> bool:
-    state = entry.get("state") or {}
+def _tells(status: Mapping[str, Any], requested: Mapping[Any, Any], ending: bool) -> bool:
+    state = status.get("state") or {}
     ended = state.get("terminated") or {}
-    if state.get("waiting") or entry.get("allocatedResourcesStatus") or ended.get("exitCode") or (ending and ended):
+    if state.get("waiting") or status.get("allocatedResourcesStatus") or ended.get("exitCode") or (ending and ended):
         return True
-    requests = asked.get(entry.get("name")) or {}
-    given = (entry.get("resources") or {}).get("requests", requests)
-    return bool(given != requests or entry.get("allocatedResources", requests) != requests)
+    requests = requested.get(status.get("name")) or {}
+    given = (status.get("resources") or {}).get("requests", requests)
+    return bool(given != requests or status.get("allocatedResources", requests) != requests)
 
 
 def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *, yaml: bool = False) -> None:
@@ -273,18 +274,18 @@ def write_file(path: Path, write: Callable[[TextIO], object], *, force: bool) ->
         InputError: it cannot be written, or exists and ``force`` is not given.
     """
     check_target(path, force=force)
-    made = name_beside(path)
+    temporary = name_beside(path)
     try:
-        with os.fdopen(new_private_file(made), "w", encoding="utf-8") as stream:
+        with os.fdopen(new_private_file(temporary), "w", encoding="utf-8") as stream:
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
         check_target(path, force=force)
-        made.replace(path)
+        temporary.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        discard(made)
+        discard(temporary)
 
 
 # Whether selectors give the same verdicts on the devices of two snapshots: checks what anonymizing replaced.
@@ -300,7 +301,7 @@ def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
     release = before.release or UNTOLD
     environment = Environment.for_release(release, stored=True)
     tables = [
-        DeviceTable([device for entry in snapshot.slices for device in entry.devices]) for snapshot in (before, after)
+        DeviceTable([device for slice_ in snapshot.slices for device in slice_.devices]) for snapshot in (before, after)
     ]
     judged: set[tuple[str, str]] = set()
     out: list[str] = []
@@ -320,7 +321,7 @@ def disagreements(before: Snapshot, after: Snapshot) -> list[str]:
             verdicts.append([v if isinstance(v, bool) else None for v in program.evaluate_devices(table)])
         if len(verdicts[0]) != len(verdicts[1]):
             out.append(f"a selector of {where} does not compile in one of both")
-        elif wrong := sum(one != two for one, two in zip(*verdicts, strict=True)):
+        elif wrong := sum(first != two for first, two in zip(*verdicts, strict=True)):
             out.append(f"a selector of {where} gives another answer on {wrong:,} devices than before")
     return out
 

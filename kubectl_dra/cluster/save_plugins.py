@@ -38,27 +38,30 @@ def with_plugin(pod: dict[str, Any], plugin: NodePlugin) -> None:
         ("initContainers", plugin.spec.init_containers),
         ("containers", plugin.spec.containers),
     ):
-        told = {one.name: builtins(_kept(one)) for one in containers}
-        spec[key] = [{**entry, **told.get(entry.get("name"), {})} for entry in spec.get(key) or ()]
+        kept = {container.name: builtins(_kept(container)) for container in containers}
+        spec[key] = [{**container, **kept.get(container.get("name"), {})} for container in spec.get(key) or ()]
         if not spec[key]:
             del spec[key]
-    volumes = [builtins(one) for one in _folders(plugin.spec.volumes)]
+    volumes = [builtins(host_volume) for host_volume in _folders(plugin.spec.volumes)]
     if volumes:
-        named = [{"name": f"host-{number}", **one} for number, one in enumerate(volumes)]
+        named = [{"name": f"host-{number}", **volume} for number, volume in enumerate(volumes)]
         spec["volumes"] = [*(spec.get("volumes") or ()), *named]
     for key, statuses in (
         ("initContainerStatuses", plugin.init_statuses),
         ("containerStatuses", plugin.statuses),
     ):
         if statuses:
-            before = {entry.get("name"): entry for entry in status.get(key) or ()}
-            status[key] = [{**before.get(one.name, {}), **builtins(_short(one))} for one in statuses]
+            before = {container_status.get("name"): container_status for container_status in status.get(key) or ()}
+            status[key] = [
+                {**before.get(container_status.name, {}), **builtins(_short(container_status))}
+                for container_status in statuses
+            ]
 
 
-def slim(found: DaemonSet) -> DaemonSet:
+def slim(daemon: DaemonSet) -> DaemonSet:
     """A DaemonSet without what nobody reads of it: of others than those of drivers, without what runs there."""
-    spec = found.spec.template.spec
-    plugin = found.is_plugin
+    spec = daemon.spec.template.spec
+    plugin = daemon.is_plugin
     kept = DaemonPodSpec(
         containers=tuple(map(_kept, spec.containers)) if plugin else (),
         init_containers=tuple(map(_kept, spec.init_containers)) if plugin else (),
@@ -67,7 +70,7 @@ def slim(found: DaemonSet) -> DaemonSet:
         affinity=spec.affinity,
         tolerations=spec.tolerations,
     )
-    return structs.replace(found, spec=structs.replace(found.spec, template=DaemonTemplate(kept)))
+    return structs.replace(daemon, spec=structs.replace(daemon.spec, template=DaemonTemplate(kept)))
 
 
 def _kept(container: PluginContainer) -> PluginContainer:
@@ -76,7 +79,9 @@ def _kept(container: PluginContainer) -> PluginContainer:
         command=tuple(_words(container.command)),
         args=tuple(_words(container.args)),
         env=tuple(
-            one for one in container.env if _TELLING.search(one.name) and _HARMLESS.fullmatch(one.value) and one.value
+            env_var
+            for env_var in container.env
+            if _TELLING.search(env_var.name) and _HARMLESS.fullmatch(env_var.value) and env_var.value
         ),
     )
 
@@ -92,10 +97,10 @@ def _words(words: Sequence[str]) -> Iterable[str]:
 
 def _folders(volumes: Iterable[HostVolume]) -> Iterable[HostVolume]:
     """The kubelet's folders for plugins."""
-    for one in volumes:
-        path = one.host_path.path.rstrip("/") if one.host_path is not None else ""
+    for host_volume in volumes:
+        path = host_volume.host_path.path.rstrip("/") if host_volume.host_path is not None else ""
         if path.endswith((f"/{REGISTRY}", f"/{PLUGINS}")) or f"/{PLUGINS}/" in path:
-            yield one
+            yield host_volume
 
 
 def _short(status: PluginStatus) -> PluginStatus:

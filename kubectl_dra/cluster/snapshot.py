@@ -206,9 +206,9 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """The snapshot with all of every device's own values in ``slices``, or of individual columns ``only`` these."""
         if not self.individual:
             return self
-        left = frozenset() if only is None else self.individual - only
-        slices = tuple(entry.exact(only) for entry in self.slices)
-        return replace(self, slices=slices, individual=left, judged=self.judged & left)
+        per_device_columns = frozenset() if only is None else self.individual - only
+        slices = tuple(slice_.exact(only) for slice_ in self.slices)
+        return replace(self, slices=slices, individual=per_device_columns, judged=self.judged & per_device_columns)
 
     def for_lists(self) -> Snapshot:
         """The snapshot with what lists of devices show: all but attributes that no selector reads."""
@@ -220,7 +220,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
 
         ``answers`` are those of a question's selectors, for each individual column that they read.
         """
-        slices = tuple(entry.told_apart(answers) for entry in self.slices)
+        slices = tuple(slice_.told_apart(answers) for slice_ in self.slices)
         return replace(self, slices=slices, judged=frozenset(answers))
 
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
@@ -241,12 +241,12 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """Raise NoDRA if the server said that it does not serve resource.k8s.io."""
         gaps = [self.missing(kind) for kind in _DRA]
         # Not every command asks for both.
-        asked = [gap for gap in gaps if gap is None or gap.reason != ABSENT]
-        if not asked or any(gap is None or gap.reason != NOT_SERVED for gap in asked):
+        deciding = [gap for gap in gaps if gap is None or gap.reason != ABSENT]
+        if not deciding or any(gap is None or gap.reason != NOT_SERVED for gap in deciding):
             return
         release = self.release
         server = f"v{release.major}.{release.minor}.{release.patch}" if release is not None else "the server"
-        since = next(entry.default_since for entry in LIFECYCLES if entry.kind == _DRA[0] and entry.default_since)
+        since = next(life.default_since for life in LIFECYCLES if life.kind == _DRA[0] and life.default_since)
         raise NoDRA(f"This cluster has no DRA: {server} does not serve {GROUP} (on by default from 1.{since}).")
 
     def is_gap(self, kind: str, namespace: str = "") -> bool:
@@ -264,10 +264,10 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
 
     def events_about(self, kind: str, namespace: str, name: str) -> tuple[Event, ...]:
         """Events about one object, oldest first."""
-        found = [
+        events = [
             event for event in self.events if event.kind == kind and event.namespace == namespace and event.name == name
         ]
-        return tuple(sorted(found, key=lambda event: event.last))
+        return tuple(sorted(events, key=lambda event: event.last))
 
     def events_of(self, pod: Pod, *reasons: str) -> tuple[Event, ...]:
         """Events with one of these reasons about this pod, oldest first.

@@ -87,10 +87,10 @@ def _short(word: str, what: str) -> bytes:
 
 def _read(sock: Any, size: int) -> bytes:
     """Exactly that many bytes."""
-    found, at = bytearray(size), 0
+    buffer, at = bytearray(size), 0
     while at < size:
-        count = sock.recv_into(memoryview(found)[at:])
+        count = sock.recv_into(memoryview(buffer)[at:])
         if not count:
             raise SocksError("it closes the connection")
         at += count
-    return bytes(found)
+    return bytes(buffer)

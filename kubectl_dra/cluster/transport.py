@@ -314,15 +314,15 @@ def side_by_side(jobs: Sequence[Callable[[], Iterable[T]]], workers: int = HANDF
 
     for _ in range(min(workers, len(jobs))):
         Thread(target=work, daemon=True).start()
-    left = len(jobs)
+    pending = len(jobs)
     try:
-        while left:
+        while pending:
             index, item = queue.get()
             if not isinstance(item, _End):
                 yield index, item
             elif item.error is not None:
                 raise item.error
             else:
-                left -= 1
+                pending -= 1
     finally:
         stopped.set()

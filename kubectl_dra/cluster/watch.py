@@ -157,8 +157,8 @@ class Watch:
 
 def _dict(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A field that is an object; empty if it is missing or of another type."""
-    found = holder.get(name)
-    return found if isinstance(found, dict) else {}
+    value = holder.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _events(response: Stream) -> Iterator[dict[str, Any]]:

@@ -19,23 +19,23 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: what it is named, selected or labelled by has another type than an object.
     """
-    found = list(pod_templates(workload))
-    if found:
+    templates = list(pod_templates(workload))
+    if templates:
         _check("", workload, "metadata", ("labels", "annotations"))
         _check("spec.", workload.get("spec"), "selector", ("matchLabels",))
-    for template in found:
+    for template in templates:
         _check("".join(f"{step}." for step in template.path), template.content, "metadata", ("labels", "annotations"))
     meta = workload.get("metadata") or EMPTY
-    shared = set.intersection(*(set(template.path) for template in found)) if found else set()
-    for template in found:
+    shared = set.intersection(*(set(template.path) for template in templates)) if templates else set()
+    for template in templates:
         parts = [str(meta.get("name") or meta.get("generateName") or "pod").rstrip("-")]
-        if len(found) > 1:
+        if len(templates) > 1:
             parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
-        made = template.content.get("metadata") or EMPTY
+        fields = template.content.get("metadata") or EMPTY
         metadata: dict[str, Any] = {
             "name": "-".join(parts),
-            "labels": made.get("labels") or {},
-            "annotations": {**(made.get("annotations") or {}), MADE_BY: title(workload)},
+            "labels": fields.get("labels") or {},
+            "annotations": {**(fields.get("annotations") or {}), MADE_BY: title(workload)},
         }
         if meta.get("namespace"):
             metadata["namespace"] = meta["namespace"]

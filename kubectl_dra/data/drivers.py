@@ -43,8 +43,8 @@ class VendorFile:
     @cached_property
     def raw(self) -> Mapping[str, Any]:
         """The first document."""
-        found: Mapping[str, Any] = parsed(self.text)
-        return found
+        document: Mapping[str, Any] = parsed(self.text)
+        return document
 
 
 @cache
@@ -222,8 +222,8 @@ class Driver(Struct, frozen=True):
 
     def kinds_of(self, device_class: str) -> tuple[Kind, ...]:
         """The kinds of device that one of the driver's own classes admits."""
-        found = self.classes.get(device_class)
-        return tuple(kind for kind in self.kinds if found is not None and kind.name in found.kinds)
+        installed = self.classes.get(device_class)
+        return tuple(kind for kind in self.kinds if installed is not None and kind.name in installed.kinds)
 
     def offers(self, resource: str) -> bool:
         """Whether one of its classes has the resource as extendedResourceName, in the driver's newest release."""
@@ -268,11 +268,11 @@ class Catalogue:
         domain = name.partition("/")[0]
         for file in self._files.values():
             if domain in file.domains:
-                for entry in file.raw["resources"]:
-                    whole = "when" not in entry and "part_of" not in entry
-                    if whole and (name == entry.get("name") or _fits(entry.get("pattern"), name)):
-                        driver = entry.get("driver")
-                        return self.driver(driver) if driver else self.of_class(entry.get("class", ""))
+                for resource in file.raw["resources"]:
+                    whole = "when" not in resource and "part_of" not in resource
+                    if whole and (name == resource.get("name") or _fits(resource.get("pattern"), name)):
+                        driver = resource.get("driver")
+                        return self.driver(driver) if driver else self.of_class(resource.get("class", ""))
         return None
 
     def labels_of_nodes(self, driver: str) -> tuple[str, ...]:
@@ -284,13 +284,13 @@ class Catalogue:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The names of all classes, without parsing anything else of the documents."""
-        sections = [found[0] for text in self._texts.values() if (found := _CLASSES.search(text))]
-        return tuple(entry["name"] for section in sections for entry in parsed(section)["classes"])
+        sections = [match[0] for text in self._texts.values() if (match := _CLASSES.search(text))]
+        return tuple(row["name"] for section in sections for row in parsed(section)["classes"])
 
     @cached_property
     def looks(self) -> tuple[PodLook, ...]:
         """How the pods of drivers look, without parsing anything else of the documents."""
-        found = ((name, _POD.search(text)) for name, text in self._texts.items())
+        sections = ((name, _POD.search(text)) for name, text in self._texts.items())
         return tuple(
             PodLook(
                 name,
@@ -301,14 +301,14 @@ class Catalogue:
                 tuple(raw.get("needs", ())),
                 raw.get("waits", ""),
             )
-            for name, raw in ((name, parsed(section[0])["pod"]) for name, section in found if section is not None)
+            for name, raw in ((name, parsed(section[0])["pod"]) for name, section in sections if section is not None)
         )
 
     def _driver(self, name: str) -> Driver:
-        found = self._parsed.get(name)
-        if found is None:
-            found = self._parsed[name] = _driver(parsed(self._texts[name]))
-        return found
+        driver = self._parsed.get(name)
+        if driver is None:
+            driver = self._parsed[name] = _driver(parsed(self._texts[name]))
+        return driver
 
 
 def _fits(pattern: str | None, name: str) -> bool:
@@ -349,8 +349,8 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         taints=tuple(raw.get("taints") or ()),
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),
-        gates=tuple(convert(entry, DriverGate) for entry in raw.get("gates") or ()),
-        defects=tuple(convert(entry, DriverDefect) for entry in raw.get("defects") or ()),
+        gates=tuple(convert(gate, DriverGate) for gate in raw.get("gates") or ()),
+        defects=tuple(convert(defect, DriverDefect) for defect in raw.get("defects") or ()),
         unseen=raw.get("unseen") or "",
         writes=raw.get("writes") or {},
     )

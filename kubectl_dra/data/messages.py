@@ -88,13 +88,13 @@ def issue_url(known: str) -> str:
 def known_messages() -> tuple[KnownMessage, ...]:
     """All entries: those of the drivers, by file, and the kubelet's last."""
     files = sorted(FOLDER.glob("*.yaml"), key=lambda file: (file.stem in (KUBELET,), file.stem == ANY, file.stem))
-    return tuple(entry for file in files for entry in _entries(parsed(file.read_text("utf-8"))))
+    return tuple(known for file in files for known in _entries(parsed(file.read_text("utf-8"))))
 
 
 def _entries(raw: Mapping[str, Any]) -> Iterator[KnownMessage]:
     says = tuple(raw["says"].split())
-    for entry in raw["messages"]:
-        yield KnownMessage(says=says, **entry)
+    for row in raw["messages"]:
+        yield KnownMessage(says=says, **row)
 
 
 @cache
@@ -114,40 +114,40 @@ def understood(text: str, drivers: Collection[str] = ()) -> Understood | None:
     """
     text = text[:LONGEST]
     best: tuple[int, Understood] | None = None
-    for entry in known_messages():
-        if drivers and entry.scale and not any(name in drivers for name in entry.says):
+    for known in known_messages():
+        if drivers and known.scale and not any(name in drivers for name in known.says):
             # No driver says what autoscalers do.
             continue
-        rank = _rank(entry, drivers)
+        rank = _rank(known, drivers)
         if best is not None and rank >= best[0]:
             continue
-        if (found := _in(entry, text)) is not None:
-            best = rank, found
+        if (meaning := _in(known, text)) is not None:
+            best = rank, meaning
     return best[1] if best is not None else None
 
 
 def all_understood(text: str, says: str) -> list[Understood]:
     """All that is known in a message of one speaker, in the order of its entries: it may give several reasons."""
     text = text[:LONGEST]
-    return [found for entry in known_messages() if says in entry.says and (found := _in(entry, text)) is not None]
+    return [meaning for known in known_messages() if says in known.says and (meaning := _in(known, text)) is not None]
 
 
-def _in(entry: KnownMessage, text: str) -> Understood | None:
-    match = _compiled(entry.pattern).search(text)
+def _in(known: KnownMessage, text: str) -> Understood | None:
+    match = _compiled(known.pattern).search(text)
     if match is None:
         return None
     parts = {name: _short(value) for name, value in match.groupdict().items()}
-    return Understood(entry, *(_filled(text, parts) for text in (entry.means, entry.do, entry.gate, entry.why)))
+    return Understood(known, *(_filled(text, parts) for text in (known.means, known.do, known.gate, known.why)))
 
 
-def _rank(entry: KnownMessage, drivers: Collection[str]) -> int:
-    if entry.generic:
+def _rank(known: KnownMessage, drivers: Collection[str]) -> int:
+    if known.generic:
         return 4
-    if any(name in drivers for name in entry.says):
+    if any(name in drivers for name in known.says):
         return 0
     if drivers:
-        return 1 if entry.says[0] in (KUBELET, ANY) else 2
-    return 1 if entry.says[0] not in (KUBELET, ANY) else 2
+        return 1 if known.says[0] in (KUBELET, ANY) else 2
+    return 1 if known.says[0] not in (KUBELET, ANY) else 2
 
 
 def _short(value: str | None) -> str:

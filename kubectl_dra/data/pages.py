@@ -51,8 +51,8 @@ def parsed(text: str) -> CodePage:
 
 def blocks(section: str) -> list[tuple[str, str]]:
     """The blocks of code of a section, each with the paragraph above it."""
-    found = re.findall(r"(?:([^\n]*)\n\n)?^```\w+\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
-    return [(above.strip(), code) for above, code in found]
+    matches = re.findall(r"(?:([^\n]*)\n\n)?^```\w+\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
+    return [(above.strip(), code) for above, code in matches]
 
 
 def replaced(text: str, name: str, body: str) -> str:

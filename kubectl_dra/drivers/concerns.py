@@ -73,7 +73,7 @@ def concerns_of(snapshot: Snapshot, rows: Iterable[NodeDriver]) -> Mapping[tuple
     out: dict[tuple[str, str], tuple[Concern, ...]] = {}
     for row in rows:
         pools = {(row.driver, pool) for pool in row.pools}
-        found = (
+        concerns = (
             *_other_root(row, plugins[row.node]),
             *_older(row, [*beside[row.node], *plugins[row.node]]),
             *_other_version(row, versions[row.driver]),
@@ -86,8 +86,8 @@ def concerns_of(snapshot: Snapshot, rows: Iterable[NodeDriver]) -> Mapping[tuple
                 if device[:2] in pools
             ),
         )
-        if found:
-            out[row.driver, row.node] = found
+        if concerns:
+            out[row.driver, row.node] = concerns
     return out
 
 
@@ -109,8 +109,8 @@ def _older(row: NodeDriver, beside: Iterable[Pod]) -> Iterator[Concern]:
         name = owner.name if owner is not None else pod.metadata.name
         if not any(sign in name for sign in _needs(row.driver)):
             continue
-        made = parse(pod.metadata.creation_timestamp)
-        if made is not None and started is not None and made > started:
+        created = parse(pod.metadata.creation_timestamp)
+        if created is not None and started is not None and created > started:
             yield Concern(ConcernKind.OLDER, (pod.key, pod.metadata.creation_timestamp))
             return
 

@@ -24,20 +24,20 @@ _ALWAYS: Final = (
 """Taints that the pods of every DaemonSet tolerate (pkg/controller/daemon/util)."""
 
 
-def daemon_state(found: DaemonSet, snapshot: Snapshot) -> DaemonState:
+def daemon_state(daemon: DaemonSet, snapshot: Snapshot) -> DaemonState:
     """A DaemonSet with the last failure of its controller."""
-    meta, strategy = found.metadata, found.spec.update_strategy
+    meta, strategy = daemon.metadata, daemon.spec.update_strategy
     events = snapshot.events_about("DaemonSet", meta.namespace, meta.name)
     failed = [event for event in events if event.type == "Warning" or event.reason.startswith("Failed")]
     last = failed[-1] if failed else None
     return DaemonState(
         meta.namespace,
         meta.name,
-        found.status.desired,
-        found.status.current,
+        daemon.status.desired,
+        daemon.status.current,
         last.message if last is not None else "",
         last.last if last is not None else "",
-        tuple(_labels_missing(found, snapshot)) if found.status.desired == 0 else (),
+        tuple(_labels_missing(daemon, snapshot)) if daemon.status.desired == 0 else (),
         strategy.type,
         strategy.rolling_update.max_surge not in (0, "0", "0%"),
     )
@@ -57,35 +57,35 @@ def failing_replicas(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield event.namespace, event.name
 
 
-def _labels_missing(found: DaemonSet, snapshot: Snapshot) -> Iterator[str]:
+def _labels_missing(daemon: DaemonSet, snapshot: Snapshot) -> Iterator[str]:
     """The labels that a DaemonSet asks for and no node has."""
     if snapshot.is_gap("Node"):
         return
     nodes = snapshot.nodes.values()
-    spec = found.spec.template.spec
+    spec = daemon.spec.template.spec
     for key, value in spec.node_selector.items():
         if not any(node.labels.get(key) == value for node in nodes):
             yield f"{key}={value}"
     required = spec.affinity.node_affinity.required if spec.affinity is not None else None
     terms = required.terms if required is not None else ()
-    if terms and not any(_matches(found, node) for node in nodes):
+    if terms and not any(_matches(daemon, node) for node in nodes):
         for term in terms:
-            for entry in term.expressions:
-                if entry.operator in ("In", "Exists"):
-                    yield f"{entry.key}={'|'.join(entry.values)}" if entry.values else entry.key
+            for requirement in term.expressions:
+                if requirement.operator in ("In", "Exists"):
+                    yield f"{requirement.key}={'|'.join(requirement.values)}" if requirement.values else requirement.key
 
 
-def missing_nodes(found: DaemonSet, nodes: Iterable[Node], have: Container[str]) -> Iterator[str]:
+def missing_nodes(daemon: DaemonSet, nodes: Iterable[Node], have: Container[str]) -> Iterator[str]:
     """The nodes that should have a pod of a DaemonSet and have none."""
     for node in nodes:
-        if node.name not in have and _wants(found, node):
+        if node.name not in have and _wants(daemon, node):
             yield node.name
 
 
-def _wants(found: DaemonSet, node: Node) -> bool:
+def _wants(daemon: DaemonSet, node: Node) -> bool:
     """Whether a DaemonSet puts a pod on a node (pkg/controller/daemon: NodeShouldRunDaemonPod)."""
-    spec = found.spec.template.spec
-    if any(node.labels.get(key) != value for key, value in spec.node_selector.items()) or not _matches(found, node):
+    spec = daemon.spec.template.spec
+    if any(node.labels.get(key) != value for key, value in spec.node_selector.items()) or not _matches(daemon, node):
         return False
     always = tuple(Toleration(key=key, operator="Exists") for key in _ALWAYS)
     tolerations = (*always, *spec.tolerations)
@@ -93,8 +93,8 @@ def _wants(found: DaemonSet, node: Node) -> bool:
     return all(any(tolerates(each, taint) for each in tolerations) for taint in taints)
 
 
-def _matches(found: DaemonSet, node: Node) -> bool:
-    affinity = found.spec.template.spec.affinity
+def _matches(daemon: DaemonSet, node: Node) -> bool:
+    affinity = daemon.spec.template.spec.affinity
     required = affinity.node_affinity.required if affinity is not None else None
     if required is None:
         return True

@@ -151,14 +151,14 @@ def _held_elsewhere(snapshot: Snapshot) -> Mapping[tuple[str, str], int]:
 def named_in(selectors: Iterable[str | None]) -> Iterator[str]:
     """The drivers that selectors name."""
     for text in selectors:
-        for found in _DRIVER_TERM.finditer(text or ""):
-            yield found["driver"]
+        for match in _DRIVER_TERM.finditer(text or ""):
+            yield match["driver"]
 
 
 def _asked_for(snapshot: Snapshot) -> Iterator[str]:
     """The drivers that classes name."""
-    for entry in snapshot.classes.values():
-        yield from named_in(entry.selectors)
+    for device_class in snapshot.classes.values():
+        yield from named_in(device_class.selectors)
 
 
 def _pods(
@@ -169,7 +169,7 @@ def _pods(
 ) -> dict[tuple[str, str], DriverPod]:
     """The pod of each driver on each node; of several, the newest that is not being deleted."""
     at = moment(snapshot)
-    found: dict[tuple[str, str], tuple[Pod, Served]] = {}
+    pods_served: dict[tuple[str, str], tuple[Pod, Served]] = {}
     unnamed: dict[str, list[Pod]] = defaultdict(list)
     for pod in plugins:
         assert pod.plugin is not None
@@ -178,36 +178,36 @@ def _pods(
         served = looks.of(pod.plugin.spec, name)
         if not served and registers(pod.plugin.spec) and not is_storage(pod.plugin.spec):
             unnamed[f"{pod.metadata.namespace}/{name or pod.metadata.name}"].append(pod)
-        for one in served:
-            _keep(found, one, pod)
-    for driver, pods in _by_nodes(found, published, unnamed):
+        for driver_served in served:
+            _keep(pods_served, driver_served, pod)
+    for driver, pods in _by_nodes(pods_served, published, unnamed):
         for pod in pods:
-            _keep(found, Served(driver), pod)
+            _keep(pods_served, Served(driver), pod)
     out: dict[tuple[str, str], DriverPod] = {}
-    for key, (pod, one) in found.items():
+    for key, (pod, driver_served) in pods_served.items():
         assert pod.plugin is not None
         spec = pod.plugin.spec
-        health = pod_health(pod, pod.plugin, one.container, at)
-        container = container_of(spec, one.container or health.container)
+        health = pod_health(pod, pod.plugin, driver_served.container, at)
+        container = container_of(spec, driver_served.container or health.container)
         image = container.image if container is not None else health.image
         out[key] = replace(
             health,
             image=image,
             version=version_of(image),
             api_version=_api_version(key[0], version_of(image)),
-            gates=tuple(gates_of(container, one.gates).items()) if container is not None else (),
+            gates=tuple(gates_of(container, driver_served.gates).items()) if container is not None else (),
             kubelet_root=kubelet_root(spec),
         )
     return out
 
 
-def _keep(found: dict[tuple[str, str], tuple[Pod, Served]], one: Served, pod: Pod) -> None:
-    key = one.driver, _bound_to(pod)
+def _keep(pods: dict[tuple[str, str], tuple[Pod, Served]], served: Served, pod: Pod) -> None:
+    key = served.driver, _bound_to(pod)
     if not key[1]:
         return
-    known = found.get(key)
+    known = pods.get(key)
     if known is None or _rank(pod) > _rank(known[0]):
-        found[key] = pod, one
+        pods[key] = pod, served
 
 
 def _rank(pod: Pod) -> tuple[bool, str]:
@@ -220,19 +220,19 @@ def _bound_to(pod: Pod) -> str:
         return pod.node_name
     required = pod.spec.affinity.node_affinity.required
     for term in required.terms if required is not None else ():
-        for entry in term.fields:
-            if entry.key == "metadata.name" and len(entry.values) == 1:
-                return entry.values[0]
+        for requirement in term.fields:
+            if requirement.key == "metadata.name" and len(requirement.values) == 1:
+                return requirement.values[0]
     return ""
 
 
 def _by_nodes(
-    found: Mapping[tuple[str, str], tuple[Pod, Served]],
+    pods_served: Mapping[tuple[str, str], tuple[Pod, Served]],
     published: Iterable[tuple[str, str]],
     unnamed: Mapping[str, Sequence[Pod]],
 ) -> Iterator[tuple[str, Sequence[Pod]]]:
     """A driver whose pods nothing names: the only plugin without a name that runs on all nodes of the only such one."""
-    served = {driver for driver, _ in found}
+    served = {driver for driver, _ in pods_served}
     nodes: dict[str, set[str]] = defaultdict(set)
     for driver, node in published:
         if driver not in served:
@@ -259,19 +259,19 @@ def _daemons(
 ) -> dict[str, _Set]:
     """What makes the pods of each driver."""
     out: dict[str, _Set] = {}
-    for (_, name), found in daemons.items():
-        if not found.is_plugin:
+    for (_, name), daemon in daemons.items():
+        if not daemon.is_plugin:
             continue
-        for one in looks.of(found.spec.template.spec, name):
-            out.setdefault(one.driver, _Set(daemon_state(found, snapshot), found))
+        for served in looks.of(daemon.spec.template.spec, name):
+            out.setdefault(served.driver, _Set(daemon_state(daemon, snapshot), daemon))
     for (driver, _), pod in pods.items():
         if driver not in out and pod.owner_kind == REPLICAS:
             out[driver] = _Set(replica_state(pod.namespace, pod.owner, snapshot))
         if driver not in out and pod.owner and (known := daemons.get((pod.namespace, pod.owner))) is not None:
             out[driver] = _Set(daemon_state(known, snapshot), known)
     for namespace, name in failing_replicas(snapshot):
-        for one in looks.of(_NOTHING, name):
-            out.setdefault(one.driver, _Set(replica_state(namespace, name, snapshot)))
+        for served in looks.of(_NOTHING, name):
+            out.setdefault(served.driver, _Set(replica_state(namespace, name, snapshot)))
     return out
 
 
@@ -285,10 +285,10 @@ def _without_pods(
     for pod in snapshot.pods.values():
         if pod.plugin is not None and not pod.finished and (owner := pod.metadata.controller()) is not None:
             on[pod.metadata.namespace, owner.name].add(_bound_to(pod))
-    for driver, one in sets.items():
-        if one.spec is not None:
-            meta = one.spec.metadata
-            for node in missing_nodes(one.spec, snapshot.nodes.values(), on[meta.namespace, meta.name]):
+    for driver, daemon_set in sets.items():
+        if daemon_set.spec is not None:
+            meta = daemon_set.spec.metadata
+            for node in missing_nodes(daemon_set.spec, snapshot.nodes.values(), on[meta.namespace, meta.name]):
                 yield driver, node
 
 
@@ -316,17 +316,17 @@ def _judged(
         key = row.driver, kinds.get(row.node)
         # What nodes of no known kind have in common says little about their hardware.
         alike = by_kind.get(key, ())
-        likes = tuple(one.node for one in alike[: NAMED_LIKES + 1] if one.node != row.node)
+        likes = tuple(like.node for like in alike[: NAMED_LIKES + 1] if like.node != row.node)
         common = usual.get(key, 0)
         if len(alike) < _FEW:
-            common = usual_count([one.devices for one in alike if one.node != row.node])
-        told = sets.get(row.driver)
+            common = usual_count([like.devices for like in alike if like.node != row.node])
+        daemon_set = sets.get(row.driver)
         row = replace(
             row,
             usual=common,
             likes=likes[:NAMED_LIKES],
             labelled=kinds.get(row.node) is not None,
-            daemon=told.state if told is not None else None,
+            daemon=daemon_set.state if daemon_set is not None else None,
             pods_read=pods_known,
         )
         if snapshot.lacks_node(row.node):
@@ -396,5 +396,5 @@ def _api_version(driver: str, version: str) -> str:
 
 def kind_of(node: Node) -> tuple[tuple[str, str], ...] | None:
     """What hardware a node has, as far as labels tell; None if they do not."""
-    found = tuple((key, value) for key in _KIND_LABELS if (value := node.labels.get(key)))
-    return found or None
+    labels = tuple((key, value) for key in _KIND_LABELS if (value := node.labels.get(key)))
+    return labels or None

@@ -178,7 +178,12 @@ def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> Driv
     waiting = status.state.waiting if status is not None else None
     running = status.state.running if status is not None else None
     image = next(
-        (one.image for one in (*plugin.spec.containers, *plugin.spec.init_containers) if one.name == shown), ""
+        (
+            container.image
+            for container in (*plugin.spec.containers, *plugin.spec.init_containers)
+            if container.name == shown
+        ),
+        "",
     )
     return DriverPod(
         namespace=meta.namespace,
@@ -199,7 +204,7 @@ def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> Driv
 
 def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[DriverState, PluginStatus | None, bool]:
     """The state of a pod, the container that shows it, and whether that is an init container."""
-    own = [one for one in plugin.statuses if not container or one.name == container]
+    own = [plugin_status for plugin_status in plugin.statuses if not container or plugin_status.name == container]
     first = own[0] if own else None
     if pod.metadata.deletion_timestamp:
         return DriverState.ENDING, first, False
@@ -209,13 +214,13 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
         state = _container(status, at)
         if status.state.running is not None:
             # An init container that goes on beside the others keeps nobody.
-            if not any(one.state.running for one in plugin.statuses):
+            if not any(plugin_status.state.running for plugin_status in plugin.statuses):
                 young = seconds_since(status.state.running.started_at, at) < STARTING_SECONDS
                 return (DriverState.STARTING if young else DriverState.NOT_STARTING), status, True
         elif state is not DriverState.HEALTHY:
             return state, status, True
-    found = [(_container(status, at), status) for status in own]
-    bad = [each for each in found if each[0] is not DriverState.HEALTHY]
+    states = [(_container(status, at), status) for status in own]
+    bad = [each for each in states if each[0] is not DriverState.HEALTHY]
     if bad:
         state, status = min(bad, key=lambda each: SEVERITY[each[0]])
         waits = state is DriverState.STARTING

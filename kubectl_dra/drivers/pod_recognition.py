@@ -34,24 +34,24 @@ class Looks:
 
     def of(self, spec: PluginSpec, owner: str) -> tuple[Served, ...]:
         """The drivers of a pod whose DaemonSet is called ``owner``; none if its structure does not tell."""
-        found = self._found.setdefault(owner, ByIdentity())
-        return found.of(spec, lambda spec: tuple(self._served(spec, owner)))
+        by_identity = self._found.setdefault(owner, ByIdentity())
+        return by_identity.of(spec, lambda spec: tuple(self._served(spec, owner)))
 
     def _served(self, spec: PluginSpec, owner: str) -> Iterator[Served]:
-        told: dict[str, str] = {}
+        served: dict[str, str] = {}
         for container in spec.containers:
             for name in self._named(container):
-                told.setdefault(name, container.name)
+                served.setdefault(name, container.name)
         for path in spec.host_paths:
             head, _, name = path.rpartition("/")
             if head.endswith(f"/{PLUGINS}") and name in self._known:
-                told.setdefault(name, "")
+                served.setdefault(name, "")
         for look in catalogue().looks:
-            if look.driver not in told and (serves := _fits(look, spec, owner)) is not None:
-                told[look.driver] = serves
+            if look.driver not in served and (serves := _fits(look, spec, owner)) is not None:
+                served[look.driver] = serves
         gates = {look.driver: look.gates for look in catalogue().looks}
         alone = spec.containers[0].name if len(spec.containers) == 1 else ""
-        for name, serves in told.items():
+        for name, serves in served.items():
             yield Served(name, serves or alone, gates.get(name, ""))
 
     def _named(self, container: PluginContainer) -> Iterator[str]:
@@ -122,4 +122,4 @@ def kubelet_root(spec: PluginSpec) -> str:
 
 def container_of(spec: PluginSpec, name: str) -> PluginContainer | None:
     """The container of a name."""
-    return next((one for one in spec.containers if one.name == name), None)
+    return next((container for container in spec.containers if container.name == name), None)

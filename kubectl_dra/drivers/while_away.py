@@ -72,23 +72,23 @@ class DriverUsers(NamedTuple):
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once."""
-        found = (pod for claim in self.claims for pod in claim.pods if pod.outcome in outcomes)
-        return tuple(dict.fromkeys(found))
+        pod_of_drivers = (pod for claim in self.claims for pod in claim.pods if pod.outcome in outcomes)
+        return tuple(dict.fromkeys(pod_of_drivers))
 
 
 def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     """Who uses devices of a node's drivers, or of one of them."""
-    pools = {entry.pool for entry in snapshot.slices if entry.scope.node_name == node}
+    pools = {slice_.pool for slice_ in snapshot.slices if slice_.scope.node_name == node}
     claims = tuple(_claims(snapshot, node, driver, pools))
     return DriverUsers(claims, snapshot.unread(("ResourceClaim", "ResourceSlice", "Pod")))
 
 
 def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
     """How the DaemonSets of drivers replace their pods, as far as they were read."""
-    found = ((row.driver, row.daemon) for row in rows)
+    daemons = ((row.driver, row.daemon) for row in rows)
     return tuple(
         Update(driver, daemon.namespace, daemon.name, daemon.update, daemon.surge)
-        for driver, daemon in found
+        for driver, daemon in daemons
         if daemon is not None and daemon.kind == "DaemonSet"
     )
 

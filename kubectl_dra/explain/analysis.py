@@ -115,16 +115,16 @@ class Analysis(Struct, frozen=True, dict=True):
         """The funnel of every request and subrequest whose class exists."""
         out: list[Located] = []
         claims = self.question.existing_claims
-        times = Counter(name for claim in claims for name in {entry.name for entry in claim.requests})
+        times = Counter(name for claim in claims for name in {request.name for request in claim.requests})
         for claim_index, claim in enumerate(self.claims):
-            for request_index, entry in enumerate(claim.requests):
-                for alternative, spec in enumerate(entry.alternatives()):
+            for request_index, request in enumerate(claim.requests):
+                for alternative, spec in enumerate(request.alternatives()):
                     device_class = self.view.cycle.classes.get(spec.device_class)
                     if device_class is not None:
-                        name = entry.result_name(spec)
+                        name = request.result_name(spec)
                         funnel = RequestFunnel(self.view, name, spec, device_class, self.holders)
                         container, resource = self._limit(claim, name)
-                        twice = times[entry.name] > 1
+                        twice = times[request.name] > 1
                         place = (claim_index, request_index, alternative)
                         out.append(Located(*place, claim, funnel, container, resource, twice))
         return tuple(out)
@@ -175,8 +175,8 @@ class Analysis(Struct, frozen=True, dict=True):
         if chain is None or devices is None or devices.rejection is not None or not devices.takes_of_nodes:
             return {}
         states = chain.state.nodes
-        asked = ((node.name, chain.filter(states[node.name])) for node in self.view.nodes if node.name in states)
-        return {name: rejection for name, rejection in asked if rejection is not None and about_nodes(rejection)}
+        rejections = ((node.name, chain.filter(states[node.name])) for node in self.view.nodes if node.name in states)
+        return {name: rejection for name, rejection in rejections if rejection is not None and about_nodes(rejection)}
 
     @property
     def takers(self) -> list[str]:
@@ -191,8 +191,8 @@ class Analysis(Struct, frozen=True, dict=True):
 
         if self.pod is None:
             return None
-        found = Evictions(self.snapshot, self.view.cycle.features)
-        return found if found.possible else None
+        evictions = Evictions(self.snapshot, self.view.cycle.features)
+        return evictions if evictions.possible else None
 
     @cached_property
     def wanted_drivers(self) -> frozenset[str]:
@@ -219,15 +219,15 @@ class Analysis(Struct, frozen=True, dict=True):
         pod = self.pod
         if pod is None or pod.node_name or self.outlook is not Outlook.FITS or self.ends is None:
             return {}
-        found: dict[str, Eviction] = {}
+        evictions: dict[str, Eviction] = {}
         for name in self.takers:
             attempt = self.attempts.get(name)
             claims = self.claims_outcome.devices.claims_on(self.view.node_by_name[name])
             given = placed(claims, attempt.results if attempt is not None else ())
             first = self.ends.first([*held(self.allocated), *given])
             if first is not None:
-                found[name] = first
-        return found
+                evictions[name] = first
+        return evictions
 
     @cached_property
     def outlook(self) -> Outlook:
@@ -264,7 +264,9 @@ class Analysis(Struct, frozen=True, dict=True):
         """The real cluster, on the nodes that differ; of very many, on those that come closest."""
         nodes = self.view.different_nodes
         if len(nodes) > PROOF_NODES:
-            nodes = nsmallest(PROOF_NODES, nodes, lambda node: sum(_distance(entry, node) for entry in self.funnels))
+            nodes = nsmallest(
+                PROOF_NODES, nodes, lambda node: sum(_distance(located, node) for located in self.funnels)
+            )
         outcome = self.pod_outcome or self.claims_outcome
         state = outcome.state
         if self.snapshot.judged:
@@ -298,13 +300,13 @@ class Analysis(Struct, frozen=True, dict=True):
         outcome, pod = self.pod_outcome, self.pod
         if outcome is None or pod is None or not (pod.pod_group or pod.spec.workload_ref):
             return None
-        asked, state = outcome.pod, outcome.state
-        gang = gang_of(asked, state) if kept_out(asked, state) is None else None
+        attempted_pod, state = outcome.pod, outcome.state
+        gang = gang_of(attempted_pod, state) if kept_out(attempted_pod, state) is None else None
         if not isinstance(gang, Gang):
             return None
         from kubectl_dra.scheduling.gang_placement import placed_together
 
-        return placed_together(gang, asked, state)
+        return placed_together(gang, attempted_pod, state)
 
     @cached_property
     def in_foreign_gang(self) -> Placed | Obstacle | None:
@@ -329,8 +331,8 @@ class Analysis(Struct, frozen=True, dict=True):
     def after_giving_back(self) -> tuple[str, ...]:
         """The nodes that accept the pod after the scheduler takes back a claim, if it does nothing else first."""
         last = self.last_outcome
-        asked = {node.name for node in self.view.nodes}
-        return tuple(name for name in last.feasible if name in asked) if last is not None else ()
+        names = {node.name for node in self.view.nodes}
+        return tuple(name for name in last.feasible if name in names) if last is not None else ()
 
     @cached_property
     def last_outcome(self) -> Outcome | None:
@@ -427,5 +429,5 @@ def _distance(located: Located, node: Node) -> int:
     short = located.funnel.shortfall(node.name)
     if short is None:
         return 0
-    left = len(located.funnel.stages) - short.position
-    return left * MAX_RESULTS + max(0, located.funnel.needed_on(node.name) - short.left)
+    stages_left = len(located.funnel.stages) - short.position
+    return stages_left * MAX_RESULTS + max(0, located.funnel.needed_on(node.name) - short.left)

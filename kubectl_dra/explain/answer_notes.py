@@ -69,7 +69,7 @@ def answer_notes(
     """All notes, each once."""
     supposed = analysis.settings.supposed
     kinds = {finding.kind for finding in findings}
-    said = {one.gap for one in unclear if isinstance(one, Unread)}
+    said = {reason.gap for reason in unclear if isinstance(reason, Unread)}
     assumed = [
         note
         for note in notes_of(analysis)
@@ -241,14 +241,14 @@ _TOTAL: Final = re.compile(r"^0/([0-9]{1,9}) nodes are available")
 
 def changes(analysis: Analysis, pod: Pod, word: LastMessage) -> tuple[Evidence, ...]:
     """The first few changes, each with the object that shows it."""
-    found = (
+    evidence = (
         *_of_spec(pod),
         *_of_nodes(analysis, word),
         *_victims_gone(analysis, pod),
         *_newer(analysis, pod, word),
         *_ended(analysis, pod),
     )
-    return tuple(islice(found, MAX_SHOWN))
+    return tuple(islice(evidence, MAX_SHOWN))
 
 
 def _of_spec(pod: Pod) -> Iterator[Evidence]:
@@ -262,10 +262,10 @@ def _of_spec(pod: Pod) -> Iterator[Evidence]:
 
 def _of_nodes(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
     """Nodes were added or removed."""
-    told = _TOTAL.match(word.message)
+    match = _TOTAL.match(word.message)
     snapshot = analysis.snapshot
-    if told is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(told[1]) != len(snapshot.nodes):
-        shown = say("{count:,} now, and the scheduler counted {told:,}", count=len(snapshot.nodes), told=int(told[1]))
+    if match is not None and snapshot.nodes and not snapshot.is_gap("Node") and int(match[1]) != len(snapshot.nodes):
+        shown = say("{count:,} now, and the scheduler counted {told:,}", count=len(snapshot.nodes), told=int(match[1]))
         yield Evidence("Nodes", "how many there are", shown)
 
 
@@ -287,31 +287,31 @@ def _newer(analysis: Analysis, pod: Pod, word: LastMessage) -> Iterator[Evidence
         return
     snapshot = analysis.snapshot
     known: list[tuple[str, ObjectMeta]] = []
-    known += [("DeviceClass", entry.metadata) for entry in analysis.view.cycle.classes.values()]
-    known += [("Node", entry.metadata) for entry in snapshot.nodes.values()]
-    known += [("DeviceTaintRule", entry.metadata) for entry in snapshot.taint_rules]
+    known += [("DeviceClass", device_class.metadata) for device_class in analysis.view.cycle.classes.values()]
+    known += [("Node", node.metadata) for node in snapshot.nodes.values()]
+    known += [("DeviceTaintRule", rule.metadata) for rule in snapshot.taint_rules]
     known += [("ResourceClaim", entry.metadata) for entry in (*analysis.allocated, *analysis.claims)]
-    known += [(kind, entry.metadata) for kind, objects in snapshot.others.items() for entry in objects.values()]
+    known += [(kind, item.metadata) for kind, objects in snapshot.others.items() for item in objects.values()]
     written = _number(pod.metadata.resource_version)
 
     said = word.time[:_SECONDS]
 
-    def newer(made: str, version: str) -> bool:
+    def newer(creation_time: str, version: str) -> bool:
         # RFC 3339 in UTC, so text compares; creation has no fractions of a second, which those of events may have.
-        at = made[:_SECONDS]
+        at = creation_time[:_SECONDS]
         return at > said or (at == said and 0 < written < _number(version))
 
-    found = [
+    created = [
         (meta.creation_timestamp, kind, meta.namespace, meta.name)
         for kind, meta in known
         if newer(meta.creation_timestamp, meta.resource_version)
     ]
-    found += [
-        (entry.creation_timestamp, "ResourceSlice", "", entry.name)
-        for entry in analysis.view.cycle.index.slices
-        if newer(entry.creation_timestamp, entry.resource_version)
+    created += [
+        (slice_.creation_timestamp, "ResourceSlice", "", slice_.name)
+        for slice_ in analysis.view.cycle.index.slices
+        if newer(slice_.creation_timestamp, slice_.resource_version)
     ]
-    for at, kind, space, name in sorted(found, reverse=True):
+    for at, kind, space, name in sorted(created, reverse=True):
         yield Evidence(Subject(kind, ObjectName(kind, name, space)), "metadata.creationTimestamp", at)
 
 
@@ -335,43 +335,43 @@ def next_step(
     analysis: Analysis, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
 ) -> NextStep | None:
     """The step, or None if none helps. ``unclear``: why the verdict is undetermined."""
-    asked = analysis.question
+    question = analysis.question
     first = findings[0] if findings else None
     if verdict is Verdict.UNDETERMINED and first is None:
         return to_see_more(unclear)
     if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(analysis)):
-        return NextStep(Look.POD_OF_SAME_CLAIM, rival, asked.namespace)
+        return NextStep(Look.POD_OF_SAME_CLAIM, rival, question.namespace)
     if verdict is Verdict.SCHEDULABLE and analysis.settings.supposed:
         return _to_make(analysis, analysis.settings.supposed[0])
-    if verdict is Verdict.SCHEDULABLE and asked.kind == "pod":
+    if verdict is Verdict.SCHEDULABLE and question.kind == "pod":
         return _pod(analysis)
     if first is not None:
         return _about(analysis, first)
-    waits = asked.pod is not None and asked.pod.phase in ("", "Pending")
+    waits = question.pod is not None and question.pod.phase in ("", "Pending")
     return _pod(analysis) if verdict is Verdict.ALLOCATED and waits else None
 
 
 def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
     if finding.next is not None:
         return finding.next
-    look, asked = finding.kind.look, analysis.question
+    look, question = finding.kind.look, analysis.question
     if look is Look.CLAIM and finding.claim:
         namespace, _, name = finding.claim.partition("/")
         return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
-    if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and asked.pod is not None and asked.pod.node_name:
-        return NextStep(look, asked.pod.node_name)
+    if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and question.pod is not None and question.pod.node_name:
+        return NextStep(look, question.pod.node_name)
     if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE, Look.ONE_NODE):
         return _pod(analysis)
     if look is Look.AS_WRITTEN:
         return _as_written(analysis, finding)
     if look in (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE):
         return _devices(analysis, finding)
-    return NextStep(look, namespace=asked.namespace)
+    return NextStep(look, namespace=question.namespace)
 
 
 def _devices(analysis: Analysis, finding: Finding) -> NextStep:
     """From the answer to every device; from there to the selectors on one device, or to who has which device."""
-    located = next((entry for entry in analysis.funnels if entry.funnel.name == finding.request), None)
+    located = next((each for each in analysis.funnels if each.funnel.name == finding.request), None)
     stage = located.funnel.blocking_stage if located is not None else None
     device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
     shown, look = analysis.settings.with_devices, finding.kind.look
@@ -386,9 +386,9 @@ def _as_written(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What has to be corrected: a class, the template of a claim, or the claim."""
     if finding.device_class:
         return NextStep(Look.AS_WRITTEN, finding.device_class, kind="deviceclass")
-    for entry in analysis.question.claims if analysis.question.exists else ():
-        if entry.claim is not None and entry.claim.key in (finding.claim, finding.object):
-            return _written(analysis, entry)
+    for claim_entry in analysis.question.claims if analysis.question.exists else ():
+        if claim_entry.claim is not None and claim_entry.claim.key in (finding.claim, finding.object):
+            return _written(analysis, claim_entry)
     return None
 
 
@@ -403,17 +403,19 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
         return NextStep(Look.ALL_PODS)
     if change.kind == "untaint":
         return NextStep(Look.TAINTS)
-    for entry in analysis.question.claims if analysis.question.exists else ():
-        if entry.claim is not None and entry.claim.allocation is None:
-            return _written(analysis, entry)
+    for claim_entry in analysis.question.claims if analysis.question.exists else ():
+        if claim_entry.claim is not None and claim_entry.claim.allocation is None:
+            return _written(analysis, claim_entry)
     return None
 
 
-def _written(analysis: Analysis, entry: ClaimEntry) -> NextStep:
+def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep:
     """The template of a claim, or the claim."""
-    assert entry.claim is not None
-    kind = "resourceclaimtemplate" if entry.template else "resourceclaim"
-    return NextStep(Look.AS_WRITTEN, entry.template or entry.claim.metadata.name, analysis.question.namespace, kind)
+    assert claim_entry.claim is not None
+    kind = "resourceclaimtemplate" if claim_entry.template else "resourceclaim"
+    return NextStep(
+        Look.AS_WRITTEN, claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace, kind
+    )
 
 
 def _rival(analysis: Analysis) -> str:
@@ -424,13 +426,13 @@ def _rival(analysis: Analysis) -> str:
 
 
 def _pod(analysis: Analysis) -> NextStep | None:
-    asked = analysis.question
-    return NextStep(Look.POD, asked.name, asked.namespace) if asked.exists and asked.kind == "pod" else None
+    question = analysis.question
+    return NextStep(Look.POD, question.name, question.namespace) if question.exists and question.kind == "pod" else None
 
 
 def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
     """How to see what was not seen: a complete snapshot, or the missing permission."""
-    gaps = [one.gap for one in unclear if isinstance(one, Unread)]
+    gaps = [reason.gap for reason in unclear if isinstance(reason, Unread)]
     permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
     if permission is not None:
         return NextStep(Look.PERMISSION, kind=".".join(filter(None, (permission.resource, permission.group))))

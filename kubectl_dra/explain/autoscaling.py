@@ -43,7 +43,7 @@ def autoscaler_notes(
             yield say("{who} does not come to the same result: {why}", who=who, why=Joined(tuple(certain)))
             continue
         but = say("; but it may differ: {why}", why=Joined(tuple(other))) if other else ""
-        likes = [one.like for one in added if not one.nodes]
+        likes = [addition.like for addition in added if not addition.nodes]
         if likes:
             text = (
                 "{who} comes to the same result if node {node} is of one of its groups, since it takes that node and "
@@ -75,15 +75,15 @@ def _met(question: Question, added: Sequence[Addition], snapshot: Snapshot) -> I
     constraints = (constraint for claim in question.existing_claims for constraint in claim.constraints)
     if any(constraint.distinct_attribute for constraint in constraints):
         yield "distinct"
-    likes = {one.like for one in added}
-    slices = [entry for entry in snapshot.slices if entry.scope.node_name in likes]
-    slices += [entry for one in added for copy in one.nodes for entry in copy.slices]
-    devices = [device for entry in slices for device in entry.devices]
+    likes = {addition.like for addition in added}
+    slices = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name in likes]
+    slices += [slice_ for addition in added for copy in addition.nodes for slice_ in copy.slices]
+    devices = [device for slice_ in slices for device in slice_.devices]
     if any(device.consumes_counters for device in devices):
         yield "partitionable"
     if any(device.allow_multiple_allocations for device in devices):
         yield "consumable-capacity"
-    if not all(one.local for one in added):
+    if not all(addition.local for addition in added):
         yield "not-local"
     if pod is None:
         return

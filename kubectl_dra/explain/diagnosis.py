@@ -176,8 +176,8 @@ class CauseKind(Struct, frozen=True):
     @property
     def confirm(self) -> tuple[Check, ...]:
         """How to see it with kubectl."""
-        found = pages.blocks(self.page.sections["See it with kubectl"])
-        return tuple(Check(shows, command.rstrip("\n")) for shows, command in found)
+        commands = pages.blocks(self.page.sections["See it with kubectl"])
+        return tuple(Check(shows, command.rstrip("\n")) for shows, command in commands)
 
 
 class Relation(Enum):

@@ -21,8 +21,8 @@ def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
     """Configurations of the claims that need a gate which is off where the pod is, or on every node where it may go."""
     pod = analysis.pod
     for claim in (*analysis.allocated, *analysis.claims):
-        for entry in claim.config:
-            opaque = entry.get("opaque") or {}
+        for config in claim.config:
+            opaque = config.get("opaque") or {}
             driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
             if not isinstance(parameters, dict):
                 continue
@@ -38,9 +38,9 @@ def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
                     yield say(text, claim=claim.key, nodes=nodes_named([row.node for row in off]), **words)
 
 
-def with_gates(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
+def with_gates(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; of a class that nothing matches, because a gate of its driver is off, with that as the reason."""
-    return [_with_gate(analysis, finding) if finding.kind is CLASS_MATCHES_NOTHING else finding for finding in found]
+    return [_with_gate(analysis, finding) if finding.kind is CLASS_MATCHES_NOTHING else finding for finding in findings]
 
 
 def _with_gate(analysis: Analysis, finding: Finding) -> Finding:

@@ -102,16 +102,16 @@ def last_line(text: str) -> str:
 
 def _no_pod(row: NodeDriver) -> Words:
     daemon = row.daemon
-    left = say("; its {slices:ResourceSlice} {slices:is|are} left over", slices=row.slices) if row.slices else ""
+    slices_left = say("; its {slices:ResourceSlice} {slices:is|are} left over", slices=row.slices) if row.slices else ""
     if daemon is None:
-        return say("no pod of it is on the node{left}", left=left)
+        return say("no pod of it is on the node{left}", left=slices_left)
     name = Subject(daemon.kind, ObjectName(daemon.kind, daemon.name, daemon.namespace))
     if daemon.labels:
         text = "{name} wants no node: none has label {labels}{left}"
-        return say(text, name=name, labels=list(daemon.labels), left=left)
+        return say(text, name=name, labels=list(daemon.labels), left=slices_left)
     if daemon.failure:
-        return say("{name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=left)
-    return say("{name} has no pod on the node{left}", name=name, left=left)
+        return say("{name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=slices_left)
+    return say("{name} has no pod on the node{left}", name=name, left=slices_left)
 
 
 def next_look(row: NodeDriver) -> NextStep:

@@ -40,27 +40,27 @@ _COMING: Final = (DriverState.STARTING, DriverState.ENDING)
 """States of a driver that is about to publish, or whose next pod is."""
 
 
-def drivers_first(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
+def drivers_first(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one.
 
     Before that comes a node that is on its way, and where no driver is broken on a node and none publishes anything, an
     autoscaler that adds none.
     """
-    first = _with_operator(analysis, with_gates(analysis, _with_broken(analysis, found)))
+    first = _with_operator(analysis, with_gates(analysis, _with_broken(analysis, findings)))
     ahead = [NODE_COMING]
     if first and first[0].kind is not UNHEALTHY:
         ahead.append(NEW_NODE_SILENT)
-    none = bool(analysis.claims) and not any(entry.devices for entry in analysis.view.cycle.index.slices)
+    none = bool(analysis.claims) and not any(slice_.devices for slice_ in analysis.view.cycle.index.slices)
     # Labels of a group that has no node are on no node.
     if first and not first[0].under_way and (first[0].kind is NO_SLICES or (first[0].kind is NO_NODE and none)):
         ahead.append(NO_SCALE_UP)
     return sorted(first, key=lambda finding: finding.kind not in ahead)
 
 
-def _with_operator(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
+def _with_operator(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; of a driver that publishes nothing, with what its operator says where that is not ready."""
     out: list[Finding] = []
-    for finding in found:
+    for finding in findings:
         if finding.kind in (NO_SLICES, UNHEALTHY):
             for driver in sorted(analysis.wanted_drivers):
                 if (broken := not_ready(driver, analysis.snapshot)) is not None:
@@ -78,49 +78,51 @@ def _why(said: str) -> Words:
     return say(": {said}", said=said) if said else ""
 
 
-def _with_broken(analysis: Analysis, found: Sequence[Finding]) -> list[Finding]:
+def _with_broken(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     snapshot = analysis.snapshot
-    counted = bool(analysis.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in found)
-    if not found or not analysis.claims or not counted or any(finding.kind.passes for finding in found):
+    counted = bool(analysis.attempts) or all(finding.kind in (NO_SLICES, CLASS_MISSING) for finding in findings)
+    if not findings or not analysis.claims or not counted or any(finding.kind.passes for finding in findings):
         # Where something else ends the attempt first, no driver does.
-        return list(found)
-    made = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
-    if not made and not snapshot.has_plugins:
-        return list(found)
+        return list(findings)
+    daemons_read = "DaemonSet" in snapshot.others or any(failing_replicas(snapshot))
+    if not daemons_read and not snapshot.has_plugins:
+        return list(findings)
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
     wanted = analysis.wanted_drivers
     rows = [row for row in joined(snapshot).rows if row.driver in wanted]
-    publishing = {entry.driver for entry in snapshot.slices if entry.devices}
+    publishing = {slice_.driver for slice_ in snapshot.slices if slice_.devices}
     absent = [row for row in rows if row.driver not in publishing and (row.state.broken or row.state in _COMING)]
     rows = [row for row in rows if row.state.broken]
     if absent:
         own = [row for row in absent if row.driver == absent[0].driver]
-        others = [finding for finding in found if finding.kind is not NO_SLICES]
-        told = next((finding for finding in found if finding.kind is NO_SLICES), None)
-        if told is not None and told.under_way is not None:
+        others = [finding for finding in findings if finding.kind is not NO_SLICES]
+        silent = next((finding for finding in findings if finding.kind is NO_SLICES), None)
+        if silent is not None and silent.under_way is not None:
             # A node that has just started is no broken one.
-            return list(found)
+            return list(findings)
         nowhere = not own[0].node and (own[0].daemon is None or not own[0].daemon.failure)
         # A driver runs nowhere where its group has no node.
         before = [finding for finding in others if nowhere and finding.kind is NO_SCALE_UP]
         after = [finding for finding in others if finding not in before]
-        driver = _finding(own, None, told, analysis, missing=any(one.kind is CLASS_MISSING for one in found))
+        driver = _finding(
+            own, None, silent, analysis, missing=any(finding.kind is CLASS_MISSING for finding in findings)
+        )
         return [*before, driver, *after]
     for row in [row for row in rows if row.labelled or row.state in _CERTAIN][:MAX_NODES]:
         proof = _proof(analysis, row)
         if proof is not None:
-            return [_finding([row], proof, None, analysis), *found]
-    return list(found)
+            return [_finding([row], proof, None, analysis), *findings]
+    return list(findings)
 
 
-def awaited(analysis: Analysis, found: Sequence[Finding]) -> Iterator[Phrase]:
+def awaited(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:
     """A driver that has just started on a node and publishes nothing there yet, if the pod would fit there then.
 
     Whether the node has any of its devices is not known: it may be that of the likes, or none.
     """
     snapshot = analysis.snapshot
-    if not found or not analysis.attempts or any(finding.kind in (UNHEALTHY, NO_SLICES) for finding in found):
+    if not findings or not analysis.attempts or any(finding.kind in (UNHEALTHY, NO_SLICES) for finding in findings):
         return
     if not snapshot.has_plugins:
         return
@@ -144,26 +146,31 @@ def _proof(analysis: Analysis, row: NodeDriver) -> Proof | None:
         return None
     snapshot = analysis.snapshot
     like = row.likes[0]
-    copies = [_copied(entry, row.node) for entry in snapshot.slices if _of(entry, row.driver, like)]
-    old = {entry.name for entry in snapshot.slices if _of(entry, row.driver, row.node)}
+    copies = [_copied(slice_, row.node) for slice_ in snapshot.slices if _of(slice_, row.driver, like)]
+    old = {slice_.name for slice_ in snapshot.slices if _of(slice_, row.driver, row.node)}
     if not copies:
         return None
     world = analysis.world.publishing(copies, old).also_on([node])
     return world.proof([node])
 
 
-def _of(entry: ResourceSlice, driver: str, node: str) -> bool:
-    return entry.driver == driver and entry.scope.node_name == node
+def _of(slice_: ResourceSlice, driver: str, node: str) -> bool:
+    return slice_.driver == driver and slice_.scope.node_name == node
 
 
-def _copied(entry: ResourceSlice, node: str) -> ResourceSlice:
+def _copied(slice_: ResourceSlice, node: str) -> ResourceSlice:
     """A slice as the same driver would publish it for another node."""
-    exact = entry.exact()
-    return replace(exact, name=f"{entry.name}-on-{node}", pool=PoolID(entry.driver, node), scope=NodeScope(node))
+    exact = slice_.exact()
+    return replace(exact, name=f"{slice_.name}-on-{node}", pool=PoolID(slice_.driver, node), scope=NodeScope(node))
 
 
 def _finding(
-    rows: Sequence[NodeDriver], proof: Proof | None, told: Finding | None, analysis: Analysis, *, missing: bool = False
+    rows: Sequence[NodeDriver],
+    proof: Proof | None,
+    silent: Finding | None,
+    analysis: Analysis,
+    *,
+    missing: bool = False,
 ) -> Finding:
     from kubectl_dra.explain.driver_words import next_look, why
     from kubectl_dra.explain.node_driver import odd
@@ -193,10 +200,10 @@ def _finding(
     return Finding(
         UNHEALTHY,
         say(text, driver=first.driver, where=where, why=why(first), more=more),
-        (*_facts(first), *odd(analysis.snapshot, [first]), *(told.evidence if told is not None else ())),
+        (*_facts(first), *odd(analysis.snapshot, [first]), *(silent.evidence if silent is not None else ())),
         Remedy(change, proof, repairs=True),
-        claim=told.claim if told is not None else "",
-        request=told.request if told is not None else "",
+        claim=silent.claim if silent is not None else "",
+        request=silent.request if silent is not None else "",
         next=next_look(first),
     )
 
@@ -208,7 +215,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
 
     said = [row.pod.last.message if row.pod and row.pod.last else "", row.pod.waiting[1] if row.pod else ""]
     said.append(row.daemon.failure if row.daemon else "")
-    known = next((one for text in said if text and (one := understood(text, [row.driver])) is not None), None)
+    known = next((meaning for text in said if text and (meaning := understood(text, [row.driver])) is not None), None)
     if known is not None:
         return say(". {means} {do}", means=known.means, do=known.do)
     if (defect := _defect(row, analysis)) is not None:

@@ -81,29 +81,33 @@ class Evictions:
 
     def first(self, results: Iterable[DeviceResult]) -> Eviction | None:
         """What ends a pod with these devices first; None if it may stay."""
-        found = [self._of(result, taint) for result in results for taint in self._taints.of(result.device)]
-        return min((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
+        evictions = [self._of(result, taint) for result in results for taint in self._taints.of(result.device)]
+        return min(
+            (eviction for eviction in evictions if eviction is not None),
+            key=lambda eviction: eviction.seconds,
+            default=None,
+        )
 
     def _of(self, result: DeviceResult, taint: DeviceTaint) -> Eviction | None:
         seconds = seconds_tolerated(taint, result.tolerations) if taint.effect == EFFECT else None
         if seconds is None:
             return None
         added = parse(taint.time_added) or self._now
-        left = (added + timedelta(seconds=seconds) - self._now).total_seconds()
-        return Eviction(result, taint, max(0, int(left)), seconds > 0)
+        seconds_left = (added + timedelta(seconds=seconds) - self._now).total_seconds()
+        return Eviction(result, taint, max(0, int(seconds_left)), seconds > 0)
 
 
 def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, tuple[DeviceTaint, ...]]:
     """The taints that drivers publish, of each pool's newest generation."""
     slices = tuple(slices)
     # Most devices share their lists with others.
-    tainted = {id(entry.devices): any(device.taints for device in entry.devices) for entry in slices}
+    tainted = {id(slice_.devices): any(device.taints for device in slice_.devices) for slice_ in slices}
     if not any(tainted.values()):
         return {}
-    newest = (entry for entries in newest_slices(slices).values() for entry in entries if tainted[id(entry.devices)])
+    newest = (slice_ for entries in newest_slices(slices).values() for slice_ in entries if tainted[id(slice_.devices)])
     return {
-        DeviceID(*entry.pool, device.name): device.taints
-        for entry in newest
-        for device in entry.exact().devices
+        DeviceID(*slice_.pool, device.name): device.taints
+        for slice_ in newest
+        for device in slice_.exact().devices
         if device.taints
     }

@@ -36,18 +36,20 @@ def causes(analysis: Analysis) -> list[Finding]:
     groups = [
         group
         for group in by_request(analysis.funnels)
-        if all(entry.funnel.blocking_stage is not None for entry in group)
+        if all(located.funnel.blocking_stage is not None for located in group)
     ]
     if not groups:
         return ask(When.TOGETHER, analysis)
-    found = _of_several(analysis, groups) if len(groups) > 1 else _of_request(analysis, analysis.world, groups[0])
+    findings = _of_several(analysis, groups) if len(groups) > 1 else _of_request(analysis, analysis.world, groups[0])
     # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits.
-    return sorted(found, key=lambda finding: ((finding.kind.code == "selector-matches-nothing"), finding.proof is None))
+    return sorted(
+        findings, key=lambda finding: ((finding.kind.code == "selector-matches-nothing"), finding.proof is None)
+    )
 
 
 def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list[Finding]:
     """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
-    found: list[Finding] = []
+    causes_found: list[Finding] = []
     world = analysis.world
     names = {_place(group): _other(group[0]) for group in groups}
     unsolved = list(names)
@@ -60,14 +62,14 @@ def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list
         own = findings[0].remedy.offers[:1] if findings[0].remedy is not None else ()
         others = {other: change for other, change in changed.items() if change not in own}
         beside = Beside(tuple(names[other] for other in others), tuple(names[other] for other in aside))
-        made = tuple(others.values())
+        changes = tuple(others.values())
         remedy = findings[0].remedy
         if remedy is not None and remedy.proof is not None and remedy.offers:
             world = remedy.offers[0].made_in(world)
             unsolved.remove(place)
             changed[place] = remedy.offers[0]
-        found.extend(_proved_beside(finding, beside, made) for finding in findings)
-    return found
+        causes_found.extend(_proved_beside(finding, beside, changes) for finding in findings)
+    return causes_found
 
 
 def _place(group: Sequence[Located]) -> tuple[int, int]:
@@ -82,17 +84,17 @@ def _other(located: Located) -> OtherRequest:
     return OtherRequest(name, claim, say(text, name=name, claim=claim))
 
 
-def _proved_beside(finding: Finding, beside: Beside, made: tuple[Change, ...]) -> Finding:
+def _proved_beside(finding: Finding, beside: Beside, changes: tuple[Change, ...]) -> Finding:
     """The finding, with what was done about the other requests when it was proved."""
     remedy = finding.remedy
     if remedy is None or remedy.proof is None or not (beside.changed or beside.aside):
         return finding
-    return replace(finding, remedy=replace(remedy, proof=replace(remedy.proof, beside=beside), with_others=made))
+    return replace(finding, remedy=replace(remedy, proof=replace(remedy.proof, beside=beside), with_others=changes))
 
 
 def _of_request(analysis: Analysis, world: WhatIf, group: Sequence[Located]) -> list[Finding]:
     """The causes of the nearest alternative: a line to edit is nearer than any other change, then who gets furthest."""
-    candidates = [(_reach(entry), _of_alternative(analysis, world, entry, group)) for entry in group]
+    candidates = [(_reach(located), _of_alternative(analysis, world, located, group)) for located in group]
 
     def distance(candidate: tuple[int, list[Finding]]) -> tuple[object, ...]:
         reach, findings = candidate
@@ -107,17 +109,17 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
     """One cause per stage that blocks nodes close to success; else a selector term that fails alone."""
     blocked = _blocked(analysis, world, furthest)
     close = [
-        entry
-        for entry in blocked
-        if entry.stage.name in _CLOSE or (entry.stage.name is StageName.POOL and _matching_in_unusable_pools(entry))
+        each
+        for each in blocked
+        if each.stage.name in _CLOSE or (each.stage.name is StageName.POOL and _matching_in_unusable_pools(each))
     ]
-    findings = [_finding(entry) for entry in close or blocked[:1]]
+    findings = [_finding(each) for each in close or blocked[:1]]
     if close:
-        apart = [_finding(entry) for entry in blocked if entry.stage.name is StageName.REQUEST_SELECTOR]
+        apart = [_finding(each) for each in blocked if each.stage.name is StageName.REQUEST_SELECTOR]
         findings.extend(finding for finding in apart[:1] if finding.proof is not None)
     if len(group) > 1:
         text = "none of the {count} alternatives fits; this one is closest (others: {others})"
-        others = [entry.funnel.name for entry in group if entry is not furthest]
+        others = [located.funnel.name for located in group if located is not furthest]
         fact = Evidence(
             Subject("claim", named("ResourceClaim", furthest.claim)),
             "firstAvailable",
@@ -130,9 +132,9 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
 
 
 def _finding(blocked: Blocked) -> Finding:
-    found = of_stage(blocked, StageName.TOO_FEW if blocked.left and not blocked.lost else blocked.stage.name)
+    finding = of_stage(blocked, StageName.TOO_FEW if blocked.left and not blocked.lost else blocked.stage.name)
     place: Words = blocked.where if made_by_scheduler(blocked.located.claim) else ""
-    return replace(found, claim=blocked.located.claim.key, request=blocked.funnel.name, place=place)
+    return replace(finding, claim=blocked.located.claim.key, request=blocked.funnel.name, place=place)
 
 
 def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocked]:
@@ -149,9 +151,9 @@ def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocke
     out: list[Blocked] = []
     for position in sorted(nodes, reverse=True):
         if position:
-            lost, reasons, left = funnel.lost_on(nodes[position], position)
+            lost, reasons, remaining = funnel.lost_on(nodes[position], position)
             stage = funnel.stages[position]
-            out.append(Blocked(analysis, world, located, stage, tuple(nodes[position]), lost, reasons, left))
+            out.append(Blocked(analysis, world, located, stage, tuple(nodes[position]), lost, reasons, remaining))
     return out
 
 

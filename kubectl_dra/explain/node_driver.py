@@ -35,15 +35,15 @@ def drivers_meant(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, .
 
     If the claim has devices of several drivers, one of which is known to say this, it is that one.
     """
-    told = _NAMED.search(message)
-    if told is not None:
-        return (told["driver"],)
+    match = _NAMED.search(message)
+    if match is not None:
+        return (match["driver"],)
     named = {match["name"].rstrip(".") for match in _CLAIM.finditer(message)}
     own = [claim for claim in claims if claim.metadata.name in named] or claims
-    found = {device.driver for claim in own for device in claim.devices}
-    known = understood(message, found)
-    said = found & set(known.entry.says) if known is not None else set()
-    return tuple(sorted(said or found))
+    drivers = {device.driver for claim in own for device in claim.devices}
+    known = understood(message, drivers)
+    said = drivers & set(known.entry.says) if known is not None else set()
+    return tuple(sorted(said or drivers))
 
 
 def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[NodeDriver, ...]:
@@ -60,12 +60,12 @@ def _changed(remedy: Remedy | None, change: Words) -> Remedy | None:
 
 
 def with_driver(
-    found: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str, snapshot: Snapshot
+    finding: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str, snapshot: Snapshot
 ) -> Finding:
     """A finding with what a message means, what to do about it, and the log of the driver that says it."""
     known = understood(message, drivers)
-    change: Words = found.remedy.change if found.remedy is not None else ""
-    facts = list(found.evidence)
+    change: Words = finding.remedy.change if finding.remedy is not None else ""
+    facts = list(finding.evidence)
     # Of a driver that is gone the cause itself says more.
     broken = next((row for row in rows if row.state.broken and row.state is not DriverState.GONE), None)
     if known is not None and not known.entry.generic:
@@ -82,10 +82,10 @@ def with_driver(
             change = say(text, driver=broken.driver, node=broken.node, why=why(broken))
     looked = broken or next((row for row in rows if row.pod is not None), None)
     return replace(
-        found,
+        finding,
         evidence=tuple(facts),
-        remedy=_changed(found.remedy, change),
-        next=next_look(looked) if looked is not None else found.next,
+        remedy=_changed(finding.remedy, change),
+        next=next_look(looked) if looked is not None else finding.next,
     )
 
 
@@ -104,22 +104,22 @@ _ODD: Final = (ConcernKind.OLDER, ConcernKind.OTHER_VERSION, ConcernKind.PLUGIN_
 
 def _odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[ConcernKind]) -> Iterator[Evidence]:
     # What is usual is so among all nodes.
-    found = concerns_of(snapshot, joined(snapshot).rows) if rows else {}
+    concerns = concerns_of(snapshot, joined(snapshot).rows) if rows else {}
     for row in rows:
-        for concern in found.get((row.driver, row.node), ()):
+        for concern in concerns.get((row.driver, row.node), ()):
             if concern.kind in kinds:
                 where = say("on {node}", node=ObjectName("Node", row.node))
                 yield Evidence(Subject("driver", row.driver), where, concern_words(concern, row.driver, row.node))
 
 
-def with_meaning(found: Finding, message: str, claims: Sequence[ResourceClaim]) -> Finding:
+def with_meaning(finding: Finding, message: str, claims: Sequence[ResourceClaim]) -> Finding:
     """A finding with what the container runtime's or kubelet's message means, if it is known."""
     drivers = {device.driver for claim in claims for device in claim.devices}
     known = understood(message, drivers)
     if known is None or known.entry.generic:
-        return found
+        return finding
     fact = Evidence("the message", "means", known.means)
-    return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(_advice(known)))
+    return replace(finding, evidence=(fact, *finding.evidence), remedy=Remedy(_advice(known)))
 
 
 def _advice(known: Understood) -> Words:
@@ -133,18 +133,18 @@ BEGAN: Final = timedelta(minutes=10)
 """A node that goes down within this time after a pod was placed there may do so because of the pod's claims."""
 
 
-def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: str) -> Finding:
+def configured(finding: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: str) -> Finding:
     """That a node is down since ``away``, with the configurations that its driver was just given, if it was."""
     kinds: list[tuple[ResourceClaim, str, str]] = []
     for claim in claims:
-        for entry in claim.config:
-            opaque = entry.get("opaque") or {}
+        for config in claim.config:
+            opaque = config.get("opaque") or {}
             parameters = opaque.get("parameters")
             if isinstance(parameters, dict):
                 kinds.append((claim, str(opaque.get("driver")), str(parameters.get("kind") or "parameters")))
     placed, down = parse(pod.condition("PodScheduled").last_transition_time), parse(away)
     if not kinds or placed is None or down is None or not timedelta() <= down - placed <= BEGAN:
-        return found
+        return finding
     claim, driver, kind = kinds[0]
     text = "{summary}; that began {seconds:second} after it was placed there with a {kind} for {driver}"
     seconds = int((down - placed).total_seconds())
@@ -153,9 +153,9 @@ def configured(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: 
         "log of driver {driver} and of the kubelet there first."
     )
     words: dict[str, Words] = {"kind": kind, "driver": driver, "node": pod.node_name, "claim": claim.key}
-    summary = say(text, summary=found.summary, seconds=seconds, **words)
+    summary = say(text, summary=finding.summary, seconds=seconds, **words)
     fact = Evidence(subject("ResourceClaim", claim), "configures", say("{driver}: {kind}", **words))
-    return replace(found, summary=summary, evidence=(fact, *found.evidence), remedy=Remedy(say(change, **words)))
+    return replace(finding, summary=summary, evidence=(fact, *finding.evidence), remedy=Remedy(say(change, **words)))
 
 
 def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) -> tuple[NodeDriver, Words] | None:

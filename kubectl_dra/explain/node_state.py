@@ -85,7 +85,7 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
         diagnose(about_pod(pod, snapshot, exists=True), snapshot, settings, budget) for pod in _users(name, snapshot)
     )
     drivers = tuple(row for row in joined(snapshot).rows if row.node == name)
-    lost = tuple(entry for entry in unpublished(snapshot) if entry.node == name)
+    lost = tuple(group for group in unpublished(snapshot) if group.node == name)
     unread = tuple(unread_of((Stake(kind, "", say(what)) for kind, what in _READ.items()), snapshot))
     state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, unread=unread)
     for fault, fix, look in _faults(state, snapshot):
@@ -126,13 +126,13 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
             named = {"driver": row.driver, "state": row.state.value, "why": why(row), **words}
             yield say(text, **named), say(change, **named), next_look(row)
     there = {row.driver for row in state.drivers if row.pod is not None}
-    for entry in state.held:
+    for group in state.held:
         # Where its pod runs, the kubelet has just started: it deletes all slices of the node, and they come back.
-        if entry.silent and entry.driver not in there:
+        if group.silent and group.driver not in there:
             text = "driver {driver} is away, and {count:device} of it {count:is|are} held there: {devices:some 3}"
             change = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
-            fault = say(text, driver=entry.driver, count=len(entry.devices), devices=entry.devices)
-            yield fault, say(change, driver=entry.driver, **words), NextStep(Look.DAEMON_SETS)
+            fault = say(text, driver=group.driver, count=len(group.devices), devices=group.devices)
+            yield fault, say(change, driver=group.driver, **words), NextStep(Look.DAEMON_SETS)
 
 
 def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:

@@ -91,14 +91,17 @@ def _outcome(analysis: Analysis, name: str, attempt: Attempt, funnels: Sequence[
         key = (located.claim_index, located.request_index)
         shortfalls.setdefault(key, []).append(located.funnel.shortfall(name))
     furthest = [
-        max((entry for entry in entries if entry), key=lambda entry: (entry.position, entry.left))
+        max(
+            (shortfall for shortfall in entries if shortfall),
+            key=lambda shortfall: (shortfall.position, shortfall.left),
+        )
         for entries in shortfalls.values()
         if all(entries)
     ]
     if not furthest:
         return "rejected", "each request fits alone, all together do not", _NEAREST
-    near = min(entry.position * 100 + min(entry.left, 99) for entry in furthest)
-    parts = tuple(say("{request}: {text}", request=entry.request, text=entry.text) for entry in furthest)
+    near = min(shortfall.position * 100 + min(shortfall.left, 99) for shortfall in furthest)
+    parts = tuple(say("{request}: {text}", request=shortfall.request, text=shortfall.text) for shortfall in furthest)
     return "rejected", Joined(parts), near
 
 
@@ -122,7 +125,7 @@ def placements(analysis: Analysis) -> list[NodeDevices]:
     if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in analysis.fitting:
         # Each pod of a group gets devices that those before it have left.
         given = together.given[pod.key]
-        devices = placed_devices([one.claim for one in given], [one.result for one in given])
+        devices = placed_devices([each.claim for each in given], [each.result for each in given])
         return [NodeDevices(together.nodes[pod.key], tuple(devices))]
     for name in analysis.fitting:
         if name in analysis.unavailable:
@@ -132,28 +135,28 @@ def placements(analysis: Analysis) -> list[NodeDevices]:
     return out
 
 
-def claim_report(analysis: Analysis, entry: ClaimEntry, funnels: Sequence[Located]) -> ClaimReport:
+def claim_report(analysis: Analysis, claim_entry: ClaimEntry, funnels: Sequence[Located]) -> ClaimReport:
     """One claim: its state and devices, or the funnels of its requests."""
-    claim = entry.claim
+    claim = claim_entry.claim
     if claim is None:
-        kind = "ResourceClaimTemplate" if entry.unresolved is Unresolved.TEMPLATE_MISSING else "ResourceClaim"
-        named = entry.unresolved is not Unresolved.NO_SOURCE
+        kind = "ResourceClaimTemplate" if claim_entry.unresolved is Unresolved.TEMPLATE_MISSING else "ResourceClaim"
+        named = claim_entry.unresolved is not Unresolved.NO_SOURCE
         unread = named and analysis.snapshot.missing(kind, analysis.question.namespace) is not None
-        return ClaimReport(entry.entry, "", entry.template, "not read" if unread else "missing")
+        return ClaimReport(claim_entry.entry, "", claim_entry.template, "not read" if unread else "missing")
     if claim.allocation is not None:
         return ClaimReport(
-            entry=entry.entry,
+            entry=claim_entry.entry,
             claim=claim.key,
-            template=entry.template,
+            template=claim_entry.template,
             state=_reservation(analysis.pod, claim),
             devices=tuple((result.request, result.device) for result in claim.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
         )
     return ClaimReport(
-        entry=entry.entry,
+        entry=claim_entry.entry,
         claim=claim.key,
-        template=entry.template,
-        state="not created yet" if entry.hypothetical else "pending",
+        template=claim_entry.template,
+        state="not created yet" if claim_entry.hypothetical else "pending",
         funnels=tuple(
             report(located.funnel, with_devices=analysis.settings.with_devices)
             for located in funnels
@@ -168,7 +171,7 @@ def _reservation(asking: Pod | None, claim: ResourceClaim) -> Words:
         return "allocated"
     if asking is None or relation_of(claim, asking).listed:
         return "allocated and reserved"
-    return say("allocated, reserved for {others:some}", others=[str(entry) for entry in claim.reserved_for])
+    return say("allocated, reserved for {others:some}", others=[str(consumer) for consumer in claim.reserved_for])
 
 
 # Which of the nodes that fit the scheduler takes.
@@ -198,8 +201,8 @@ def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
 
 def certain_choice(analysis: Analysis) -> tuple[str, ...]:
     """The nodes of which one certainly wins, for a pod that fits; empty where that is not known."""
-    found = choice(analysis, Verdict.SCHEDULABLE)
-    return found.nodes if found is not None and found.certain else ()
+    chosen = choice(analysis, Verdict.SCHEDULABLE)
+    return chosen.nodes if chosen is not None and chosen.certain else ()
 
 
 def _told(analysis: Analysis, best: BestNodes, feasible: int) -> Choice:
@@ -220,19 +223,19 @@ def _batched(analysis: Analysis) -> bool:
     return not (pod.claims or pod.spec.topology_spread_constraints or spread)
 
 
-def open_choice(found: Choice | None, nodes: int) -> Iterator[Phrase]:
+def open_choice(chosen: Choice | None, nodes: int) -> Iterator[Phrase]:
     """Why the winning node is not named; ``nodes`` is the size of the cluster."""
-    if found is None or found.certain:
+    if chosen is None or chosen.certain:
         return
-    if found.enough:
+    if chosen.enough:
         text = (
             "which of the {feasible:,} nodes the scheduler takes is not known: of {nodes:,} it looks at some until "
             "{enough:,} fit"
         )
-        yield say(text, feasible=found.feasible, nodes=nodes, enough=found.enough)
-    elif found.unknown:
+        yield say(text, feasible=chosen.feasible, nodes=nodes, enough=chosen.enough)
+    elif chosen.unknown:
         text = "which of the {feasible:,} nodes the scheduler takes depends on {unknown}, not known here"
-        yield say(text, feasible=found.feasible, unknown=list(found.unknown))
+        yield say(text, feasible=chosen.feasible, unknown=list(chosen.unknown))
 
 
 # Why nodes refuse a pod, and how many nodes each reason has.
@@ -250,10 +253,10 @@ class RefusingNodes(NamedTuple):
 
 def by_reason(reasons: Mapping[str, Words]) -> list[RefusingNodes]:
     """The nodes grouped by their reason, the reason with the most nodes first."""
-    found: dict[Words, list[str]] = {}
+    nodes: dict[Words, list[str]] = {}
     for name, reason in reasons.items():
-        found.setdefault(reason, []).append(name)
-    groups = [RefusingNodes(reason, tuple(names)) for reason, names in found.items()]
+        nodes.setdefault(reason, []).append(name)
+    groups = [RefusingNodes(reason, tuple(names)) for reason, names in nodes.items()]
     return sorted(groups, key=lambda group: -len(group.nodes))
 
 

@@ -89,8 +89,8 @@ class Overview(Struct, frozen=True):
         """The largest of the diagnoses; 3 if pending objects could not be seen and none of those seen is stuck."""
         if self.left_out:
             return 3
-        found = max((alike.exit_code for alike in self.found), default=0)
-        return found or (1 if self.unmade else 3 if self.unread else 0)
+        code = max((alike.exit_code for alike in self.found), default=0)
+        return code or (1 if self.unmade else 3 if self.unread else 0)
 
 
 def pending(
@@ -105,11 +105,11 @@ def pending(
     groups: dict[str, list[Question]] = {}
     shapes = Shapes(snapshot)
     elsewhere = 0
-    for entry in waiting(snapshot, settings):
-        if namespace not in ("", entry.metadata.namespace):
+    for subject in waiting(snapshot, settings):
+        if namespace not in ("", subject.metadata.namespace):
             elsewhere += 1
             continue
-        question = about_pod(entry, snapshot, exists=True) if isinstance(entry, Pod) else about_claim(entry)
+        question = about_pod(subject, snapshot, exists=True) if isinstance(subject, Pod) else about_claim(subject)
         groups.setdefault(shapes.of(question, snapshot), []).append(question)
     out: list[Alike] = []
     lacking: set[Gap] = set()
@@ -122,56 +122,58 @@ def pending(
         if progress is not None:
             progress(f"explaining {number} of {len(groups)}: {questions[0].kind} {questions[0].name}")
         names = tuple(f"{question.kind}/{question.name}" for question in questions)
-        told = diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget)
-        lacking.update(gaps_of((*told.unclear, *told.notes)))
-        if not _idle(told):
-            out.append(Alike(told, names))
+        diagnosis = diagnose(questions[0], snapshot, replace(settings, with_ways=False), budget)
+        lacking.update(gaps_of((*diagnosis.unclear, *diagnosis.notes)))
+        if not _idle(diagnosis):
+            out.append(Alike(diagnosis, names))
     for pod in placed(snapshot):
         if namespace in ("", pod.metadata.namespace) and budget.left:
             question = about_pod(pod, snapshot, exists=True)
-            told = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
-            lacking.update(gaps_of((*told.unclear, *told.notes)))
-            if (told.troubled and not told.findings[0].normal) or told.verdict is Verdict.UNSCHEDULABLE:
-                out.append(Alike(told, (f"{question.kind}/{question.name}",)))
-    found, together, tried = _in_turn(out, snapshot, settings)
+            diagnosis = diagnose(question, snapshot, replace(settings, with_ways=False), budget)
+            lacking.update(gaps_of((*diagnosis.unclear, *diagnosis.notes)))
+            if (diagnosis.troubled and not diagnosis.findings[0].normal) or diagnosis.verdict is Verdict.UNSCHEDULABLE:
+                out.append(Alike(diagnosis, (f"{question.kind}/{question.name}",)))
+    alikes, together, tried = _in_turn(out, snapshot, settings)
     unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     machines = tuple(unmade(snapshot, namespace))
     unread = tuple(_unread(snapshot, namespace))
     return Overview(
-        namespace, tuple(found), elsewhere, unseen, unread, left_out, together, machines, frozenset(lacking)
+        namespace, tuple(alikes), elsewhere, unseen, unread, left_out, together, machines, frozenset(lacking)
     )
 
 
-def _idle(told: Diagnosis) -> bool:
+def _idle(diagnosis: Diagnosis) -> bool:
     """Whether it is a claim that no pod uses and for which nothing is wrong: its devices are in use at the moment."""
-    findings = told.findings
-    return told.kind == "claim" and bool(findings) and all(finding.kind.held for finding in findings)
+    findings = diagnosis.findings
+    return diagnosis.kind == "claim" and bool(findings) and all(finding.kind.held for finding in findings)
 
 
 def _in_turn(
-    found: Sequence[Alike], snapshot: Snapshot, settings: Settings
+    groups: Sequence[Alike], snapshot: Snapshot, settings: Settings
 ) -> tuple[Sequence[Alike], TogetherServed | None, bool]:
     """The same, with how many get devices where not all of them do if those that fit are placed in turn.
 
     Then how many of all, and whether it was tried or could not matter.
     """
-    fits = [alike for alike in found if _fits(alike.diagnosis)]
+    fits = [alike for alike in groups if _fits(alike.diagnosis)]
     keys = {key for alike in fits for key in alike.keys}
     queue = Queue(snapshot, settings) if len(keys) > 1 else None
     pods = [pod for pod in queue.pods if pod.key in keys and not pod.pod_group] if queue is not None else []
     if queue is None or len(pods) < 2:
-        return found, None, True
+        return groups, None, True
     runs = queue.served(pods)
     if runs is None:
-        return found, None, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
+        return groups, None, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
     tried = frozenset(pod.key for pod in pods)
-    told = [replace(each, served=_served(each.keys & tried, runs)) if _fits(each.diagnosis) else each for each in found]
-    return told, _served(tried, runs), True
+    counted = [
+        replace(each, served=_served(each.keys & tried, runs)) if _fits(each.diagnosis) else each for each in groups
+    ]
+    return counted, _served(tried, runs), True
 
 
-def _fits(told: Diagnosis) -> bool:
+def _fits(diagnosis: Diagnosis) -> bool:
     """Whether it is a pod that would get devices if it were alone."""
-    return told.kind == "pod" and told.verdict is Verdict.SCHEDULABLE and bool(told.placements)
+    return diagnosis.kind == "pod" and diagnosis.verdict is Verdict.SCHEDULABLE and bool(diagnosis.placements)
 
 
 def _served(keys: frozenset[str], runs: Sequence[frozenset[str]]) -> TogetherServed | None:

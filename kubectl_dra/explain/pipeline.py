@@ -55,8 +55,8 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     """
     snapshot = complete(question, snapshot, settings)
     analysis = analysis_of(question, snapshot, settings, budget)
-    told = [*of_question(question, snapshot), *ask(When.SCENE, analysis)]
-    before = [finding for finding in told if finding.under_way is None]
+    early = [*of_question(question, snapshot), *ask(When.SCENE, analysis)]
+    before = [finding for finding in early if finding.under_way is None]
     funnels = _asked_for(analysis)
     first = before or ask(When.CRASH, analysis)
     # Where devices do not count, no node is tried.
@@ -65,22 +65,22 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         analysis = analysis.trying_nodes()
     findings = [
         *(_behind(first, analysis) or _after_attempts(analysis)),
-        *(finding for finding in told if finding.under_way is not None),
+        *(finding for finding in early if finding.under_way is not None),
     ]
     expected = Verdict.UNSCHEDULABLE if first else _expected(analysis, findings)
     if expected is Verdict.UNSCHEDULABLE:
         findings = drivers_first(analysis, findings)
     judged = _judge(analysis, expected, findings, before, stopped=stopped)
     unread = tuple(unread_for(analysis, Verdict.SCHEDULABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
-    found = [] if stopped or unread else _ways(analysis, judged)
+    ways = [] if stopped or unread else _ways(analysis, judged)
     if first:
         judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
-        found = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in found]
+        ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
     proved = _unproved(judged.findings) if unread else list(_with_what_if(analysis, judged.findings))
-    shown = _with_note_on_ways(proved, found)
+    shown = _with_note_on_ways(proved, ways)
     chosen, open_ = _choice(analysis, judged.verdict)
-    unproved = (NotProved(tuple(one.gap for one in unread)),) if unread and shown and not judged.unclear else ()
-    noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), found)
+    unproved = (NotProved(tuple(each.gap for each in unread)),) if unread and shown and not judged.unclear else ()
+    noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), ways)
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
     return Diagnosis(
@@ -93,7 +93,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         held=tuple(device for claim in analysis.allocated for device in claim.devices),
         unclear=judged.unclear,
         findings=tuple(shown),
-        claims=tuple(claim_report(analysis, entry, funnels) for entry in analysis.question.claims),
+        claims=tuple(claim_report(analysis, claim_entry, funnels) for claim_entry in analysis.question.claims),
         nodes=() if stopped else tuple(node_groups(analysis, funnels)),
         placements=tuple(placements_after_giving_back(analysis) if second else placements(analysis)),
         choice=chosen,
@@ -104,7 +104,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         release_source=settings.release_source,
         next=next_step(analysis, judged.verdict, shown, judged.unclear),
         gates=tuple(sorted(settings.scheduler.gates)),
-        ways=tuple(found),
+        ways=tuple(ways),
         supposed=settings.supposed,
     )
 
@@ -133,9 +133,9 @@ def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:
     if (outlook := analysis.outlook) not in text:
         return list(first)
     when = say("{when} and past its further causes", when=held.kind.queued) if len(first) > 1 else held.kind.queued
-    told = say(text[outlook], cause=held.summary, when=when, nodes=analysis.takers)
-    found = [*first[:at], replace(held, summary=told), *first[at + 1 :]]
-    return [*found, *_after_attempts(analysis)] if outlook is Outlook.FAILS else found
+    summary = say(text[outlook], cause=held.summary, when=when, nodes=analysis.takers)
+    findings = [*first[:at], replace(held, summary=summary), *first[at + 1 :]]
+    return [*findings, *_after_attempts(analysis)] if outlook is Outlook.FAILS else findings
 
 
 class Judgement(NamedTuple):
@@ -157,7 +157,7 @@ def _judge(
     open_ = () if stopped else tuple(not_decided(analysis, expected, findings))
     if hidden or open_:
         # What was found without what was not seen means nothing.
-        known = sorted((*hidden, *open_), key=lambda one: not isinstance(one, NotBoundByDefect))
+        known = sorted((*hidden, *open_), key=lambda reason: not isinstance(reason, NotBoundByDefect))
         return Judgement(Verdict.UNDETERMINED, before if hidden else findings, tuple(known))
     return Judgement(expected, findings)
 
@@ -194,18 +194,18 @@ def _after_attempts(analysis: Analysis) -> list[Finding]:
     if analysis.outlook is not Outlook.FAILS:
         points = {Outlook.FITS: When.FITS, Outlook.OPEN: When.OPEN, Outlook.PLACED: When.PLACED}
         return ask(points[analysis.outlook], analysis)
-    found = ask(When.FAILS, analysis)
-    if not found:
-        found = [
+    findings = ask(When.FAILS, analysis)
+    if not findings:
+        findings = [
             *ask(When.REQUESTS, analysis),
             *failing_requests.causes(analysis),
             *ask(When.BESIDE_REQUESTS, analysis),
         ]
-    kinds = {finding.kind for finding in found}
+    kinds = {finding.kind for finding in findings}
     if ELSEWHERE_UNUSED in kinds and analysis.after_giving_back:
         # What refuses the claim's own node does not refuse the pod.
-        return found
-    return [*found, *(finding for finding in ask(When.FAILS_TOO, analysis) if finding.kind not in kinds)]
+        return findings
+    return [*findings, *(finding for finding in ask(When.FAILS_TOO, analysis) if finding.kind not in kinds)]
 
 
 def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
@@ -228,9 +228,9 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
             near.setdefault(reason, []).append(node.name)
     changes = candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders, near)
     changes = sorted(dict.fromkeys((*changes, *_ends(analysis))), key=lambda change: change.cost)
-    found = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
+    plans = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis)
-    return [*found, more] if more else found
+    return [*plans, more] if more else plans
 
 
 def _made_again(way: RemedyPlan) -> bool:
@@ -299,12 +299,12 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
             continue
         from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
-        made, world = remedy.offers[:1], analysis.world
+        changes, world = remedy.offers[:1], analysis.world
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
         beside = remedy.proof.beside
         alone = beside is None or not (beside.aside or beside.causes)
-        what_if = as_what_if(world, (*remedy.with_others, *made)) if alone else ()
-        remedy = replace(remedy, what_if=what_if, steps=as_steps(world, made))
+        what_if = as_what_if(world, (*remedy.with_others, *changes)) if alone else ()
+        remedy = replace(remedy, what_if=what_if, steps=as_steps(world, changes))
         yield replace(finding, remedy=remedy)
 
 
@@ -323,20 +323,25 @@ def _asked_for(analysis: Analysis) -> list[Located]:
 
 def _message(analysis: Analysis, verdict: Verdict) -> str:
     """What the scheduler writes about a pod that it tries and cannot place."""
-    asked, pod, outcome = analysis.pod_outcome, analysis.pod, analysis.outcome
+    attempted, pod, outcome = analysis.pod_outcome, analysis.pod, analysis.outcome
     # It counts the nodes, and each reason on them.
-    if verdict is not Verdict.UNSCHEDULABLE or asked is None or pod is None or asked.state.snapshot.unread(("Node",)):
+    if (
+        verdict is not Verdict.UNSCHEDULABLE
+        or attempted is None
+        or pod is None
+        or attempted.state.snapshot.unread(("Node",))
+    ):
         return ""
-    profile = asked.state.profile
+    profile = attempted.state.profile
     if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
         return ""
     if isinstance(analysis.together, Placed):
-        return message_of(asked.pod, analysis.together, asked.state)
+        return message_of(attempted.pod, analysis.together, attempted.state)
     if outcome is not None:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = analysis.question.exists and pod.is_queued
-    if not waits or not analysis.scheduler.schedules(pod) or kept_out(asked.pod, asked.state):
+    if not waits or not analysis.scheduler.schedules(pod) or kept_out(attempted.pod, attempted.state):
         return ""
     tried = analysis.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""

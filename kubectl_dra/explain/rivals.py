@@ -98,12 +98,12 @@ class Queue:
         if pod is None or not others:
             return None
         wants = _Wants(self._snapshot, self._settings, question, diagnosis)
-        found = [other for other in others if wants.the_same_as(other)]
-        if not found:
+        pods = [other for other in others if wants.the_same_as(other)]
+        if not pods:
             return None
         turn = self.turn(pod)
-        before = tuple(other for other in found if self.turn(other) <= turn)
-        after = tuple(other for other in found if self.turn(other) > turn)
+        before = tuple(other for other in pods if self.turn(other) <= turn)
+        after = tuple(other for other in pods if self.turn(other) > turn)
         enough = len(before) < len(diagnosis.placements) and self._apart(pod, before, diagnosis)
         tied = any(self.turn(other) == turn for other in before)
         left, takers = (Left.YES, ()) if enough else self._left(pod, before)
@@ -112,33 +112,37 @@ class Queue:
     def _apart(self, pod: Pod, before: Sequence[Pod], diagnosis: Diagnosis) -> bool:
         """Whether a pod that is placed changes what its own node has, and nothing else for this pod."""
         spec, config = pod.spec, self._settings.scheduler.config
-        spread = any(entry.when_unsatisfiable == "DoNotSchedule" for entry in spec.topology_spread_constraints)
+        spread = any(
+            constraint.when_unsatisfiable == "DoNotSchedule" for constraint in spec.topology_spread_constraints
+        )
         if (
             spread
             or uses_volumes(pod)
             or config is not None
-            or any(one.required_anti_affinity for one in (pod, *before))
+            or any(placed.required_anti_affinity for placed in (pod, *before))
         ):
             return False
         if spec.affinity is not None and spec.affinity.pod_affinity.required:
             return False
-        named = {entry.claim_name for entry in pod.claims} - {""}
-        if any(named & {entry.claim_name for entry in other.claims} for other in before):
+        named = {pod_claim.claim_name for pod_claim in pod.claims} - {""}
+        if any(named & {pod_claim.claim_name for pod_claim in other.claims} for other in before):
             return False
-        homes = {(entry.pool, entry.scope.node_name) for entry in self._snapshot.slices}
-        pools = {(one.device.driver, one.device.pool): at.node for at in diagnosis.placements for one in at.devices}
+        homes = {(slice_.pool, slice_.scope.node_name) for slice_ in self._snapshot.slices}
+        pools = {
+            (placed.device.driver, placed.device.pool): at.node for at in diagnosis.placements for placed in at.devices
+        }
         return all(node == pools[pool] for pool, node in homes if pool in pools)
 
     def _left(self, pod: Pod, before: tuple[Pod, ...]) -> tuple[Left, tuple[Pod, ...]]:
         runs = self.served([*before, pod], last=pod)
         if runs is None:
             return Left.UNTRIED, before
-        found = {pod.key in run for run in runs}
+        served = {pod.key in run for run in runs}
         taking = frozenset[str]().union(*(run for run in runs if pod.key not in run))
         takers = tuple(other for other in before if other.key in taking)
-        if len(found) > 1:
+        if len(served) > 1:
             return Left.CHANCE, takers
-        return (Left.YES if found == {True} else Left.NO), takers
+        return (Left.YES if served == {True} else Left.NO), takers
 
     def served(self, pods: Sequence[Pod], last: Pod | None = None) -> list[frozenset[str]] | None:
         """The keys of the pods that get devices if they are placed one after the other, ``last`` after all others.
@@ -151,17 +155,17 @@ class Queue:
         state = self._settings.scheduler.sees(Cluster(snapshot), *pods)
         size = len(state.nodes) + len(state.snapshot.slices)
         budget = Budget(RIVALS_STEPS)
-        left, found = min(RIVALS_TRIED, RIVALS_WORK // max(1, size)), list[frozenset[str]]()
+        tries, served = min(RIVALS_TRIED, RIVALS_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(RIVALS_TRIES):
             run = _Run(self, pods, last, Chance.of_try(number))
-            if not run.place(state, budget, left):
+            if not run.place(state, budget, tries):
                 # Some of the choices that chance has were tried already.
-                return found if len(found) > 1 else None
-            left -= run.tried
-            found.append(frozenset(run.served))
+                return served if len(served) > 1 else None
+            tries -= run.tried
+            served.append(frozenset(run.served))
             if not run.chance.taken:
                 break
-        return found
+        return served
 
     def shape(self, pod: Pod) -> str:
         """What is the same for pods that are placed alike."""
@@ -210,7 +214,7 @@ class _Wants:
         self._cycle = settings.scheduler.cycle(snapshot)
         self._extended = class_by_resource(snapshot.classes) if self._cycle.features.extended_resources else {}
         self._classes = self._of(question)
-        ids = {one.device for at in diagnosis.placements for one in at.devices}
+        ids = {placed.device for at in diagnosis.placements for placed in at.devices}
         self._devices = list(_devices(snapshot, ids))[:MAX_DEVICES]
         self._known: dict[str, bool] = {}
 
@@ -221,11 +225,11 @@ class _Wants:
 
     def _of(self, question: Question) -> frozenset[str]:
         claims: Iterable[ResourceClaim] = question.existing_claims
-        asked = (one for claim in claims if claim.allocation is None for one in claim.requests)
-        names = {spec.device_class for entry in asked for spec in entry.alternatives() if not spec.admin_access}
+        requests = (request for claim in claims if claim.allocation is None for request in claim.requests)
+        names = {spec.device_class for request in requests for spec in request.alternatives() if not spec.admin_access}
         pod = question.pod
         more = (self._extended.get(name) for name in resources_of(pod)) if pod is not None and self._extended else ()
-        return frozenset((*names, *(entry.name for entry in more if entry is not None)))
+        return frozenset((*names, *(device_class.name for device_class in more if device_class is not None)))
 
     def _has(self, name: str) -> bool:
         if name not in self._known:
@@ -237,12 +241,12 @@ class _Wants:
 
 
 def _devices(snapshot: Snapshot, ids: set[DeviceID]) -> Iterable[Device]:
-    pools = {(one.driver, one.pool) for one in ids}
-    for entry in snapshot.slices:
-        if entry.pool in pools:
-            for position, name in enumerate(entry.names):
-                if DeviceID(*entry.pool, name) in ids:
-                    yield entry.exact_device(position)
+    pools = {(device.driver, device.pool) for device in ids}
+    for slice_ in snapshot.slices:
+        if slice_.pool in pools:
+            for position, name in enumerate(slice_.names):
+                if DeviceID(*slice_.pool, name) in ids:
+                    yield slice_.exact_device(position)
 
 
 def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
@@ -262,11 +266,11 @@ def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, se
     rivals = Queue(snapshot, settings).rivals(question, diagnosis)
     if rivals is None:
         return diagnosis
-    told = _told(pod, rivals)
+    note = _told(pod, rivals)
     if rivals.left is Left.YES:
-        return replace(diagnosis, notes=(*diagnosis.notes, told))
-    notes = (told, *diagnosis.notes)
-    return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(told,), notes=notes, choice=None)
+        return replace(diagnosis, notes=(*diagnosis.notes, note))
+    notes = (note, *diagnosis.notes)
+    return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(note,), notes=notes, choice=None)
 
 
 def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, settings: Settings) -> Diagnosis:

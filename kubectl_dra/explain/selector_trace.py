@@ -29,9 +29,9 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
     out: list[Trace] = []
     seen: set[tuple[str, str]] = set()
     for state in with_extended(question, snapshot, cycle.features)[0].claims:
-        for entry in state.claim.requests if state.claim else ():
-            for spec in entry.alternatives():
-                if settings.request and settings.request not in (entry.name, entry.result_name(spec)):
+        for request in state.claim.requests if state.claim else ():
+            for spec in request.alternatives():
+                if settings.request and settings.request not in (request.name, request.result_name(spec)):
                     continue
                 device_class = cycle.classes.get(spec.device_class)
                 owners = [
@@ -39,7 +39,7 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
                     for index, expression in enumerate(device_class.selectors if device_class else ())
                 ]
                 owners += [
-                    (f'request "{entry.result_name(spec)}", selector {index + 1}', expression)
+                    (f'request "{request.result_name(spec)}", selector {index + 1}', expression)
                     for index, expression in enumerate(spec.selectors)
                 ]
                 for owner, expression in owners:
@@ -90,9 +90,9 @@ def show(value: object, limit: int = 60) -> str:
     if isinstance(value, str):
         text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     elif isinstance(value, Mapping):
-        text = "{" + ", ".join(f"{show(key)}: {show(entry)}" for key, entry in value.items()) + "}"
+        text = "{" + ", ".join(f"{show(key)}: {show(item)}" for key, item in value.items()) + "}"
     elif isinstance(value, list | tuple):
-        text = "[" + ", ".join(show(entry) for entry in value) + "]"
+        text = "[" + ", ".join(show(item) for item in value) + "]"
     else:
         text = str(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -106,7 +106,7 @@ def verify(question: Question, snapshot: Snapshot, settings: Settings) -> Second
     from kubectl_dra.cel.second_opinion import Opinions
 
     cycle = settings.scheduler.cycle(snapshot.exact())
-    devices = [device for entry in cycle.index.slices for device in entry.devices]
+    devices = [device for slice_ in cycle.index.slices for device in slice_.devices]
     expressions: dict[str, None] = {}
     for state in with_extended(question, snapshot, cycle.features)[0].claims:
         for spec in state.claim.alternatives() if state.claim else ():

@@ -44,21 +44,21 @@ def deciding_changes(before: Scheduler, after: Scheduler, answer: Answer) -> Dec
     Raises:
         TookTooLong: ``answer`` did.
     """
-    found = tuple(changes(before, after))
+    differences = tuple(changes(before, after))
     was, will = answer(before), answer(after)
 
     def with_only(chosen: Iterable[SchedulerChange]) -> Hashable:
         return answer(_ahead(before, after, chosen))
 
-    alone = tuple(each for each in found if with_only((each,)) == will)
+    alone = tuple(each for each in differences if with_only((each,)) == will)
     if len(alone) > 1:
-        needed = tuple(each for each in alone if with_only(other for other in found if other is not each) == was)
+        needed = tuple(each for each in alone if with_only(other for other in differences if other is not each) == was)
         alone = needed or alone
     if alone:
         return Deciding(alone)
-    if with_only(found) != will:
+    if with_only(differences) != will:
         return Deciding()
-    return Deciding(tuple(fewest(found, lambda chosen: with_only(chosen) == will)), together=True)
+    return Deciding(tuple(fewest(differences, lambda chosen: with_only(chosen) == will)), together=True)
 
 
 def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange]) -> Scheduler:
@@ -146,7 +146,7 @@ def compare(
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
     each = SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)
     budget = Budget(2 * (ANSWER_STEPS + each * len(groups)))
-    found: list[Differing] = []
+    answers: list[Differing] = []
     judged = undetermined = left_out = 0
     for number, (first, names) in enumerate(groups.values(), 1):
         if not budget.left:
@@ -161,10 +161,10 @@ def compare(
         )
         judged += len(names)
         if _outcome(was) != _outcome(will):
-            found.append(Differing(was, will, tuple(names), first.runs, _deciding(first, around, before, after)))
+            answers.append(Differing(was, will, tuple(names), first.runs, _deciding(first, around, before, after)))
         elif was.verdict is Verdict.UNDETERMINED:
             undetermined += len(names)
-    return SchedulersCompared(tuple(found), judged, undetermined, left_out)
+    return SchedulersCompared(tuple(answers), judged, undetermined, left_out)
 
 
 def _deciding(subject: AskedSubject, around: Snapshot, before: Settings, after: Settings) -> Deciding | None:
@@ -188,23 +188,23 @@ def _outcome(diagnosis: Diagnosis) -> tuple[Verdict, frozenset[str]]:
 
 
 def _waiting(snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
-    for entry in waiting(snapshot, settings):
-        if isinstance(entry, ResourceClaim):
-            yield AskedSubject(about_claim(entry), snapshot)
+    for subject in waiting(snapshot, settings):
+        if isinstance(subject, ResourceClaim):
+            yield AskedSubject(about_claim(subject), snapshot)
         else:
-            yield AskedSubject(about_pod(_unscheduled(entry), snapshot, exists=True), snapshot)
+            yield AskedSubject(about_pod(_unscheduled(subject), snapshot, exists=True), snapshot)
 
 
 def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator[AskedSubject]:
     """What would wait if a manifest were applied, and what of it runs."""
-    for entry in waiting(snapshot, settings, manifest):
-        if isinstance(entry, ResourceClaim):
-            yield AskedSubject(about_claim(entry), snapshot)
+    for subject in waiting(snapshot, settings, manifest):
+        if isinstance(subject, ResourceClaim):
+            yield AskedSubject(about_claim(subject), snapshot)
             continue
-        key = key_of(entry)
+        key = key_of(subject)
         known = snapshot.pods.get(key)
-        if known is None or MADE_BY in entry.metadata.annotations:
-            pod, written = _unscheduled(entry), manifest.written.get(("Pod", *key), {})
+        if known is None or MADE_BY in subject.metadata.annotations:
+            pod, written = _unscheduled(subject), manifest.written.get(("Pod", *key), {})
             yield AskedSubject(about_new_pod(pod, snapshot, settings, written), snapshot, new=pod, written=written)
         elif known.node_name:
             yield from _run(known, Cluster(snapshot))

@@ -65,7 +65,7 @@ def _claims_of_placed(question: Question, snapshot: Snapshot) -> Iterator[Unread
     gap = snapshot.missing("ResourceClaim", space)
     if gap is None or pod is None or not pod.node_name or pod.finished:
         return
-    names = [entry.name for entry in question.claims if entry.claim is None and entry.name]
+    names = [claim_entry.name for claim_entry in question.claims if claim_entry.claim is None and claim_entry.name]
     given = pod.extended_resource_claim
     if given and (space, given) not in snapshot.claims:
         names.append(given)
@@ -109,7 +109,7 @@ def _of_no(analysis: Analysis) -> Iterator[Stake]:
     serves = analysis.view.cycle.features.extended_resources and pod is not None and resources_of(pod)
     if serves or (analysis.claims and _class_unknown(analysis)):
         yield Stake("DeviceClass", "", UNKNOWN["DeviceClass"])
-    if analysis.claims and any(entry.scope.node_selector is not None for entry in analysis.view.cycle.index.slices):
+    if analysis.claims and any(slice_.scope.node_selector is not None for slice_ in analysis.view.cycle.index.slices):
         yield Stake("Node", "", say("some devices are bound to node labels, which are unknown"))
 
 
@@ -144,11 +144,15 @@ def _of_admission(question: Question, snapshot: Snapshot) -> Iterator[Stake]:
     """What the API server reads when the pod, or a claim for it, is created."""
     pod, space = question.pod, question.namespace
     assert pod is not None
-    made = [entry.claim for entry in question.claims if entry.hypothetical and entry.claim is not None]
+    claims = [
+        claim_entry.claim
+        for claim_entry in question.claims
+        if claim_entry.hypothetical and claim_entry.claim is not None
+    ]
     kinds = dict.fromkeys(question.unread)
-    if made:
+    if claims:
         kinds["ResourceQuota"] = None
-    if any(spec.admin_access for claim in made for spec in claim.alternatives()):
+    if any(spec.admin_access for claim in claims for spec in claim.alternatives()):
         kinds["Namespace"] = None
     if not question.exists and any(other.status.nominated_node_name for other in snapshot.pods.values()):
         # A pod of lower priority leaves others the room that the scheduler made for them.
@@ -293,7 +297,7 @@ def _of_nodes(analysis: Analysis, verdict: Verdict) -> Iterator[Words]:
         return
     for name in analysis.takers if devices.takes_of_nodes else ():
         taken = devices.taken_on(analysis.view.node_by_name[name])
-        if any(entry.resource_claim_name == CLAIM_NAME for entry in taken.claims):
+        if any(resources.resource_claim_name == CLAIM_NAME for resources in taken.claims):
             yield NotBoundByDefect(name, EXTENDED_TAKES_OF_NODE.reference)
             return
 
@@ -317,18 +321,18 @@ def _by_count(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     view = analysis.view
     # What each generation's slices announce, where they disagree: hardly ever.
     announced: dict[tuple[PoolID, int], set[int]] = {}
-    for entry in view.cycle.index.slices:
-        announced.setdefault((entry.pool, entry.generation), set()).add(entry.slice_count)
+    for slice_ in view.cycle.index.slices:
+        announced.setdefault((slice_.pool, slice_.generation), set()).add(slice_.slice_count)
     announced = {key: counts for key, counts in announced.items() if len(counts) > 1}
     loose = view.cycle.features.loose_pools
     if not announced or loose or verdict not in (Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE):
         return
-    asked = {item.id.driver for located in analysis.funnels for item in located.funnel.selected()}
+    drivers = {item.id.driver for located in analysis.funnels for item in located.funnel.selected()}
     unsure: dict[str, PoolID] = {}
     for node in view.nodes:
         for pool in view.pools[node.name].pools if node.name in view.pools else ():
             counts = announced.get((pool.id, pool.generation), set())
-            if pool.found in counts and (pool.id.driver in asked or not asked):
+            if pool.found in counts and (pool.id.driver in drivers or not drivers):
                 unsure.setdefault(node.name, pool.id)
     known = set(analysis.fitting) - unsure.keys()
     if unsure and not (verdict is Verdict.SCHEDULABLE and known):
@@ -344,15 +348,15 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
             fields.setdefault(f"spec.devices.{name}", f"claim {claim.key}")
         for name in (name for spec in claim.alternatives() for name in spec.unmodelled):
             fields.setdefault(f"requests[].{name}", f"claim {claim.key}")
-    for entry in analysis.view.cycle.index.slices:
-        for name in entry.unmodelled:
-            fields.setdefault(f"spec.{name}", f"ResourceSlice {entry.name}")
-        for position, device in enumerate(entry.devices):
+    for slice_ in analysis.view.cycle.index.slices:
+        for name in slice_.unmodelled:
+            fields.setdefault(f"spec.{name}", f"ResourceSlice {slice_.name}")
+        for position, device in enumerate(slice_.devices):
             for name in device.unmodelled:
                 if name == MAPPINGS:
-                    of_nodes.append((DeviceID(*entry.pool, entry.names[position]), entry.name))
+                    of_nodes.append((DeviceID(*slice_.pool, slice_.names[position]), slice_.name))
                 else:
-                    fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {entry.name}")
+                    fields.setdefault(f"spec.devices[].{name}", f"ResourceSlice {slice_.name}")
     within = _within_reach(analysis) if of_nodes and NODE_RESOURCES in analysis.scheduler.gates else frozenset()
     for device_id, slice_name in of_nodes:
         if device_id in within:
@@ -385,14 +389,14 @@ def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if index.has_groups:
         first = next(filter(index.uses_groups, index.slices))
         yield "spec.devices[].consumesCounters[].compatibilityGroups", f"ResourceSlice {first.name}"
-    for entry in index.slices:
-        if entry.skip_node_operations:
-            yield "spec.skipNodeOperations", f"ResourceSlice {entry.name}"
+    for slice_ in index.slices:
+        if slice_.skip_node_operations:
+            yield "spec.skipNodeOperations", f"ResourceSlice {slice_.name}"
             break
     if index.takes_of_nodes and NODE_RESOURCES in analysis.scheduler.gates:
         within = _within_reach(analysis)
-        for entry in index.slices:
-            named = zip(entry.devices, entry.names, strict=True)
-            if any(device.node_resources and DeviceID(*entry.pool, name) in within for device, name in named):
-                yield "spec.devices[].nodeAllocatableResources", f"ResourceSlice {entry.name}"
+        for slice_ in index.slices:
+            named = zip(slice_.devices, slice_.names, strict=True)
+            if any(device.node_resources and DeviceID(*slice_.pool, name) in within for device, name in named):
+                yield "spec.devices[].nodeAllocatableResources", f"ResourceSlice {slice_.name}"
                 break

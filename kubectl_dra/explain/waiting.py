@@ -97,8 +97,8 @@ def _in_doubt(pod: Pod, snapshot: Snapshot) -> bool:
     if any(
         resource.health == "Unhealthy"
         for status in pod.status.container_statuses
-        for entry in status.allocated_resources_status
-        for resource in entry.resources
+        for device_status in status.allocated_resources_status
+        for resource in device_status.resources
     ):
         return True
     if not pod.extended_resource_claim and unserved(pod, snapshot):

@@ -84,20 +84,20 @@ def _of_pod(pod: Pod) -> Iterator[Milestone]:
 
 
 def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
-    for entry in question.claims:
-        claim = entry.claim
-        if claim is None or entry.hypothetical:
+    for claim_entry in question.claims:
+        claim = claim_entry.claim
+        if claim is None or claim_entry.hypothetical:
             continue
         words = {"claim": named("ResourceClaim", claim)}
-        if entry.template:
+        if claim_entry.template:
             yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} made", **words))
         if claim.allocation is not None and relation_of(claim, pod).listed:
-            time, made = claim.allocation.timestamp, pod.metadata.creation_timestamp
+            time, created = claim.allocation.timestamp, pod.metadata.creation_timestamp
             text = "claim {claim} allocated: {devices:some 3}"
-            if time and time < made:
+            if time and time < created:
                 text = "claim {claim} is allocated since {time}: {devices:some 3}"
             what = say(text, devices=claim.devices, time=time, **words)
-            yield Milestone(max(time, made) if time else "", "scheduling", what)
+            yield Milestone(max(time, created) if time else "", "scheduling", what)
 
 
 def _of_events(pod: Pod, snapshot: Snapshot) -> Iterator[Milestone]:

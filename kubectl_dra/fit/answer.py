@@ -71,8 +71,8 @@ def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placemen
         if group is not None and together and group_priority(group, state) is None:
             text = "the priority of group {group} is not known: class {name} was not seen"
             yield say(text, group=new.pod.pod_group, name=group.spec.priority_class_name)
-    for one in refused:
-        preemption = one.outcome.preemption if one.outcome is not None and one.new.group[2] else None
+    for unplaced in refused:
+        preemption = unplaced.outcome.preemption if unplaced.outcome is not None and unplaced.new.group[2] else None
         if preemption is not None and preemption.best:
             best = preemption.best[0]
             text = (
@@ -139,15 +139,15 @@ class FitPlan(Struct, frozen=True):
 
     def pods_of(self, replica: int, snapshot: Snapshot) -> list[NewPod]:
         """The pods of one replica, but those that run already."""
-        found = []
+        pods = []
         for number, (factory, role) in enumerate(zip(self.factories, self.workload.roles, strict=True)):
             for ordinal in ordinals(role, replica, self.most):
                 known = self.existing.get(PodPlace(number, ordinal))
                 if known is None:
-                    found.append(factory.make(ordinal, snapshot))
+                    pods.append(factory.make(ordinal, snapshot))
                 elif not known.node_name:
-                    found.append(factory.keep(known, ordinal, snapshot))
-        return found
+                    pods.append(factory.keep(known, ordinal, snapshot))
+        return pods
 
 
 def fit(
@@ -195,14 +195,14 @@ def fit(
         plans = [structs.replace(plans[0], replicas=replicas)]
     else:
         placement = placer.place_all(_pods(plans, snapshot))
-    found = []
+    results = []
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
-        found.append(_result(plan, placement, snapshot, settings, options, budget, limited=limited))
+        results.append(_result(plan, placement, snapshot, settings, options, budget, limited=limited))
     if not placement.settled and not options.most:
-        found = _with_ranges(found, plans, state, snapshot, budget)
+        results = _with_ranges(results, plans, state, snapshot, budget)
     return FitAnswer(
-        tuple(found),
+        tuple(results),
         str(settings.scheduler.release),
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
@@ -273,7 +273,7 @@ def _result(
 ) -> WorkloadFit:
     workload = plan.workload
     placed_pods = tuple(placed_pod for placed_pod in placement.placed_pods if placed_pod.new.workload == plan.number)
-    refused = [one for one in placement.refused if one.new.workload == plan.number]
+    refused = [unplaced for unplaced in placement.refused if unplaced.new.workload == plan.number]
     unclear: list[Words] = list(_not_modelled(workload))
     if not unclear and not options.only_counts:
         unclear.extend(_unclear_before(plan, snapshot, settings))
@@ -281,15 +281,18 @@ def _result(
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
     kinds = {
-        new.likeness: new for new in (*(placed_pod.new for placed_pod in placed_pods), *(one.new for one in refused))
+        new.likeness: new
+        for new in (*(placed_pod.new for placed_pod in placed_pods), *(unplaced.new for unplaced in refused))
     }
     unclear.extend(unclear_groups(list(kinds.values()), refused, placement))
     if plan.listed < plan.replicas * workload.size and not refused and not options.most:
         unclear.append(say("only {number} pods are tried, and all of them fit", number=plan.listed))
     if placement.volumes_open:
         unclear.append("volumes are bound together with the pods; which are left for the next pod is not known")
-    fitting = plan.replicas if options.most else plan.tried - len({one.new.ordinal.replica for one in refused})
-    wanted = [one.new for one in refused] if not options.most else list(_following(plan, snapshot))
+    fitting = (
+        plan.replicas if options.most else plan.tried - len({unplaced.new.ordinal.replica for unplaced in refused})
+    )
+    wanted = [unplaced.new for unplaced in refused] if not options.most else list(_following(plan, snapshot))
     looked_for = options.changes and not options.only_counts and not unclear
     changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own)
     placed = plan.running + len(placed_pods)
@@ -344,12 +347,12 @@ def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> It
     for factory, role in zip(plan.factories, plan.workload.roles, strict=True):
         if role.each and plan.replicas:
             first = factory.make(factory.first, snapshot)
-            found = diagnose(factory.question_about(first, snapshot, settings), snapshot, quick)
-            if found.verdict is Verdict.UNDETERMINED:
-                yield found.unclear[0] if found.unclear else "the search did not end in time"
+            diagnosis = diagnose(factory.question_about(first, snapshot, settings), snapshot, quick)
+            if diagnosis.verdict is Verdict.UNDETERMINED:
+                yield diagnosis.unclear[0] if diagnosis.unclear else "the search did not end in time"
                 return
-            if any(one.kind is AT_ONCE for one in found.findings):
-                yield say("pods would be scheduled and evicted at once: {why}", why=found.findings[0].summary)
+            if any(finding.kind is AT_ONCE for finding in diagnosis.findings):
+                yield say("pods would be scheduled and evicted at once: {why}", why=diagnosis.findings[0].summary)
                 return
 
 
@@ -362,28 +365,28 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     """What stops the first pod that does not fit."""
     if not refused:
         return None
-    first = next((one for one in refused if not one.alone), refused[0])
+    first = next((unplaced for unplaced in refused if not unplaced.alone), refused[0])
     state = first.state
     factory = plan.factories[first.new.role]
     diagnosis = diagnose(factory.question_about(first.new, state.snapshot, settings), state.snapshot, settings)
     diagnosis = without_own(diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods})
     gang = gang_of(first.new.pod, state) if first.new.group[2] else None
-    own = (one for one in refused if one.new.group[2] and one.new.group == first.new.group)
-    differs = next((found for one in own if (found := priority_differs(one.new.pod, state))), None)
+    own = (unplaced for unplaced in refused if unplaced.new.group[2] and unplaced.new.group == first.new.group)
+    differs = next((difference for unplaced in own if (difference := priority_differs(unplaced.new.pod, state))), None)
     others = len(refused) - 1 + plan.replicas * plan.workload.size - plan.listed
     stop = FirstUnplaced(first.new.pod.key, diagnosis, first.denied, differs=differs, others=others)
     if differs is not None or not isinstance(gang, Gang):
         return stop
-    placed = sum(one.alone for one in refused)
+    placed = sum(unplaced.alone for unplaced in refused)
     domain = gang.topology[0] if gang.topology and diagnosis.verdict is Verdict.SCHEDULABLE else ""
     return structs.replace(stop, minimum=gang.minimum, placed=placed, domain=domain)
 
 
 def _with_ranges(
-    found: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot, budget: Budget
+    workloads: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot, budget: Budget
 ) -> list[WorkloadFit]:
     """The results with the numbers of pods that other choices lead to."""
-    counts = [{one.placed} for one in found]
+    counts = [{workload.placed} for workload in workloads]
     end = budget.steps + CHOICES_STEPS
     pods = _pods(plans, snapshot)
     for number in range(1, CHOICES + 1):
@@ -393,7 +396,10 @@ def _with_ranges(
         again = Placer(state, budget, chance=chance).place_all(_mixed(pods, plans, chance))
         for plan, seen in zip(plans, counts, strict=True):
             seen.add(plan.running + sum(placed_pod.new.workload == plan.number for placed_pod in again.placed_pods))
-    return [structs.replace(one, fewest=min(seen), greatest=max(seen)) for one, seen in zip(found, counts, strict=True)]
+    return [
+        structs.replace(workload, fewest=min(seen), greatest=max(seen))
+        for workload, seen in zip(workloads, counts, strict=True)
+    ]
 
 
 def _mixed(pods: Sequence[NewPod], plans: Sequence[FitPlan], chance: Random) -> list[NewPod]:
@@ -418,4 +424,4 @@ def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:
 
 def diagnosis_of(answer: FitAnswer) -> Diagnosis | None:
     """The diagnosis of the first pod that does not fit; None where all do."""
-    return next((one.stop.diagnosis for one in answer.workloads if one.stop is not None), None)
+    return next((workload.stop.diagnosis for workload in answer.workloads if workload.stop is not None), None)

@@ -49,37 +49,39 @@ class Changes:
         """
         self._budget = budget
         self._own = own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
-        denied = {id(one.new) for one in refused if one.denied is not None or one.new.pod.scheduling_gates}
+        denied = {
+            id(unplaced.new) for unplaced in refused if unplaced.denied is not None or unplaced.new.pod.scheduling_gates
+        }
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
         self.tried = 0
         self.found: tuple[More, ...] = ()
-        first = next((one for one in refused if id(one.new) not in denied), None)
+        first = next((unplaced for unplaced in refused if id(unplaced.new) not in denied), None)
         if self._left and first is not None:
             # What makes a replica whole is worth more than what does not.
-            holders = sorted(self._holders(placement, first), key=lambda one: not one.replicas)
-            nodes = sorted(self._nodes(placement.state), key=lambda one: -one.pods)
+            holders = sorted(self._holders(placement, first), key=lambda gain: not gain.replicas)
+            nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
             self.found = (*holders, *nodes)
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
-        found: list[More] = []
+        gains: list[More] = []
         end = self._budget.steps + ROOM_STEPS
         for room in with_room(placement.state, first, self._own, self._helps):
             if more := self._with(room.change, room.state):
-                found.append(more)
-            if len(found) == MAX_SHOWN or self._budget.steps > end:
+                gains.append(more)
+            if len(gains) == MAX_SHOWN or self._budget.steps > end:
                 break
-        return found
+        return gains
 
     def _nodes(self, state: ClusterState) -> list[More]:
-        found: list[More] = []
+        gains: list[More] = []
         for more in islice(node_copies(state), NODE_KINDS_TRIED):
             self.tried += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
             if self._takes(there) and (helped := self._with(change, there)):
-                found.append(helped)
-        return found[:MAX_SHOWN]
+                gains.append(helped)
+        return gains[:MAX_SHOWN]
 
     def _helps(self, room: WithRoom) -> bool:
         self.tried += 1
@@ -132,33 +134,33 @@ def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps)
     full = {name for name, rejection in rejected.items() if rejection.resolvable}
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
     holders = _holders(state, own, {*full, *lacking})
-    found = False
+    helped = False
     for holder in holders[:HOLDERS_TRIED]:
         change = _freeing(state, [holder])
         if helps(change):
-            found = True
+            helped = True
             yield change
     for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
         ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
         room = WithRoom(ended, state.moved(state.cluster.ending([pod])))
         if helps(room):
-            found = True
+            helped = True
             yield room
-    if not found:
+    if not helped:
         yield from _sets(state, holders, lacking, helps)
 
 
 def _holders(state: ClusterState, own: Set[str], nodes: set[str]) -> list[ClaimHolder]:
     """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
     index = HolderIndex(state.cycle.state, state.cluster)
-    found = []
+    claim_holders = []
     for claim in state.snapshot.claims.values():
         if claim.allocation is None or not _on(claim, nodes, state) or _made_for(claim, own):
             continue
         holder = index.holder(claim)
         if all(can_end(pod) and pod.key not in own for pod in holder.pods):
-            found.append(holder)
-    return sorted(found, key=lambda holder: (holder.order, len(holder.claim.results), holder.claim.key))
+            claim_holders.append(holder)
+    return sorted(claim_holders, key=lambda holder: (holder.order, len(holder.claim.results), holder.claim.key))
 
 
 def _made_for(claim: ResourceClaim, own: Set[str]) -> bool:
@@ -184,13 +186,13 @@ def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
 
 def _without_claims(state: ClusterState, own: Set[str], full: set[str]) -> list[Pod]:
     """Pods without claims on nodes that are full of something else, the least important first."""
-    found = [
+    pods = [
         pod
         for pod in state.snapshot.pods.values()
         if pod.node_name in full and not pod.claims and not pod.finished and pod.key not in own and can_end(pod)
     ]
-    found.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
-    return sorted(found, key=lambda pod: (pod.phase == "Running", pod.priority))
+    pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    return sorted(pods, key=lambda pod: (pod.phase == "Running", pod.priority))
 
 
 def _sets(
@@ -203,16 +205,20 @@ def _sets(
             if home is not None:
                 by_node[home].append(holder)
     near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
-    found = [change for name in near[:NODES_OF_SETS] if (change := _enough(state, by_node[name], helps)) is not None]
-    yield from sorted(found, key=lambda change: len(change.change.keys))
+    with_rooms = [
+        change for name in near[:NODES_OF_SETS] if (change := _enough(state, by_node[name], helps)) is not None
+    ]
+    yield from sorted(with_rooms, key=lambda change: len(change.change.keys))
 
 
 def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
     first = (holders[:number] for number in range(2, len(holders) + 1))
-    taken = next((some for some in first if helps(_freeing(state, some))), None)
-    if taken is None:
+    enough_holders = next((some for some in first if helps(_freeing(state, some))), None)
+    if enough_holders is None:
         return None
-    return _freeing(state, fewest(taken, lambda left: bool(left) and helps(_freeing(state, left)), last_first=True))
+    return _freeing(
+        state, fewest(enough_holders, lambda some: bool(some) and helps(_freeing(state, some)), last_first=True)
+    )
 
 
 # A diagnosis without remedies that end pods of the workload, or those which were placed to see whether they fit.
@@ -221,7 +227,7 @@ def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -
 def without_own(diagnosis: Diagnosis, own: Set[str]) -> Diagnosis:
     """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
     ways = tuple(way for way in diagnosis.ways if not any(_ends(change, own) for change in way.changes))
-    return replace(diagnosis, ways=ways, findings=tuple(_finding(one, own) for one in diagnosis.findings))
+    return replace(diagnosis, ways=ways, findings=tuple(_finding(finding, own) for finding in diagnosis.findings))
 
 
 def _finding(finding: Finding, own: Set[str]) -> Finding:

@@ -22,11 +22,11 @@ class PodPlace(NamedTuple):
 def pods_of(workload: WorkloadPods, snapshot: Snapshot) -> list[Pod]:
     """The pods of a workload that count as its replicas: those that have not ended and do not end."""
     own = {(role.pod.metadata.namespace, role.pod.metadata.name) for role in workload.roles if role.exact}
-    found = []
+    pods = []
     for key, pod in snapshot.pods.items():
         if key[0] == workload.namespace and not pod.finished and (key in own or _made_by(workload, pod)):
-            found.append(pod)
-    return found
+            pods.append(pod)
+    return pods
 
 
 def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
@@ -52,9 +52,9 @@ def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int, most: i
         for number, role in enumerate(workload.roles):
             for ordinal in ordinals(role, replica, most):
                 places[identity(workload, role, ordinal).name] = PodPlace(number, ordinal)
-    found = {places[pod.metadata.name]: pod for pod in pods if pod.metadata.name in places}
+    taken_places = {places[pod.metadata.name]: pod for pod in pods if pod.metadata.name in places}
     if workload.kind != "StatefulSet":
-        free = (place for place in places.values() if place not in found)
+        free = (place for place in places.values() if place not in taken_places)
         others = [pod for pod in pods if pod.metadata.name not in places]
-        found.update(zip(free, sorted(others, key=lambda pod: not pod.node_name), strict=False))
-    return found
+        taken_places.update(zip(free, sorted(others, key=lambda pod: not pod.node_name), strict=False))
+    return taken_places

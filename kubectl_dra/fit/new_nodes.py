@@ -40,7 +40,7 @@ def fit_with_nodes(
     Raises:
         UsageError: of several sorts of nodes nobody said how many.
     """
-    searched = [one for one in added if one.new.count is None and one.countable]
+    searched = [addition for addition in added if addition.new.count is None and addition.countable]
     if len(searched) > 1:
         raise UsageError(f"{FLAG}: say count=N for all nodes but one; the number of that one is looked for")
     if not searched or options.most:
@@ -58,8 +58,8 @@ def fit_with_nodes(
     number = _smallest(attempt)
     there = with_nodes(snapshot, added, settings.scheduler, number)
     answer = fit(workloads, there, settings, options, progress)
-    fewer = [(count, _placed(one)) for count, one in tried.items() if count < number]
-    pods = sum(one.pods for one in answer.workloads)
+    fewer = [(count, _placed(fit_answer)) for count, fit_answer in tried.items() if count < number]
+    pods = sum(workload.pods for workload in answer.workloads)
     needed = NodesNeeded(searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
     return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes))
 
@@ -85,12 +85,12 @@ def _smallest(attempt: Attempt) -> int:
 
 
 def _fits(answer: FitAnswer) -> bool:
-    return all(one.verdict is Verdict.SCHEDULABLE for one in answer.workloads)
+    return all(workload.verdict is Verdict.SCHEDULABLE for workload in answer.workloads)
 
 
 def _open(answer: FitAnswer) -> bool:
-    return any(one.verdict is Verdict.UNDETERMINED for one in answer.workloads)
+    return any(workload.verdict is Verdict.UNDETERMINED for workload in answer.workloads)
 
 
 def _placed(answer: FitAnswer) -> int:
-    return sum(one.placed for one in answer.workloads)
+    return sum(workload.placed for workload in answer.workloads)

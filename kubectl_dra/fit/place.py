@@ -125,7 +125,10 @@ class Placer:
         """What came of it so far."""
         kinds = {
             new.likeness
-            for new in (*(placed_pod.new for placed_pod in self.placed_pods), *(one.new for one in self.refused))
+            for new in (
+                *(placed_pod.new for placed_pod in self.placed_pods),
+                *(unplaced.new for unplaced in self.refused),
+            )
         }
         simple = len(kinds) <= 1 and all(outcome.local for outcome in self._outcomes.values())
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
@@ -163,20 +166,20 @@ class Placer:
 
     def _try_again(self) -> None:
         """Pods that others have made fit since they were refused: by affinity, or by how pods are spread."""
-        while waiting := [one for one in self.refused if self._may_fit_now(one)]:
+        while waiting := [unplaced for unplaced in self.refused if self._may_fit_now(unplaced)]:
             before = len(self.placed_pods)
-            again = {id(one) for one in waiting}
-            self.refused = [one for one in self.refused if id(one) not in again]
+            again = {id(unplaced) for unplaced in waiting}
+            self.refused = [unplaced for unplaced in self.refused if id(unplaced) not in again]
             self._given_up.clear()
-            for one in waiting:
-                self._place(one.new)
+            for unplaced in waiting:
+                self._place(unplaced.new)
             if len(self.placed_pods) == before:
                 return
 
-    def _may_fit_now(self, one: Unplaced) -> bool:
-        outcome = self._outcomes.get(one.new.likeness)
-        changed = not one.state.as_good_as(self.state)
-        return changed and one.denied is None and not one.alone and outcome is not None and not outcome.local
+    def _may_fit_now(self, unplaced: Unplaced) -> bool:
+        outcome = self._outcomes.get(unplaced.new.likeness)
+        changed = not unplaced.state.as_good_as(self.state)
+        return changed and unplaced.denied is None and not unplaced.alone and outcome is not None and not outcome.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
         if new.pod.scheduling_gates or self._cannot_be_added(new):
@@ -202,7 +205,9 @@ class Placer:
 
     def _cannot_be_added(self, new: NewPod) -> bool:
         """Whether the pod names a claim to which the scheduler can add no pod."""
-        names = ((new.pod.metadata.namespace, entry.claim_name) for entry in new.pod.claims if entry.claim_name)
+        names = (
+            (new.pod.metadata.namespace, pod_claim.claim_name) for pod_claim in new.pod.claims if pod_claim.claim_name
+        )
         claims = (self.state.snapshot.claims.get(name) for name in names)
         return any(claim is not None and takes_no_pod(claim, self.state.cycle.features) for claim in claims)
 
@@ -259,10 +264,13 @@ class Placer:
         if binding is None:
             return
         self._volumes_open = self._volumes_open or self._volumes_taken
-        found = binding.placement(self.state.nodes[node])
+        pod_volumes = binding.placement(self.state.nodes[node])
         # What is made for a claim of the pod's own concerns no other pod, unless room for it is counted.
-        common = (entry.capacity is not None or not entry.claim.metadata.owners for entry in found.provisioned)
-        self._volumes_taken = self._volumes_taken or bool(found.matched) or any(common)
+        common = (
+            provisioned.capacity is not None or not provisioned.claim.metadata.owners
+            for provisioned in pod_volumes.provisioned
+        )
+        self._volumes_taken = self._volumes_taken or bool(pod_volumes.matched) or any(common)
 
     def _make_room(self, new: NewPod, outcome: Outcome) -> bool:
         """What the scheduler does by itself for a pod that no node takes, and whether it has one then."""
@@ -319,7 +327,7 @@ class Placer:
         self.restore(best[1])
         if best[0] + running >= gang.minimum:
             return
-        tried = {one.new.pod.key: one for one in self.refused}
+        tried = {unplaced.new.pod.key: unplaced for unplaced in self.refused}
         self.restore(before)
         for new in unit:
             self.refused.append(tried.get(new.pod.key) or Unplaced(new, self.state, alone=True))
@@ -347,7 +355,7 @@ def attempt(new: NewPod, state: ClusterState, budget: Budget, only: Collection[s
 def scheduling_order(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
     """The pods in the order in which the scheduler tries them, those of one group together at the first of them."""
     groups: dict[tuple[object, ...], list[NewPod]] = {}
-    for number, new in enumerate(sorted(pods, key=lambda one: -one.pod.priority)):
+    for number, new in enumerate(sorted(pods, key=lambda new_pod: -new_pod.pod.priority)):
         key = new.group if new.group[2] else (number,)
         groups.setdefault(key, []).append(new)
     yield from groups.values()
@@ -357,9 +365,9 @@ def _held(pod: Pod, state: ClusterState) -> Iterator[HeldDevice]:
     stored = state.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
     for name in sorted(stored.claim_names):
         claim = state.snapshot.claims.get((pod.metadata.namespace, name))
-        for entry in claim.results if claim is not None else ():
-            consumed = tuple((key, str(amount)) for key, amount in entry.consumed_capacity.items())
-            yield HeldDevice(name, entry.request, entry.device, consumed)
+        for result in claim.results if claim is not None else ():
+            consumed = tuple((key, str(amount)) for key, amount in result.consumed_capacity.items())
+            yield HeldDevice(name, result.request, result.device, consumed)
 
 
 def evicted(placed_pods: Iterable[PlacedPod]) -> list[Pod]:

@@ -84,14 +84,14 @@ def _job(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
 
 def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
     """The jobs of one entry of ``replicatedJobs`` one after the other, each with its pods."""
-    entry = _entry_of(workload, role)
-    spec = ((entry.get("template") or {}).get("spec")) or {}
-    written = entry.get("replicas")
+    replicated_job = _entry_of(workload, role)
+    spec = ((replicated_job.get("template") or {}).get("spec")) or {}
+    written = replicated_job.get("replicas")
     jobs = max(1, written) if isinstance(written, int) else 1
     in_job = max(1, role.each // jobs)
     job, index = divmod(ordinal.place, in_job)
     again = f"-{ordinal.replica}" if ordinal.replica else ""
-    replicated = str(entry.get("name") or role.name)
+    replicated = str(replicated_job.get("name") or role.name)
     name = f"{workload.name}{again}-{replicated}-{job}"
     shared = {
         "jobset.sigs.k8s.io/jobset-name": f"{workload.name}{again}",
@@ -184,9 +184,13 @@ class PodFactory:
         assert self.question.pod is not None
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.
-        others = (one.plugin is not AdmissionPlugin.RESOURCE_QUOTA for one in self.question.refusals)
+        others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
         self._refused = any(others)
-        self._claims = [entry for entry in self.question.claims if entry.hypothetical and entry.claim is not None]
+        self._claims = [
+            claim_entry
+            for claim_entry in self.question.claims
+            if claim_entry.hypothetical and claim_entry.claim is not None
+        ]
         own = identity(workload, self._role, self.first).own
         said = json.encode((self._admitted.spec.affinity, self._admitted.spec.topology_spread_constraints)).decode()
         self._tells_apart = any(f'"{label}"' in said for label in own)
@@ -198,8 +202,8 @@ class PodFactory:
             written = _named(self._workload, self._role, self._role.pod, ordinal)
             admitted = about_new_pod(written, snapshot, self._settings, self._role.written).pod or admitted
         pod = _with_volumes(_named(self._workload, self._role, admitted, ordinal), self._workload.raw, snapshot)
-        volumes = tuple(entry.persistent_volume_claim for entry in pod.spec.volumes)
-        if not any(entry.ephemeral for entry in pod.spec.volumes):
+        volumes = tuple(volume.persistent_volume_claim for volume in pod.spec.volumes)
+        if not any(volume.ephemeral for volume in pod.spec.volumes):
             pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"fit:{pod.key}"))
         pod, claims = _with_claims(pod, self._claims)
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
@@ -214,9 +218,11 @@ class PodFactory:
     def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
         entries = about_pod(pod, snapshot, exists=True).claims
-        kept, claims = _with_claims(pod, [entry for entry in entries if entry.hypothetical])
+        kept, claims = _with_claims(pod, [claim_entry for claim_entry in entries if claim_entry.hypothetical])
         own = [
-            entry.claim for entry in entries if entry.template and entry.claim is not None and not entry.hypothetical
+            claim_entry.claim
+            for claim_entry in entries
+            if claim_entry.template and claim_entry.claim is not None and not claim_entry.hypothetical
         ]
         likeness: tuple[object, ...] = (self._number, self._place, pod.key)
         if all(claim.allocation is None for claim in own):
@@ -239,12 +245,12 @@ class PodFactory:
 def _with_claims(pod: Pod, entries: Iterable[ClaimEntry]) -> tuple[Pod, dict[Key, ResourceClaim]]:
     """The pod as soon as claims are made for these of its entries, and the claims."""
     claims, statuses = {}, list(pod.status.resource_claim_statuses)
-    for entry in entries:
-        if entry.claim is None:
+    for claim_entry in entries:
+        if claim_entry.claim is None:
             continue
-        name = f"{pod.metadata.name}-{entry.entry}"
-        claims[pod.metadata.namespace, name] = as_made_for(pod, entry.claim, name)
-        statuses.append(ClaimStatus(entry.entry, name))
+        name = f"{pod.metadata.name}-{claim_entry.entry}"
+        claims[pod.metadata.namespace, name] = as_made_for(pod, claim_entry.claim, name)
+        statuses.append(ClaimStatus(claim_entry.entry, name))
     # No filter reads the phase; who holds devices is told by it.
     status = structs.replace(pod.status, resource_claim_statuses=tuple(statuses), phase="Running")
     return structs.replace(pod, status=status), claims
@@ -265,7 +271,7 @@ def _with_volumes(pod: Pod, raw: Mapping[str, Any], snapshot: Snapshot) -> Pod:
     if not templates:
         return pod
     known = snapshot.others.get(VOLUME_CLAIM, {})
-    volumes = {entry.name: entry for entry in pod.spec.volumes}
+    volumes = {volume.name: volume for volume in pod.spec.volumes}
     for each in templates:
         template = convert(each, ClaimTemplate)
         volume = template.metadata.name

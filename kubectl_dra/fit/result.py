@@ -120,4 +120,4 @@ class FitAnswer(Struct, frozen=True):
     @property
     def exit_code(self) -> int:
         """The largest of the workloads."""
-        return max((one.verdict.exit_code for one in self.workloads), default=0)
+        return max((workload.verdict.exit_code for workload in self.workloads), default=0)

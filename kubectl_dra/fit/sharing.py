@@ -145,7 +145,9 @@ def shared_template(
     Raises:
         InputError: the manifest, called ``name``, has no such pods, or the template is not there.
     """
-    first = next(((item, named) for item, _, entry in _entries(documents) if (named := _template(entry))), None)
+    first = next(
+        ((item, named) for item, _, claim_entry in _entries(documents) if (named := _template(claim_entry))), None
+    )
     if first is None:
         raise InputError(
             f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
@@ -168,9 +170,9 @@ def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Pa
     """The entries of ``resourceClaims`` of all pods of a manifest, with their places in its documents."""
     for item in objects(documents):
         for spec in pod_specs(item.object):
-            for number, entry in enumerate(spec.content.get("resourceClaims") or ()):
-                if isinstance(entry, dict):
-                    yield item, (*item.path, *spec.path, "resourceClaims", number), entry
+            for number, claim_entry in enumerate(spec.content.get("resourceClaims") or ()):
+                if isinstance(claim_entry, dict):
+                    yield item, (*item.path, *spec.path, "resourceClaims", number), claim_entry
 
 
 class SharingWriter(Struct, frozen=True):
@@ -245,9 +247,9 @@ class SharingWriter(Struct, frozen=True):
 
     def _naming(self) -> dict[int, list[Change]]:
         changes: dict[int, list[Change]] = {}
-        for item, path, entry in _entries(self.documents):
-            if _template(entry) == self.template.name:
-                named = {"name": entry.get("name"), "resourceClaimName": self.template.name}
+        for item, path, claim_entry in _entries(self.documents):
+            if _template(claim_entry) == self.template.name:
+                named = {"name": claim_entry.get("name"), "resourceClaimName": self.template.name}
                 changes.setdefault(item.document.index, []).append(Set(path, named))
         return changes
 
@@ -314,18 +316,18 @@ class SharingWriter(Struct, frozen=True):
         )
         spec = json.loads(json.dumps(self.template.spec))
         requests = [request.get("name") for request in (spec.get("devices") or {}).get("requests") or ()]
-        entry = {"requests": requests[:1], "opaque": {"driver": driver.name, "parameters": parameters}}
-        spec["devices"].setdefault("config", []).append(entry)
+        configuration = {"requests": requests[:1], "opaque": {"driver": driver.name, "parameters": parameters}}
+        spec["devices"].setdefault("config", []).append(configuration)
         return WrittenWay(way, self._as_claim(spec), (*gates, *self._free_name()))
 
     def _partitions(self) -> Iterator[WrittenWay]:
         """A claim for each pod for a partition, of each profile that is published, the largest first."""
         way = SharingWay.PARTITIONS
-        driver, found = self.driver, dict[_Profile, Device]()
+        driver, partitions = self.driver, dict[_Profile, Device]()
         for device in self._of_driver:
             if profile := _profile(device):
-                found.setdefault(profile, device)
-        if not found:
+                partitions.setdefault(profile, device)
+        if not partitions:
             gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "DynamicMIG"), None)
             how: Words = ""
             if gate is not None:
@@ -336,7 +338,9 @@ class SharingWriter(Struct, frozen=True):
         needs: list[SharingNeed] = []
         if any(device.consumes_counters for device in self._of_driver):
             needs.append(self._gate("DRAPartitionableDevices"))
-        for profile, device in sorted(found.items(), key=lambda entry: (-_memory(entry[1]).nanos, entry[0])):
+        for profile, device in sorted(
+            partitions.items(), key=lambda partition: (-_memory(partition[1]).nanos, partition[0])
+        ):
             known = catalogue().driver(device.driver)
             classes = known.classes.values() if known is not None else ()
             own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
@@ -408,8 +412,8 @@ def _memory(device: Device) -> Quantity:
     return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
 
 
-def _template(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("resourceClaimTemplateName") or "")
+def _template(claim_entry: Mapping[str, Any]) -> str:
+    return str(claim_entry.get("resourceClaimTemplateName") or "")
 
 
 def _exactly(spec: Mapping[str, Any]) -> dict[str, Any]:

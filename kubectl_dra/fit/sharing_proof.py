@@ -57,11 +57,11 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> tuple
     """All devices of the cluster, and those that a class admits."""
     exact = snapshot.exact()
     cycle = settings.scheduler.cycle(exact)
-    found = exact.classes.get(name)
-    devices = [device for entry in exact.slices for device in entry.devices]
-    if found is None:
+    device_class = exact.classes.get(name)
+    devices = [device for slice_ in exact.slices for device in slice_.devices]
+    if device_class is None:
         return devices, []
-    return devices, cycle.selectors.accepted(filter(None, found.selectors), devices)
+    return devices, cycle.selectors.accepted(filter(None, device_class.selectors), devices)
 
 
 def tried(
@@ -81,9 +81,9 @@ def tried(
         for number, written in enumerate(writer.write(way, part)):
             if number == MOST_TRIED:
                 break
-            found = _tried(written, snapshot, namespace, settings, applied, progress)
-            if best is None or found.placed > best.placed:
-                best = found
+            tried_way = _tried(written, snapshot, namespace, settings, applied, progress)
+            if best is None or tried_way.placed > best.placed:
+                best = tried_way
             if best.works:
                 break
         assert best is not None
@@ -160,7 +160,7 @@ def _end_first(workload: WorkloadPods, running: int, how: Replaced) -> SharingNe
 
 def _sharing(workloads: Sequence[WorkloadPods]) -> WorkloadPods:
     """The workload with claims."""
-    return next(one for one in workloads if any(role.pod.claims for role in one.roles))
+    return next(pods for pods in workloads if any(role.pod.claims for role in pods.roles))
 
 
 def _linted(text: str, snapshot: Snapshot, settings: Settings) -> tuple[str, ...]:
@@ -173,5 +173,9 @@ def _linted(text: str, snapshot: Snapshot, settings: Settings) -> tuple[str, ...
 
     target = AssumedCluster(settings.scheduler.release.without_patch, settings.scheduler.gates, snapshot)
     report = lint([Input(STDIN_NAME, True, text.encode())], Job(target, Selection()), processes=1)
-    told = (one for one in report.findings if one.severity in ("error", "warning") and one.code not in _MEANT)
-    return tuple(f"{one.code}: {one.message}" for one in told)
+    findings = (
+        finding
+        for finding in report.findings
+        if finding.severity in ("error", "warning") and finding.code not in _MEANT
+    )
+    return tuple(f"{finding.code}: {finding.message}" for finding in findings)

@@ -61,14 +61,14 @@ class WorkloadPods(Struct, frozen=True):
 
 def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
-    found = makers_of(manifest)
-    made = {(role.pod.metadata.namespace, role.pod.metadata.name) for workload in found for role in workload.roles}
-    return [*found, *_bare([key for key in manifest.pods if key not in made], manifest)]
+    pods = makers_of(manifest)
+    keys = {(role.pod.metadata.namespace, role.pod.metadata.name) for workload in pods for role in workload.roles}
+    return [*pods, *_bare([key for key in manifest.pods if key not in keys], manifest)]
 
 
 def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The objects of a manifest that make pods."""
-    found: list[WorkloadPods] = []
+    pods: list[WorkloadPods] = []
     for raw in manifest.workloads:
         names = [pod["metadata"]["name"] for pod in pods_of(raw)]
         namespace = _namespace(raw, names[0], manifest)
@@ -79,16 +79,14 @@ def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
             _role(name.removeprefix(title).strip("-"), (namespace, name), manifest, each)
             for name, each in zip(names, counts.each, strict=True)
         )
-        found.append(
-            WorkloadPods(raw["kind"], namespace, title, roles, counts.replicas, counts.unit, counts.known, raw)
-        )
-    return found
+        pods.append(WorkloadPods(raw["kind"], namespace, title, roles, counts.replicas, counts.unit, counts.known, raw))
+    return pods
 
 
 def without_stand_ins(snapshot: Snapshot) -> Snapshot:
     """The cluster without the pods that stand for those of workloads."""
-    made = (pod for pod in snapshot.pods.values() if MADE_BY in pod.metadata.annotations)
-    return Cluster(snapshot).ending(made).snapshot
+    pods = (pod for pod in snapshot.pods.values() if MADE_BY in pod.metadata.annotations)
+    return Cluster(snapshot).ending(pods).snapshot
 
 
 def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:
@@ -152,10 +150,10 @@ class Counts(NamedTuple):
 def counts_of(workload: Mapping[str, Any]) -> Counts:
     """The counts of an object that has pod templates; one pod of each template where its kind is not known here."""
     templates = list(pod_templates(workload))
-    found = _COUNTS.get(key_of(workload))
-    if found is None:
+    count = _COUNTS.get(key_of(workload))
+    if count is None:
         return Counts(1, (1,) * len(templates), known=False)
-    return found(workload, [template.path for template in templates])
+    return count(workload, [template.path for template in templates])
 
 
 def _simple(workload: Mapping[str, Any], _: list[Path]) -> Counts:
@@ -254,10 +252,10 @@ TEMPLATE_HASH: Final = "fit"
 
 def controller_of(workload: WorkloadPods) -> OwnerReference | None:
     """What the pods of a workload are owned by; None where the scheduler does not ask who that is."""
-    made = _selecting(workload)
-    if made is None:
+    controller = _selecting(workload)
+    if controller is None:
         return None
-    kind, raw = made
+    kind, raw = controller
     name = raw["metadata"]["name"]
     return OwnerReference(
         kind, name, f"fit:{workload.namespace}/{name}", controller=True, api_version=raw["apiVersion"]
@@ -268,9 +266,9 @@ def with_controllers(snapshot: Snapshot, workloads: Iterable[WorkloadPods]) -> S
     """The cluster with the owners of the workloads' pods. Raises InputError: a selector with a wrong type in it."""
     cluster = Cluster(snapshot)
     for workload in workloads:
-        made = _selecting(workload)
-        if made is not None:
-            kind, raw = made
+        controller = _selecting(workload)
+        if controller is not None:
+            kind, raw = controller
             key = (workload.namespace, raw["metadata"]["name"])
             try:
                 owner = SCHEDULING_KINDS[kind].decode(raw)

@@ -73,15 +73,15 @@ def read(path: str) -> list[KnownFindings]:
         InputError: it cannot be read, or is no baseline.
     """
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        file = msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:
         hint = "; --write-baseline makes it" if isinstance(error, FileNotFoundError) else ""
         raise InputError(f"{path}: cannot be read: {error.strerror or error}{hint}") from None
     except msgspec.DecodeError as error:
         raise InputError(f"{path}: not a baseline: {error}") from None
-    if found.kind != _KIND or found.schema_version != _VERSION:
+    if file.kind != _KIND or file.schema_version != _VERSION:
         raise InputError(f"{path}: not a baseline that this version can read")
-    return found.findings
+    return file.findings
 
 
 def write(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
@@ -92,7 +92,7 @@ def write(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
     Raises:
         InputError: it cannot be written, or another file is there.
     """
-    others = [entry for entry in read(path) if not entry.code.startswith(family)] if Path(path).exists() else []
+    others = [known for known in read(path) if not known.code.startswith(family)] if Path(path).exists() else []
     counts = Counter(_key(finding) for finding in findings)
     mine = [KnownFindings(*key, count) for key, count in counts.items()]
     data = msgspec.json.format(msgspec.json.encode(_File(_VERSION, _KIND, sorted((*others, *mine)))), indent=1)
@@ -107,18 +107,18 @@ def without_known(
     findings: Sequence[Found], entries: Iterable[KnownFindings], family: str
 ) -> tuple[list[Found], int, int]:
     """The findings that no entry is about, how many are known, and how many of the entries' are found no more."""
-    left: Counter[_Key] = Counter()
-    for entry in entries:
-        if entry.code.startswith(family):
-            left[entry.file, entry.code, entry.object, entry.field] += entry.count
+    allowed: Counter[_Key] = Counter()
+    for known in entries:
+        if known.code.startswith(family):
+            allowed[known.file, known.code, known.object, known.field] += known.count
     new: list[Found] = []
     for finding in findings:
         key = _key(finding)
-        if left[key] > 0:
-            left[key] -= 1
+        if allowed[key] > 0:
+            allowed[key] -= 1
         else:
             new.append(finding)
-    return new, len(findings) - len(new), left.total()
+    return new, len(findings) - len(new), allowed.total()
 
 
 def _key(finding: PlacedFinding) -> _Key:
@@ -162,25 +162,25 @@ def suppressions(source: Source, scalars: Sequence[tuple[int, int]]) -> Iterator
     inside = sorted(scalars)
     starts = [start for start, _ in inside]
     following: list[int] = []
-    for found in _COMMENT.finditer(source.text):
-        index = bisect_right(starts, found.start()) - 1
-        if index < 0 or found.start() >= inside[index][1]:
+    for match in _COMMENT.finditer(source.text):
+        index = bisect_right(starts, match.start()) - 1
+        if index < 0 or match.start() >= inside[index][1]:
             following = following or _following(source.text)
-            yield _read(source, found, following)
+            yield _read(source, match, following)
 
 
-def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Suppression:
+def _read(source: Source, match: re.Match[str], following: Sequence[int]) -> Suppression:
     text = source.text
-    line, _ = source.place(found.start())
-    begin = text.rfind("\n", 0, found.start()) + 1
-    alone = not text[begin : found.start()].strip()
+    line, _ = source.place(match.start())
+    begin = text.rfind("\n", 0, match.start()) + 1
+    alone = not text[begin : match.start()].strip()
     covers = following[line - 1] if alone else line
-    at = source.span(found.start(), found.start() + len(found.group().rstrip()))
+    at = source.span(match.start(), match.start() + len(match.group().rstrip()))
     where = (at, excerpt(source, at), covers, alone)
-    asked = _IGNORE.match(found[1])
-    if asked is None:
+    ignored = _IGNORE.match(match[1])
+    if ignored is None:
         return Suppression(*where, (), "", "it must read: # kubectl-dra: ignore[CODE] reason")
-    codes = tuple(code for code in (part.strip() for part in asked[1].split(",")) if code)
+    codes = tuple(code for code in (part.strip() for part in ignored[1].split(",")) if code)
     unknown = [
         code
         for code in codes
@@ -189,7 +189,7 @@ def _read(source: Source, found: re.Match[str], following: Sequence[int]) -> Sup
     problem = "" if codes else "it names no code, as in: # kubectl-dra: ignore[DRA301] reason"
     if unknown:
         problem = f'there is no rule "{unknown[0]}" (kubectl dra lint --rules lists them)'
-    return Suppression(*where, codes, asked[2].strip(), problem)
+    return Suppression(*where, codes, ignored[2].strip(), problem)
 
 
 def _following(text: str) -> list[int]:

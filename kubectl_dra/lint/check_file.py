@@ -32,7 +32,7 @@ LARGEST_DOCUMENT: Final = 10_000_000
 """Limit in characters for one YAML document: its nodes take up to a hundred times as many bytes."""
 _OTHER_KINDS: Final = frozenset((("", "Pod"), ("", "Namespace"), ("", "ResourceQuota"), *TEMPLATES, *SPECS))
 # Kinds of other groups that some rule is about.
-_ASKED_FOR: Final = frozenset(kind for rule in RULES for kind in rule.kinds) - {entry.kind for entry in LIFECYCLES}
+_ASKED_FOR: Final = frozenset(kind for rule in RULES for kind in rule.kinds) - {life.kind for life in LIFECYCLES}
 
 
 class Job(Struct, frozen=True):
@@ -59,24 +59,24 @@ class FileResult(Struct, frozen=True):
     left_out: bool = False
 
 
-def check_file(found: Input, job: Job, texts: Texts) -> FileResult:
+def check_file(file: Input, job: Job, texts: Texts) -> FileResult:
     """Run every rule that needs only this file. ``texts`` keeps its documents for rules that need more."""
     try:
-        data = read(found)
+        data = read(file)
     except FileError as error:
-        return _failed(found, files.Unavailable, error.problem, job)
+        return _failed(file, files.Unavailable, error.problem, job)
     if len(data) > LARGEST:
         message = f"it has more than {LARGEST // 1_000_000} MB; split it, or lint what it was made from"
-        return _failed(found, files.TooLarge, message, job)
+        return _failed(file, files.TooLarge, message, job)
     try:
-        source = decode(data, found.name)
+        source = decode(data, file.name)
     except FileError as error:
-        if not found.named and b"apiVersion" not in data:
-            return FileResult(found.name, notes=(f"left out: {error}",), left_out=True)
-        return _failed(found, files.Unreadable, error.problem, job)
+        if not file.named and b"apiVersion" not in data:
+            return FileResult(file.name, notes=(f"left out: {error}",), left_out=True)
+        return _failed(file, files.Unreadable, error.problem, job)
     if too_large := _too_large(source.text):
-        return _failed(found, files.TooLarge, too_large, job)
-    return replace(_check_text(found, source, job, texts), digest=hash(data))
+        return _failed(file, files.TooLarge, too_large, job)
+    return replace(_check_text(file, source, job, texts), digest=hash(data))
 
 
 def _too_large(text: str) -> str:
@@ -123,12 +123,12 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
             texts.keep(document)
             items += below
         for item in below:
-            for found in run_rules(rules_for(item, job, "object"), Context(item, job.target), defects):
-                blank = _placeholder(item, found)
+            for finding in run_rules(rules_for(item, job, "object"), Context(item, job.target), defects):
+                blank = _placeholder(item, finding)
                 if blank:
                     blanks.setdefault(blank, document.line)
                     continue
-                findings.append(locate(found, item, document, commented))
+                findings.append(locate(finding, item, document, commented))
     about, notes = _about_skipped(given, source, skipped, manifests)
     left_out = bool(notes) and not manifests and not about
     if blanks:
@@ -136,7 +136,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         what = f"{first} is filled in later; values that hold such a name are not checked"
         notes = (*notes, f"{given.name}:{line}: {what}")
     comments = tuple(suppressions(source, scalars)) if commented else ()
-    kept = tuple(found for found in (*findings, *about) if wanted(found, job.selection))
+    kept = tuple(finding for finding in (*findings, *about) if wanted(finding, job.selection))
     return FileResult(given.name, kept, tuple(items), comments, manifests, notes, tuple(defects), left_out=left_out)
 
 
@@ -160,22 +160,22 @@ def _about_skipped(
 ) -> tuple[list[LocatedFinding], tuple[str, ...]]:
     """Findings for unreadable documents, and one note for templates and non-manifests among them."""
     findings: list[LocatedFinding] = []
-    templates = [one for one in skipped if isinstance(one.error, TemplateError)]
+    templates = [broken for broken in skipped if isinstance(broken.error, TemplateError)]
     notes: tuple[str, ...] = tuple(str(template.error) for template in templates[:1])
     if templates and others:
         lines = ", ".join(str(template.line) for template in templates[:5]) + (", …" if len(templates) > 5 else "")
         is_are = "document that begins in line" if len(templates) == 1 else "documents that begin in lines"
         notes = (f"{notes[0]} (left out: the {is_are} {lines})",)
-    for one in skipped:
-        if isinstance(one.error, TemplateError) or (isinstance(one.error, NotAnObject) and not others):
+    for broken in skipped:
+        if isinstance(broken.error, TemplateError) or (isinstance(broken.error, NotAnObject) and not others):
             continue
         # What is found in a directory may be no manifest at all, but a tool's file in a dialect of YAML.
         if not given.named and "apiVersion" not in source.text:
-            notes = (*notes, f"left out: {one.error}")
+            notes = (*notes, f"left out: {broken.error}")
             break
-        message, start = one.error.problem, _start(one.error)
+        message, start = broken.error.problem, _start(broken.error)
         if others or len(skipped) > 1:
-            message += f"; the document that begins in line {one.line} is left out, "
+            message += f"; the document that begins in line {broken.line} is left out, "
             message += "the others are checked" if others else "as are others"
         findings.append(plain(files.Unreadable, given.name, message, start, excerpt_of_line(source, start[0])))
     return findings, notes
@@ -224,9 +224,9 @@ def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
     """The rules of a scope for an item, given its kind, the release and the selection."""
     release = job.target.release.without_patch
     key = (item.kind, scope, job.selection, release)
-    found = _rules.get(key)
-    if found is None:
-        found = _rules[key] = tuple(
+    rules = _rules.get(key)
+    if rules is None:
+        rules = _rules[key] = tuple(
             rule()
             for rule in RULES
             if rule.scope == scope
@@ -234,7 +234,7 @@ def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
             and release in rule.releases
             and job.selection.has(rule.code)
         )
-    return found
+    return rules
 
 
 def run_rules(rules: Iterable[Rule], context: Context, defects: list[str]) -> Iterator[LintFinding]:
@@ -279,8 +279,8 @@ def _duplicates(document: Document) -> Iterator[LocatedFinding]:
             at = source.span(key.start_mark.index, key.end_mark.index)
             if name in first:
                 message = f'the key "{name}" is there already, in line {first[name]}'
-                found = spanned(files.DuplicateKey, source.name, message, at, excerpt(source, at))
-                yield replace(found, field=path_text((*path, name)), document=document.index)
+                finding = spanned(files.DuplicateKey, source.name, message, at, excerpt(source, at))
+                yield replace(finding, field=path_text((*path, name)), document=document.index)
             first.setdefault(name, at.line)
             stack.append((value, (*path, name)))
 
@@ -292,9 +292,9 @@ def comment_findings(name: str, comments: Iterable[Suppression], rule: type[Rule
         yield spanned(rule, name, message, comment.at, comment.line)
 
 
-def _failed(found: Input, rule: type[Rule], message: str, job: Job) -> FileResult:
-    located = plain(rule, found.name, message)
-    return FileResult(found.name, (located,) if wanted(located, job.selection) else ())
+def _failed(file: Input, rule: type[Rule], message: str, job: Job) -> FileResult:
+    located = plain(rule, file.name, message)
+    return FileResult(file.name, (located,) if wanted(located, job.selection) else ())
 
 
 def _start(error: FileError) -> tuple[int, int]:

@@ -36,9 +36,9 @@ class Config(Struct, frozen=True):
 def find(start: Path) -> Path | None:
     """The file of a directory or the nearest one above it, within the git repository."""
     for folder in (start, *start.parents):
-        found = folder / NAME
-        if found.is_file():
-            return found
+        path = folder / NAME
+        if path.is_file():
+            return path
         if (folder / ".git").exists():
             return None
     return None
@@ -92,10 +92,10 @@ def _known(raw: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
 
 
 def _mapping(raw: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    found = raw.get(key) or {}
-    if not isinstance(found, dict):
+    content = raw.get(key) or {}
+    if not isinstance(content, dict):
         raise UsageError(f"{where}: {key} must be a mapping")
-    return found
+    return content
 
 
 def _words(value: Any, where: str) -> tuple[str, ...]:

@@ -121,8 +121,8 @@ class Item:
         """``metadata.namespace`` as written; empty if missing, which means kubectl's own namespace."""
         if self._namespace is None:
             source = self.owner.metadata if self.owner is not None else self.metadata
-            found = source.get("namespace")
-            self._namespace = found if isinstance(found, str) else ""
+            namespace = source.get("namespace")
+            self._namespace = namespace if isinstance(namespace, str) else ""
         return self._namespace
 
     def spec_field(self, key: str) -> Any:
@@ -154,8 +154,8 @@ class Item:
         """
         if self._v1 is _UNSET:
             self._v1 = self._reshaped() if self.is_dra else self.raw
-        found: Mapping[str, Any] | None = self._v1
-        return found
+        shape: Mapping[str, Any] | None = self._v1
+        return shape
 
     def _reshaped(self) -> Mapping[str, Any] | None:
         if self.version not in VERSIONS or self.kind not in KINDS:
@@ -190,21 +190,21 @@ class GivenObjects:
 
     def names(self, kind: str) -> tuple[str, ...]:
         """The names of the objects of a kind, each once, without pod templates."""
-        found = self._names.get(kind)
-        if found is None:
+        known = self._names.get(kind)
+        if known is None:
             names = dict.fromkeys(item.name for item in self._by_kind.get(kind, ()) if item.owner is None)
-            found = self._names[kind] = tuple(names)
-        return found
+            known = self._names[kind] = tuple(names)
+        return known
 
     def find(self, kind: str, name: str, namespace: str = "") -> tuple[Item, ...]:
         """The objects of a name. One without a namespace is found from every namespace, and vice versa."""
         key = (kind, name, namespace)
-        found = self._found.get(key)
-        if found is None:
+        items = self._found.get(key)
+        if items is None:
             named = self._by_name.get((kind, name), ())
-            found = tuple([item for item in named if not namespace or item.namespace in ("", namespace)])
-            self._found[key] = found
-        return found
+            items = tuple([item for item in named if not namespace or item.namespace in ("", namespace)])
+            self._found[key] = items
+        return items
 
     def templates(self, name: str, namespace: str = "") -> tuple[Item, ...]:
         """ResourceClaimTemplates of a name."""
@@ -346,8 +346,8 @@ def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
     def known(context: Context) -> T:
         if find not in context.known:
             context.known[find] = find(context)
-        found: T = context.known[find]
-        return found
+        value: T = context.known[find]
+        return value
 
     return known
 

@@ -54,21 +54,21 @@ class _Checker:
             for index in range(start, min(start + size, len(self._inputs))):
                 self.results[index] = check_file(self._inputs[index], self._job, self._texts)
 
-    def locate(self, asked: Mapping[int, Sequence[FileAsked]]) -> dict[int, list[LocatedFinding]]:
+    def locate(self, unlocated: Mapping[int, Sequence[FileAsked]]) -> dict[int, list[LocatedFinding]]:
         """Locate findings in the files with these numbers."""
-        return {index: self._located(index, found) for index, found in asked.items()}
+        return {index: self._located(index, part) for index, part in unlocated.items()}
 
-    def _located(self, index: int, asked: Sequence[FileAsked]) -> list[LocatedFinding]:
+    def _located(self, index: int, unlocated: Sequence[FileAsked]) -> list[LocatedFinding]:
         result = self.results[index]
-        needed = {result.items[one.item].place.document for one in asked}
+        needed = {result.items[file.item].place.document for file in unlocated}
         documents = self._texts.documents(self._inputs[index], result.digest, needed)
         out = []
-        for one in asked:
-            item = result.items[one.item]
+        for file in unlocated:
+            item = result.items[file.item]
             document = documents.get(item.place.document)
             if document is None:
                 return [plain(files.Unavailable, result.name, "it changed while it was read")]
-            out.append(locate(one.finding, item, document, bool(result.comments)))
+            out.append(locate(file.finding, item, document, bool(result.comments)))
         return out
 
 
@@ -124,20 +124,20 @@ class Workers:
             for index, given in enumerate(self._inputs)
         ]
 
-    def locate(self, asked: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
+    def locate(self, unlocated: Mapping[str, Sequence[FileAsked]]) -> dict[str, list[LocatedFinding]]:
         """Locate findings, given by the name of their file."""
         parts: list[dict[int, Sequence[FileAsked]]] = [{} for _ in range(len(self._forks) + 1)]
-        names = {found.name: index for index, found in enumerate(self._inputs)}
-        for name, findings in asked.items():
+        names = {file.name: index for index, file in enumerate(self._inputs)}
+        for name, findings in unlocated.items():
             parts[self._owner.get(names[name], -1)][names[name]] = findings
         for fork, part in zip(self._forks, parts, strict=False):
             with suppress(OSError):
                 _send(fork.questions, part)
         located = self._own.locate(parts[-1])
         for fork, part in zip(self._forks, parts, strict=False):
-            found = _answer(fork)
-            located.update(self._own.locate(part) if found is None else found)
-        return {self._inputs[index].name: found for index, found in located.items()}
+            answer = _answer(fork)
+            located.update(self._own.locate(part) if answer is None else answer)
+        return {self._inputs[index].name: findings for index, findings in located.items()}
 
     def _fork(self) -> _Fork:
         questions, ask = os.pipe()
@@ -222,7 +222,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     for result in results:
         kept, silenced = _remaining(result, [*result.findings, *later.get(result.name, ())], job)
         suppressed += silenced
-        findings += sorted(kept, key=lambda found: found.order)
+        findings += sorted(kept, key=lambda finding: finding.order)
     opinion = None
     if second:
         opinion = verify((item for result in results for item in result.items), job.target)
@@ -259,9 +259,9 @@ def _together(
     out: dict[str, list[FileAsked]] = {}
     for item in world.items:
         rules = rules_for(item, job, "set")
-        for found in run_rules(rules, Context(item, job.target, world), defects) if rules else ():
-            about = found.item or item
-            out.setdefault(about.place.file, []).append(FileAsked(numbers[id(about)], found.at_home()))
+        for finding in run_rules(rules, Context(item, job.target, world), defects) if rules else ():
+            about = finding.item or item
+            out.setdefault(about.place.file, []).append(FileAsked(numbers[id(about)], finding.at_home()))
     return out
 
 
@@ -276,7 +276,7 @@ def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> 
         *comment_findings(result.name, wrong, files.BadSuppression),
         *comment_findings(result.name, unused, files.UnusedSuppression),
     )
-    return [*kept, *(one for one in about if wanted(one, job.selection))], silenced
+    return [*kept, *(finding for finding in about if wanted(finding, job.selection))], silenced
 
 
 def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:
@@ -327,5 +327,5 @@ def _devices(items: Sequence[Item], target: AssumedCluster) -> Iterable[DeviceIn
                 # What is wrong with it is said by other rules.
                 continue
     if target.snapshot is not None:
-        for entry in target.snapshot.exact().slices:
-            yield from entry.devices
+        for slice_ in target.snapshot.exact().slices:
+            yield from slice_.devices

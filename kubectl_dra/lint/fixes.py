@@ -35,30 +35,34 @@ def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequen
 
     A fix is made only if the text then reads exactly as intended, and its finding is gone.
     """
-    text, made, refused = source.text, [], {}
+    text, fixes_made, refused = source.text, [], {}
     settled: set[tuple[Any, ...]] = set()
     for _ in range(ROUNDS):
         current = source.with_text(text)
-        waiting = [one for one in findings if one.changes and one.safety in allowed and _key(one) not in settled]
+        waiting = [
+            finding
+            for finding in findings
+            if finding.changes and finding.safety in allowed and _key(finding) not in settled
+        ]
         if not waiting:
             break
         after, done, failed = _round(current, waiting)
-        for one, why in failed:
-            settled.add(_key(one))
-            refused[_key(one)] = (one, why)
+        for finding, why in failed:
+            settled.add(_key(finding))
+            refused[_key(finding)] = (finding, why)
         if not done:
             break
         findings = check(source.name, source.encode(after))
         remaining = {_key(finding) for finding in findings}
-        for one in done:
+        for finding in done:
             # A fix that leaves its finding is not made again, and not counted.
-            settled.add(_key(one))
-            if _key(one) in remaining:
-                refused[_key(one)] = (one, "the finding is still there after the fix")
+            settled.add(_key(finding))
+            if _key(finding) in remaining:
+                refused[_key(finding)] = (finding, "the finding is still there after the fix")
             else:
-                made.append(one)
+                fixes_made.append(finding)
         text = after
-    return Fixed(Rewritten(source.name, source.text, text, source), tuple(made), tuple(refused.values()))
+    return Fixed(Rewritten(source.name, source.text, text, source), tuple(fixes_made), tuple(refused.values()))
 
 
 def _key(finding: LocatedFinding) -> tuple[Any, ...]:
@@ -80,7 +84,7 @@ def _round(
         documents = parse(source)
     except InputError:
         # What other documents of the file mean cannot be compared before and after.
-        return source.text, [], [(found, "another document of the file cannot be read") for found in waiting]
+        return source.text, [], [(finding, "another document of the file cannot be read") for finding in waiting]
     plans, failed = _planned(documents, waiting)
     if not plans:
         return source.text, [], failed
@@ -103,16 +107,16 @@ def _planned(
     failed: list[tuple[LocatedFinding, str]] = []
     edits: list[Edit] = []
     spliced: set[tuple[int, Path]] = set()
-    for found in waiting:
+    for finding in waiting:
         try:
-            own = edits_of(by_index[found.document], found.changes)
+            own = edits_of(by_index[finding.document], finding.changes)
         except _REFUSALS as error:
-            failed.append((found, _why(error)))
+            failed.append((finding, _why(error)))
             continue
-        texts = {(found.document, change.path) for change in found.changes if isinstance(change, Splice)}
+        texts = {(finding.document, change.path) for change in finding.changes if isinstance(change, Splice)}
         if spliced & texts or _overlap(own, edits):
             continue
-        plans.append(_Plan(found, own))
+        plans.append(_Plan(finding, own))
         edits += own
         spliced |= texts
     return plans, failed
@@ -159,7 +163,7 @@ def _why(error: Exception) -> str:
 
 def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:
     """Whether edits touch the same or neighbouring places, so that one could undo the other."""
-    return any(one.start <= other.end and other.start <= one.end for one in own for other in others)
+    return any(edit.start <= other.end and other.start <= edit.end for edit in own for other in others)
 
 
 class Replacement(Struct, frozen=True):
@@ -172,9 +176,9 @@ class Replacement(Struct, frozen=True):
 def replacements(findings: Sequence[LocatedFinding], inputs: Sequence[Input]) -> dict[int, tuple[Replacement, ...]]:
     """What the fix of each finding would change, by the finding's index, without fixes that cannot be made."""
     by_file: dict[str, list[int]] = {}
-    for index, found in enumerate(findings):
-        if found.changes:
-            by_file.setdefault(found.file, []).append(index)
+    for index, finding in enumerate(findings):
+        if finding.changes:
+            by_file.setdefault(finding.file, []).append(index)
     out: dict[int, tuple[Replacement, ...]] = {}
     for given in inputs:
         indices = by_file.get(given.name)
@@ -184,11 +188,11 @@ def replacements(findings: Sequence[LocatedFinding], inputs: Sequence[Input]) ->
             source = decode(read(given), given.name)
         except InputError:
             continue
-        documents = {one.index: one for one in each(source) if not isinstance(one, Skipped)}
+        documents = {document.index: document for document in each(source) if not isinstance(document, Skipped)}
         for index in indices:
-            found = findings[index]
+            finding = findings[index]
             try:
-                edits = edits_of(documents[found.document], found.changes)
+                edits = edits_of(documents[finding.document], finding.changes)
             except _REFUSALS:
                 continue
             out[index] = tuple(Replacement(source.span(edit.start, edit.end), edit.text) for edit in edits)

@@ -77,8 +77,8 @@ def position_of(
         return whole
     # A list item or the root: its first line.
     text = document.source.text
-    found = _POSITIONS_LINE_END.search(text, whole.offset, whole.end_offset)
-    line = text[whole.offset : whole.end_offset if found is None else found.start()]
+    match = _POSITIONS_LINE_END.search(text, whole.offset, whole.end_offset)
+    line = text[whole.offset : whole.end_offset if match is None else match.start()]
     return document.source.span(whole.offset, whole.offset + len(line.rstrip(" \t") or line[:1]))
 
 
@@ -102,8 +102,8 @@ def token_range(expression: str, offset: int) -> tuple[int, int]:
     """The range of the token at an offset of an expression."""
     if offset >= len(expression):
         return len(expression), len(expression)
-    found = _TOKEN.match(expression, offset)
-    return (offset, offset + 1) if found is None else found.span()
+    match = _TOKEN.match(expression, offset)
+    return (offset, offset + 1) if match is None else match.span()
 
 
 def enclosing_lines(document: Document, path: Path) -> Iterator[tuple[int, int]]:
@@ -161,8 +161,8 @@ def _changes(changes: tuple[Change, ...], item: Item) -> tuple[Change, ...]:
 def excerpt(source: Source, at: SourcePosition) -> str:
     """The line of the text where the position begins; at most a few hundred characters."""
     start = at.offset - at.column + 1
-    found = _LINE_END.search(source.text, at.offset, start + _EXCERPT)
-    return source.text[start : start + _EXCERPT if found is None else found.start()]
+    match = _LINE_END.search(source.text, at.offset, start + _EXCERPT)
+    return source.text[start : start + _EXCERPT if match is None else match.start()]
 
 
 def excerpt_of_line(source: Source, line: int) -> str:
@@ -220,16 +220,16 @@ class Texts:
             mine = self._kept[document.name] = {}
         mine[document.index] = document
 
-    def documents(self, found: Input, digest: int, indices: Collection[int]) -> dict[int, Document]:
+    def documents(self, file: Input, digest: int, indices: Collection[int]) -> dict[int, Document]:
         """The documents with these indices, if the file has them and is unchanged."""
-        kept = self._kept.get(found.name)
+        kept = self._kept.get(file.name)
         if kept is not None:
             return kept
         try:
-            data = read(found)
+            data = read(file)
             if hash(data) != digest:
                 return {}
-            documents = each(decode(data, found.name))
+            documents = each(decode(data, file.name))
             return {
                 document.index: document
                 for document in documents

@@ -73,7 +73,7 @@ def all_fixed(name: str, text: str, checks: CheckedText, job: Job) -> str:
     """The text as ``lint --fix`` would write it."""
 
     def check(file: str, data: bytes) -> Sequence[LocatedFinding]:
-        return [found for found in lint([Input(file, True, data)], job, 1).findings if found.file == file]
+        return [finding for finding in lint([Input(file, True, data)], job, 1).findings if finding.file == file]
 
     return fix_text(Source(name, text), checks.findings, ("safe",), check).text.after
 
@@ -109,7 +109,9 @@ def migrated(name: str, text: str, settings: MigrationSettings) -> str:
 
 def at(checks: CheckedText, start: int, end: int) -> Sequence[int]:
     """The indices of the findings that a span of the text touches."""
-    return [index for index, found in enumerate(checks.findings) if found.offset <= end and start <= found.end_offset]
+    return [
+        index for index, finding in enumerate(checks.findings) if finding.offset <= end and start <= finding.end_offset
+    ]
 
 
 def span_of(finding: LocatedFinding, text: str) -> SourcePosition:

@@ -62,9 +62,9 @@ def cursor_at(text: str, offset: int) -> Cursor:
     """What stands at an offset of a text."""
     start, end = _document(text, offset)
     begin = text.rfind("\n", 0, offset) + 1
-    found = _read(text, offset) if _line(text, begin).text.strip() else None
-    if found is not None and not _may_become_key(text, found):
-        return found
+    cursor = _read(text, offset) if _line(text, begin).text.strip() else None
+    if cursor is not None and not _may_become_key(text, cursor):
+        return cursor
     kind, api_version = (_stated(text[start:end], name) for name in ("kind", "apiVersion"))
     return _by_indentation(text, start, offset)._replace(kind=kind, api_version=api_version)
 
@@ -83,8 +83,8 @@ def _document(text: str, offset: int) -> Span:
 
 
 def _stated(text: str, name: str) -> str:
-    found = _STATED[name].search(text)
-    return found[1] if found is not None else ""
+    match = _STATED[name].search(text)
+    return match[1] if match is not None else ""
 
 
 def _read(text: str, offset: int) -> Cursor | None:
@@ -93,8 +93,8 @@ def _read(text: str, offset: int) -> Cursor | None:
         if not isinstance(document, Skipped):
             root = document.root
             if root.start_mark.index <= offset <= root.end_mark.index:
-                found = _inside(root, offset, ())
-                return None if found is None else _named(document, text, found)
+                cursor = _inside(root, offset, ())
+                return None if cursor is None else _named(document, text, cursor)
     return None
 
 
@@ -155,14 +155,14 @@ class _Line(NamedTuple):
 def _line(text: str, start: int) -> _Line:
     end = text.find("\n", start)
     line = text[start : len(text) if end < 0 else end].rstrip("\r")
-    found = _LINE.match(line)
-    assert found is not None
-    dashes = tuple(found.end("indent") + match.start() for match in re.finditer("-", found["dashes"]))
+    line_match = _LINE.match(line)
+    assert line_match is not None
+    dashes = tuple(line_match.end("indent") + match.start() for match in re.finditer("-", line_match["dashes"]))
     value = None
-    if found["key"] is not None:
-        behind = found.end("colon")
+    if line_match["key"] is not None:
+        behind = line_match.end("colon")
         value = behind + len(line[behind:]) - len(line[behind:].lstrip())
-    return _Line(start, line, dashes, found.end("dashes"), found["key"] or "", value)
+    return _Line(start, line, dashes, line_match.end("dashes"), line_match["key"] or "", value)
 
 
 def _above(text: str, first: int, start: int) -> Iterator[_Line]:
@@ -198,9 +198,9 @@ def _by_indentation(text: str, first: int, offset: int) -> Cursor:
 
 
 def _typed(text: str, start: int, offset: int) -> Span:
-    found = re.search(r"[\w./-]*\Z", text[start:offset])
-    assert found is not None
-    return Span(start + found.start(), offset)
+    match = re.search(r"[\w./-]*\Z", text[start:offset])
+    assert match is not None
+    return Span(start + match.start(), offset)
 
 
 def _header(text: str, first: int, line: _Line) -> _Line | None:
@@ -321,15 +321,15 @@ class Typed(NamedTuple):
 
 def member_at(text: str, offset: int) -> Member | None:
     """The attribute or capacity whose name or domain is at an offset."""
-    for found in _MEMBER.finditer(text):
-        if found.start() <= offset <= found.end():
-            return Member(found["map"], found["domain"], found["name"] or "", found.start(), found.end())
+    for match in _MEMBER.finditer(text):
+        if match.start() <= offset <= match.end():
+            return Member(match["map"], match["domain"], match["name"] or "", match.start(), match.end())
     return None
 
 
 def word_at(text: str, offset: int) -> str:
     """The identifier at an offset, empty if there is none."""
-    return next((found[0] for found in _WORD.finditer(text) if found.start() <= offset <= found.end()), "")
+    return next((match[0] for match in _WORD.finditer(text) if match.start() <= offset <= match.end()), "")
 
 
 def typed(before: str) -> Typed:
@@ -341,10 +341,10 @@ def typed(before: str) -> Typed:
 
 def _selector_words_typed(before: str, among: tuple[str, ...]) -> Typed:
     for what, pattern in _PARTS:
-        found = pattern.search(before) if what in among else None
-        if found is None:
+        match = pattern.search(before) if what in among else None
+        if match is None:
             continue
-        groups = found.groups()
+        groups = match.groups()
         if what in ("domain", "name", "value"):
             given = dict(zip(("map", "domain", "name"), groups[:-1], strict=False))
             return Typed(what, groups[-1], **given)

@@ -28,8 +28,8 @@ _FILE: Final = Path(__file__).with_name("prose.yaml")
 
 @cache
 def _prose() -> Mapping[str, Mapping[str, str]]:
-    found: Mapping[str, Mapping[str, str]] = parsed(_FILE.read_text("utf-8"))
-    return found
+    prose: Mapping[str, Mapping[str, str]] = parsed(_FILE.read_text("utf-8"))
+    return prose
 
 
 def prose(struct: str, name: str) -> str:
@@ -64,10 +64,10 @@ def fields_at(kind: str, api_version: str, path: Sequence[str]) -> Mapping[str, 
     struct = struct_at(kind, api_version, path)
     if not struct:
         return {} if path else _ROOT
-    found = api.fields(struct, api_version.rpartition("/")[2])
+    fields = api.fields(struct, api_version.rpartition("/")[2])
     if kind not in api.KINDS:
-        return {name: field for name, field in found.items() if name in _prose()[struct]}
-    return found if path else {**_ROOT, **found}
+        return {name: field for name, field in fields.items() if name in _prose()[struct]}
+    return fields if path else {**_ROOT, **fields}
 
 
 def field_at(kind: str, api_version: str, path: Sequence[str]) -> Field | None:

@@ -28,12 +28,12 @@ class Hover(NamedTuple):
 
 def hover_at(text: str, offset: int, findings: Sequence[LocatedFinding], known: Knowledge) -> Hover | None:
     """What to show at an offset: first what lint found there, then what stands there."""
-    about = [found for found in findings if found.offset <= offset <= max(found.end_offset, found.offset + 1)]
+    about = [finding for finding in findings if finding.offset <= offset <= max(finding.end_offset, finding.offset + 1)]
     cursor = cursor_at(text, offset)
     meaning = _meaning(text, offset, cursor, known)
     if not about:
         return meaning
-    parts = [_rule(found) for found in about]
+    parts = [_rule(finding) for finding in about]
     span = Span(about[0].offset, about[0].end_offset)
     return Hover("\n\n---\n\n".join([*parts, *((meaning.text,) if meaning is not None else ())]), span)
 
@@ -73,11 +73,11 @@ def _meaning(text: str, offset: int, cursor: Cursor, known: Knowledge) -> Hover 
         return _hover_in_selector(text, offset, cursor.selector, known)
     written, release = text[cursor.word.start : cursor.word.end].strip("'\""), known.target.release
     if not cursor.on_key and cursor.path[-1:] == ("deviceClassName",):
-        found = _device_class(written, known)
-        return Hover(found, cursor.word) if found else None
+        meaning = _device_class(written, known)
+        return Hover(meaning, cursor.word) if meaning else None
     if not cursor.on_key and cursor.path in (("kind",), ("apiVersion",)):
-        found = kind_page(cursor.kind, release)
-        return Hover(found, cursor.word) if found else None
+        meaning = kind_page(cursor.kind, release)
+        return Hover(meaning, cursor.word) if meaning else None
     field = field_at(cursor.kind, cursor.api_version, cursor.path)
     if field is None:
         return None

@@ -44,8 +44,8 @@ def devices_seen(snapshot: Snapshot) -> DevicesSeen:
     for slice in snapshot.slices:
         for device in slice.devices:
             drivers[device.driver] += 1
-            for found, kept in ((device.attributes, attributes), (device.capacity, capacity)):
-                for written, value in found.items():
+            for published, kept in ((device.attributes, attributes), (device.capacity, capacity)):
+                for written, value in published.items():
                     domain, _, name = written.rpartition("/")
                     kept.setdefault((domain or device.driver, name), []).extend(_texts(value))
     return DevicesSeen(drivers, _counted(attributes), _counted(capacity), tuple(snapshot.classes))
@@ -53,19 +53,19 @@ def devices_seen(snapshot: Snapshot) -> DevicesSeen:
 
 def _texts(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The types and texts of a value: one, or those of a list."""
-    for type, found in value.items():
+    for type, content in value.items():
         if type in _CAPACITY:
             if type == "value":
-                yield "quantity", str(found)
+                yield "quantity", str(content)
             continue
-        for each in found if isinstance(found, list | tuple) else (found,):
+        for each in content if isinstance(content, list | tuple) else (content,):
             yield type, str(each).lower() if isinstance(each, bool) else str(each)
 
 
-def _counted(found: Mapping[tuple[str, str], list[tuple[str, str]]]) -> dict[tuple[str, str], PublishedValues]:
+def _counted(values_seen: Mapping[tuple[str, str], list[tuple[str, str]]]) -> dict[tuple[str, str], PublishedValues]:
     return {
         name: PublishedValues(values[0][0], len(values), Counter(text for _, text in values))
-        for name, values in found.items()
+        for name, values in values_seen.items()
         if values
     }
 
@@ -101,8 +101,8 @@ class Knowledge:
     @cached_property
     def functions(self) -> Mapping[str, Function]:
         """The functions that a selector may call by name; operators are left out."""
-        found = {name: self.environment.function(name) for name in table() if name.replace(".", "").isidentifier()}
-        return {name: function for name, function in found.items() if function is not None}
+        functions = {name: self.environment.function(name) for name in table() if name.replace(".", "").isidentifier()}
+        return {name: function for name, function in functions.items() if function is not None}
 
     def drivers(self) -> tuple[str, ...]:
         """Names of drivers: those of the snapshot, or all documented ones."""
@@ -142,7 +142,12 @@ class Knowledge:
         """The attributes that constraints may compare, with their domains."""
         domains = self.domains("attributes")
         own = (f"{domain}/{name}" for domain in domains for name in self.names("attributes", domain))
-        shared = (name for driver in domains if (found := catalogue().driver(driver)) for name in found.attributes)
+        shared = (
+            name
+            for driver in domains
+            if (known_driver := catalogue().driver(driver))
+            for name in known_driver.attributes
+        )
         return tuple(dict.fromkeys((*own, *(name for name in shared if "/" in name))))
 
     def taints(self) -> tuple[str, ...]:

@@ -68,88 +68,88 @@ def _named(cursor: Cursor, own: Source, others: Iterable[Source]) -> Iterator[Na
     elif last and last[0] in CLAIM_FIELDS:
         yield from _objects_called(CLAIM_FIELDS[last[0]], _namespace(cursor, own), (own, *others))
     elif last == ("requests",) and cursor.path[-2:-1] in (("constraints",), ("config",)):
-        yield from (place for found in _around(cursor, own) for place in _requests(found))
+        yield from (place for manifest in _around(cursor, own) for place in _requests(manifest))
     elif above == ("resources", "claims") and last == ("name",):
-        yield from (place for found in _around(cursor, own) for place in _entries(found))
+        yield from (place for manifest in _around(cursor, own) for place in _entries(manifest))
     elif above == ("resources", "claims") and last == ("request",):
         yield from _requests_of_pod(cursor, own, others)
 
 
 def _around(cursor: Cursor, own: Source) -> Iterator[ManifestObject]:
     """The object in which the cursor stands."""
-    for found in objects_of(own):
-        if not found.path:
-            root = found.document.root
+    for manifest in objects_of(own):
+        if not manifest.path:
+            root = manifest.document.root
             if root.start_mark.index <= cursor.word.start <= root.end_mark.index:
-                yield found
-        elif (at := found.document.position(found.path)).offset <= cursor.word.start <= at.end_offset:
-            yield found
+                yield manifest
+        elif (at := manifest.document.position(manifest.path)).offset <= cursor.word.start <= at.end_offset:
+            yield manifest
 
 
 def _namespace(cursor: Cursor, own: Source) -> str:
-    return next((object_key(found.object)[1] for found in _around(cursor, own)), "")
+    return next((object_key(manifest.object)[1] for manifest in _around(cursor, own)), "")
 
 
 def _objects_called(kind: str, namespace: str, sources: Iterable[Source]) -> Iterator[NamedPlace]:
     """The objects of a kind; a namespace that one of the two does not say may be the same."""
     for source in sources:
-        for found in objects_of(source):
-            its = object_key(found.object)
+        for manifest in objects_of(source):
+            its = object_key(manifest.object)
             if its[0] == kind and its[2] and (its[1] == namespace or not its[1] or not namespace):
-                yield NamedPlace(source.name, its[2], found.document.position((*found.path, "metadata", "name")))
+                yield NamedPlace(source.name, its[2], manifest.document.position((*manifest.path, "metadata", "name")))
 
 
-def _requests(found: ManifestObject) -> Iterator[NamedPlace]:
+def _requests(manifest: ManifestObject) -> Iterator[NamedPlace]:
     """The requests of a claim or template, and their alternatives as REQUEST/NAME."""
-    path = _BODIES.get(found.kind)
-    for index, request in enumerate(items(found.object, *path)) if path is not None else ():
-        at, name = (*found.path, *(path or ()), index), str(request.get("name") or "")
+    path = _BODIES.get(manifest.kind)
+    for index, request in enumerate(items(manifest.object, *path)) if path is not None else ():
+        at, name = (*manifest.path, *(path or ()), index), str(request.get("name") or "")
         if name:
-            yield NamedPlace(found.document.name, name, found.document.position((*at, "name")))
+            yield NamedPlace(manifest.document.name, name, manifest.document.position((*at, "name")))
         for number, alternative in enumerate(items(request, "firstAvailable")):
-            position = found.document.position((*at, "firstAvailable", number, "name"))
-            yield NamedPlace(found.document.name, f"{name}/{alternative.get('name')}", position)
+            position = manifest.document.position((*at, "firstAvailable", number, "name"))
+            yield NamedPlace(manifest.document.name, f"{name}/{alternative.get('name')}", position)
 
 
-def _entries(found: ManifestObject) -> Iterator[NamedPlace]:
+def _entries(manifest: ManifestObject) -> Iterator[NamedPlace]:
     """The entries of ``resourceClaims`` in the pods of an object."""
-    for spec in pod_specs(found.object):
-        for index, entry in enumerate(items(spec.content, "resourceClaims")):
-            at = (*found.path, *spec.path, "resourceClaims", index, "name")
-            if entry.get("name"):
-                yield NamedPlace(found.document.name, str(entry["name"]), found.document.position(at))
+    for spec in pod_specs(manifest.object):
+        for index, pod_claim in enumerate(items(spec.content, "resourceClaims")):
+            at = (*manifest.path, *spec.path, "resourceClaims", index, "name")
+            if pod_claim.get("name"):
+                yield NamedPlace(manifest.document.name, str(pod_claim["name"]), manifest.document.position(at))
 
 
 def _requests_of_pod(cursor: Cursor, own: Source, others: Iterable[Source]) -> Iterator[NamedPlace]:
     """The requests of all claims and templates that the pods of the object around the cursor name."""
     wanted = {
-        (kind, entry.get(field))
-        for found in _around(cursor, own)
-        for spec in pod_specs(found.object)
-        for entry in items(spec.content, "resourceClaims")
+        (kind, pod_claim.get(field))
+        for manifest in _around(cursor, own)
+        for spec in pod_specs(manifest.object)
+        for pod_claim in items(spec.content, "resourceClaims")
         for field, kind in CLAIM_FIELDS.items()
     }
     for source in (own, *others):
-        for found in objects_of(source):
-            if (found.kind, object_key(found.object)[2]) in wanted:
-                yield from _requests(found)
+        for manifest in objects_of(source):
+            if (manifest.kind, object_key(manifest.object)[2]) in wanted:
+                yield from _requests(manifest)
 
 
 def outline(source: Source) -> tuple[OutlineEntry, ...]:
     """The objects of a text with what they have: requests, claims of pods, devices."""
-    return tuple(_entry(found) for found in objects_of(source))
+    return tuple(_entry(manifest) for manifest in objects_of(source))
 
 
-def _entry(found: ManifestObject) -> OutlineEntry:
-    document, (_, namespace, name) = found.document, object_key(found.object)
+def _entry(manifest: ManifestObject) -> OutlineEntry:
+    document, (_, namespace, name) = manifest.document, object_key(manifest.object)
     devices = [
-        NamedPlace("", str(device.get("name")), document.position((*found.path, "spec", "devices", index, "name")))
-        for index, device in enumerate(items_at(found.object, "spec", "devices"))
+        NamedPlace("", str(device.get("name")), document.position((*manifest.path, "spec", "devices", index, "name")))
+        for index, device in enumerate(items_at(manifest.object, "spec", "devices"))
         if isinstance(device, dict) and device.get("name")
     ]
-    below = (("request", _requests(found)), ("claim", _entries(found)), ("device", devices))
-    title = f"{namespace}/{name}" if namespace else name or found.kind
-    named = document.nodes((*found.path, "metadata", "name")) is not None
-    at = document.position((*found.path, *(("metadata", "name") if named else ("kind",))))
+    below = (("request", _requests(manifest)), ("claim", _entries(manifest)), ("device", devices))
+    title = f"{namespace}/{name}" if namespace else name or manifest.kind
+    named = document.nodes((*manifest.path, "metadata", "name")) is not None
+    at = document.position((*manifest.path, *(("metadata", "name") if named else ("kind",))))
     parts = tuple(OutlineEntry(sort, each.name, each.at, each.at) for sort, places in below for each in places)
-    return OutlineEntry(found.kind, title, document.position(found.path), at, parts)
+    return OutlineEntry(manifest.kind, title, document.position(manifest.path), at, parts)

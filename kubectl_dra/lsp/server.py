@@ -51,31 +51,31 @@ _SYMBOL: Final = {
 
 def serve(job: Job) -> None:
     """Lint with a job for an editor at standard input and output, until it ends."""
-    made = server(job)
-    protocol = cast(Protocol, made.protocol)
-    made.start_io(cast(BinaryIO, Requests(sys.stdin.buffer, protocol.refuse)), answers())
+    language_server = server(job)
+    protocol = cast(Protocol, language_server.protocol)
+    language_server.start_io(cast(BinaryIO, Requests(sys.stdin.buffer, protocol.refuse)), answers())
 
 
 def server(job: Job) -> LanguageServer:
     """A server that lints with a job, which starts when its ``start_io`` is called."""
-    made = LanguageServer(NAME, __version__, protocol_cls=Protocol)
+    server = LanguageServer(NAME, __version__, protocol_cls=Protocol)
     known = Knowledge(job.target)
-    answers = _Answers(made, job, known)
+    answers = _Answers(server, job, known)
     # pygls writes on what it registers, and methods cannot be written on.
-    made.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(partial(answers.opened))
-    made.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(partial(answers.changed))
-    made.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(partial(answers.saved))
-    made.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(partial(answers.closed))
-    made.feature(lsp.TEXT_DOCUMENT_HOVER)(partial(answers.hover))
+    server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(partial(answers.opened))
+    server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(partial(answers.changed))
+    server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(partial(answers.saved))
+    server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(partial(answers.closed))
+    server.feature(lsp.TEXT_DOCUMENT_HOVER)(partial(answers.hover))
     triggers = lsp.CompletionOptions(trigger_characters=[".", '"', "'", "["])
-    made.feature(lsp.TEXT_DOCUMENT_COMPLETION, triggers)(partial(answers.completion))
-    made.feature(lsp.TEXT_DOCUMENT_DEFINITION)(partial(answers.definition))
-    made.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)(partial(answers.symbols))
+    server.feature(lsp.TEXT_DOCUMENT_COMPLETION, triggers)(partial(answers.completion))
+    server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(partial(answers.definition))
+    server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)(partial(answers.symbols))
     kinds = [lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite, lsp.CodeActionKind.SourceFixAll]
-    made.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))(
+    server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds))(
         partial(answers.actions)
     )
-    return made
+    return server
 
 
 class _Answers:
@@ -89,22 +89,22 @@ class _Answers:
 
     # --- findings ---------------------------------------------------------------------------------
 
-    def opened(self, asked: lsp.DidOpenTextDocumentParams) -> None:
+    def opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """Check a file that was opened."""
-        self._check(asked.text_document.uri)
+        self._check(params.text_document.uri)
 
-    def changed(self, asked: lsp.DidChangeTextDocumentParams) -> None:
+    def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Check a file again after each change."""
-        self._check(asked.text_document.uri)
+        self._check(params.text_document.uri)
 
-    def saved(self, asked: lsp.DidSaveTextDocumentParams) -> None:
+    def saved(self, saved_file: lsp.DidSaveTextDocumentParams) -> None:
         """Check all open files again: what one of them names may be in the file that was saved."""
         for uri in tuple(self._checks):
             self._check(uri)
 
-    def closed(self, asked: lsp.DidCloseTextDocumentParams) -> None:
+    def closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """Take back the findings of a file that is not open any more."""
-        uri = asked.text_document.uri
+        uri = params.text_document.uri
         self._checks.pop(uri, None)
         self._server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
@@ -133,40 +133,40 @@ class _Answers:
 
     # --- what stands there, and what may stand there ----------------------------------------------
 
-    def hover(self, asked: lsp.HoverParams) -> lsp.Hover | None:
+    def hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
         """What a word means."""
-        document = self._document(asked.text_document.uri)
+        document = self._document(params.text_document.uri)
         if document is None:
             return None
-        offset = document.offset_at_position(asked.position)
+        offset = document.offset_at_position(params.position)
         findings = self._checks.get(document.uri, CheckedText()).findings
-        found = hover_at(document.source, offset, findings, self._known)
-        if found is None:
+        hover = hover_at(document.source, offset, findings, self._known)
+        if hover is None:
             return None
-        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.text), _range(document, found.span))
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, hover.text), _range(document, hover.span))
 
-    def completion(self, asked: lsp.CompletionParams) -> lsp.CompletionList:
+    def completion(self, params: lsp.CompletionParams) -> lsp.CompletionList:
         """The words that may stand there."""
-        document = self._document(asked.text_document.uri)
+        document = self._document(params.text_document.uri)
         if document is None:
             return lsp.CompletionList(is_incomplete=False, items=[])
-        offset = document.offset_at_position(asked.position)
+        offset = document.offset_at_position(params.position)
         proposals = proposals_at(document.source, offset, self._known, _name(document), self._others(document))
         items = [_item(document, number, proposal) for number, proposal in enumerate(proposals)]
         return lsp.CompletionList(is_incomplete=False, items=items)
 
-    def definition(self, asked: lsp.DefinitionParams) -> list[lsp.Location]:
+    def definition(self, params: lsp.DefinitionParams) -> list[lsp.Location]:
         """Where the object, request or claim stands that a value names."""
-        document = self._document(asked.text_document.uri)
+        document = self._document(params.text_document.uri)
         if document is None:
             return []
-        cursor = cursor_at(document.source, document.offset_at_position(asked.position))
+        cursor = cursor_at(document.source, document.offset_at_position(params.position))
         if cursor.on_key:
             return []
         name = document.source[cursor.word.start : cursor.word.end].strip("'\"")
         own = Source(_name(document), document.source)
-        found = targets(cursor, name, own, self._others(document))
-        return [self._location(document, place) for place in found]
+        places = targets(cursor, name, own, self._others(document))
+        return [self._location(document, place) for place in places]
 
     def _location(self, document: TextDocument, place: NamedPlace) -> lsp.Location:
         if place.file != _name(document):
@@ -175,22 +175,22 @@ class _Answers:
             document = next(same, None) or self._server.workspace.get_text_document(Path(place.file).as_uri())
         return lsp.Location(document.uri, _at(document, place.at))
 
-    def symbols(self, asked: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+    def symbols(self, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         """The objects of a file, with their requests, claims and devices."""
-        document = self._document(asked.text_document.uri)
+        document = self._document(params.text_document.uri)
         if document is None:
             return []
-        return [_symbol(document, entry) for entry in outline(Source(_name(document), document.source))]
+        return [_symbol(document, outline_entry) for outline_entry in outline(Source(_name(document), document.source))]
 
     # --- changes ----------------------------------------------------------------------------------
 
-    def actions(self, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    def actions(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """Fixes of the findings in a range, comments that silence them, all safe fixes, and the migration."""
-        document = self._document(asked.text_document.uri)
+        document = self._document(params.text_document.uri)
         if document is None:
             return []
         checks = self._checks.get(document.uri, CheckedText())
-        start, end = (document.offset_at_position(place) for place in (asked.range.start, asked.range.end))
+        start, end = (document.offset_at_position(place) for place in (params.range.start, params.range.end))
         touched = at(checks, start, end)
         fixes = [_fix(document, checks, index) for index in touched if index in checks.fixes]
         silenced = [_silenced(document, checks.findings[index]) for index in touched]
@@ -221,11 +221,13 @@ def _at(document: TextDocument, place: SourcePosition) -> lsp.Range:
     return _range(document, Span(place.offset, place.end_offset))
 
 
-def _symbol(document: TextDocument, entry: OutlineEntry) -> lsp.DocumentSymbol:
-    below = [_symbol(document, each) for each in entry.below]
-    kind = _SYMBOL.get(entry.sort, lsp.SymbolKind.Object)
-    whole = _at(document, entry.whole)
-    return lsp.DocumentSymbol(entry.name, kind, whole, _at(document, entry.at), entry.sort, children=below)
+def _symbol(document: TextDocument, outline_entry: OutlineEntry) -> lsp.DocumentSymbol:
+    below = [_symbol(document, each) for each in outline_entry.below]
+    kind = _SYMBOL.get(outline_entry.sort, lsp.SymbolKind.Object)
+    whole = _at(document, outline_entry.whole)
+    return lsp.DocumentSymbol(
+        outline_entry.name, kind, whole, _at(document, outline_entry.at), outline_entry.sort, children=below
+    )
 
 
 def _diagnostic(finding: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
@@ -260,12 +262,12 @@ def _edit(document: TextDocument, changes: tuple[Replacement, ...]) -> lsp.Works
 
 
 def _fix(document: TextDocument, checks: CheckedText, index: int) -> lsp.CodeAction:
-    found = checks.findings[index]
+    finding = checks.findings[index]
     return lsp.CodeAction(
-        title=f"{found.advice.rstrip('.')} ({found.code})",
+        title=f"{finding.advice.rstrip('.')} ({finding.code})",
         kind=lsp.CodeActionKind.QuickFix,
-        diagnostics=[_diagnostic(found, document)],
-        is_preferred=found.safety == "safe",
+        diagnostics=[_diagnostic(finding, document)],
+        is_preferred=finding.safety == "safe",
         edit=_edit(document, checks.fixes[index]),
     )
 

@@ -135,10 +135,10 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
         FileError: not text, not YAML, or without a JSON value.
     """
     documents: list[Document] = []
-    for found in each(source, strict=strict):
-        if isinstance(found, Skipped):
-            raise found.error
-        documents.append(found)
+    for document in each(source, strict=strict):
+        if isinstance(document, Skipped):
+            raise document.error
+        documents.append(document)
     if not documents:
         raise NotAnObject("there is nothing in it", source.name)
     return tuple(documents)
@@ -152,9 +152,9 @@ def each(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped
     empty text yields nothing.
     """
     if _JSON_START.match(source.text):
-        found = _json_documents(source, strict)
-        if found is not None:
-            yield from found
+        documents = _json_documents(source, strict)
+        if documents is not None:
+            yield from documents
             return
     try:
         check_text(source)
@@ -221,8 +221,8 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def _blanks(text: str, offset: int) -> int:
-    found = _BLANK.match(text, offset)
-    return offset if found is None else found.end()
+    match = _BLANK.match(text, offset)
+    return offset if match is None else match.end()
 
 
 def _yaml_documents(
@@ -275,7 +275,7 @@ def _separately(
     Broken ones are skipped. The others are read with blanks in place of everything else, to keep their
     positions. The time is linear in the length of the text.
     """
-    cuts = [behind, *(found.start() for found in SEPARATOR.finditer(text, behind + 1)), len(text)]
+    cuts = [behind, *(match.start() for match in SEPARATOR.finditer(text, behind + 1)), len(text)]
     spans = list(pairwise(cuts))
     counts = [_documents_in(source, text[start:end], start) for start, end in spans]
     bad = [at for at, count in enumerate(counts) if not isinstance(count, int)]
@@ -316,7 +316,7 @@ _NOT_BREAK: Final = re.compile(r"[^\r\n]+")
 
 
 def _blanked(text: str) -> str:
-    return _NOT_BREAK.sub(lambda found: " " * len(found[0]), text)
+    return _NOT_BREAK.sub(lambda match: " " * len(match[0]), text)
 
 
 _CONTENT: Final = re.compile(r"(?:\s+|#[^\r\n]*)*")
@@ -324,8 +324,8 @@ _CONTENT: Final = re.compile(r"(?:\s+|#[^\r\n]*)*")
 
 def _content(text: str, offset: int) -> int:
     """Where the next document after an offset begins, ignoring blanks and comments."""
-    found = _CONTENT.match(text, offset)
-    return offset if found is None or found.end() == len(text) else found.end()
+    match = _CONTENT.match(text, offset)
+    return offset if match is None or match.end() == len(text) else match.end()
 
 
 def _yaml_document(source: Source, index: int, value: Any, root: Node, templates: bool, repeated: bool) -> Document:
@@ -334,8 +334,8 @@ def _yaml_document(source: Source, index: int, value: Any, root: Node, templates
     if not isinstance(value, dict):
         if templates and is_template(source, start, end):
             raise template_error(source, line)
-        found = "a list" if isinstance(value, list) else "a scalar"
-        raise NotAnObject(f"a manifest is a mapping, this is {found}", source.name, line, column)
+        shape = "a list" if isinstance(value, list) else "a scalar"
+        raise NotAnObject(f"a manifest is a mapping, this is {shape}", source.name, line, column)
     if templates:
         helm = helm_action(source, root)
         if helm is not None:

@@ -87,7 +87,7 @@ def _set(path: Path, old: Any, new: Any) -> Iterator[Change]:
 
 
 def _set_list(path: Path, old: list[Any], new: list[Any]) -> Iterator[Change]:
-    if len(old) <= len(new) and all(_same(one, other) for one, other in zip(old, new, strict=False)):
+    if len(old) <= len(new) and all(_same(item, other) for item, other in zip(old, new, strict=False)):
         for value in new[len(old) :]:
             yield Append(path, value)
         return
@@ -115,15 +115,15 @@ def _kept(old: Sequence[Any], new: Sequence[Any]) -> set[int] | None:
     return out
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, other: Any) -> bool:
     """Whether two JSON values are the same. A bool is not a number."""
-    if isinstance(one, bool) != isinstance(other, bool):
+    if isinstance(first, bool) != isinstance(other, bool):
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_same(left, right) for left, right in zip(one, other, strict=True))
-    return bool(one == other)
+    if isinstance(first, dict) and isinstance(other, dict):
+        return first.keys() == other.keys() and all(_same(value, other[key]) for key, value in first.items())
+    if isinstance(first, list) and isinstance(other, list):
+        return len(first) == len(other) and all(_same(left, right) for left, right in zip(first, other, strict=True))
+    return bool(first == other)
 
 
 class Edit(NamedTuple):
@@ -140,10 +140,10 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
     Raises:
         EditRefused: a change that cannot be made in this text.
     """
-    found = pieces(document, smallest(document.object, changes))
+    changed = pieces(document, smallest(document.object, changes))
     # What is added at one place belongs to ever larger mappings: the innermost comes first.
-    found.sort(key=lambda piece: (piece.start, piece.end, -piece.depth))
-    out = _merged(list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in found)))
+    changed.sort(key=lambda piece: (piece.start, piece.end, -piece.depth))
+    out = _merged(list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in changed)))
     if any(later.start < earlier.end for earlier, later in pairwise(out)):
         shared = "&" in document.source.text and "*" in document.source.text
         raise EditRefused(ELSEWHERE if shared else "its changes overlap in the text")
@@ -331,8 +331,8 @@ def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
             for part in _parts(text):
                 if part not in read:
                     # Documents that are written alike are read once: it is slow.
-                    found = YAML(typ="safe", pure=True).compose_all(part)
-                    read[part] = [root for root in found if root is not None and _has(root)]
+                    composed = YAML(typ="safe", pure=True).compose_all(part)
+                    read[part] = [root for root in composed if root is not None and _has(root)]
     except (YAMLError, RecursionError, ValueError):
         return None
     roots = [root for part in _parts(text) for root in read[part]]
@@ -351,8 +351,8 @@ def _has(root: Any) -> bool:
     return not (root.id == "scalar" and not root.style and root.value in ("", "~", "null", "Null", "NULL"))
 
 
-def _alike(one: Any, other: Any) -> bool:
-    stack, seen = [(one, other)], set()
+def _alike(value: Any, other: Any) -> bool:
+    stack, seen = [(value, other)], set()
     while stack:
         left, right = stack.pop()
         if (id(left), id(right)) in seen:

@@ -143,12 +143,12 @@ def replace_bytes(target: Path, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    made = name_beside(target)
+    temporary = name_beside(target)
     try:
-        write_beside(made, target, data)
-        made.replace(target)
+        write_beside(temporary, target, data)
+        temporary.replace(target)
     except BaseException:
-        discard(made)
+        discard(temporary)
         raise
 
 
@@ -157,27 +157,27 @@ def name_beside(target: Path) -> Path:
     return target.with_name(f".{target.name[:50]}.{os.urandom(4).hex()}")
 
 
-def discard(made: Path) -> None:
+def discard(temporary: Path) -> None:
     """Remove a temporary file, if it is there at all."""
     with suppress(OSError):
-        made.unlink()
+        temporary.unlink()
 
 
-def write_beside(made: Path, target: Path, data: bytes) -> None:
-    """Make the complete file ``made`` with the mode and owner of ``target``, ready to replace it.
+def write_beside(temporary: Path, target: Path, data: bytes) -> None:
+    """Make the complete file ``temporary`` with the mode and owner of ``target``, ready to replace it.
 
     Raises:
         OSError: it cannot be written; the caller removes what is there of it.
     """
     before = target.stat() if target.exists() else None
-    with os.fdopen(new_private_file(made), "wb") as stream:
+    with os.fdopen(new_private_file(temporary), "wb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
     if before is not None:
-        _as_before(made, before)
+        _as_before(temporary, before)
     else:
-        made.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~_umask())
 
 
 def new_private_file(path: Path) -> int:
@@ -185,11 +185,11 @@ def new_private_file(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
 
 
-def _as_before(made: Path, before: os.stat_result) -> None:
-    now = made.stat()
+def _as_before(temporary: Path, before: os.stat_result) -> None:
+    now = temporary.stat()
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid) and hasattr(os, "chown"):
-        os.chown(made, before.st_uid, before.st_gid)
-    made.chmod(before.st_mode & 0o7777)
+        os.chown(temporary, before.st_uid, before.st_gid)
+    temporary.chmod(before.st_mode & 0o7777)
 
 
 def _umask() -> int:

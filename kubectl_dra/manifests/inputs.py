@@ -60,32 +60,32 @@ def find_inputs(
             data = sys.stdin.buffer.read(LARGEST + 1) if stdin is None else stdin
             out.append(Input(STDIN_NAME, True, data))
             continue
-        for found in _below(path, exclude) if _is_directory(path) else (Input(path, True),):
-            key = os.path.normpath(found.name)
+        for file in _below(path, exclude) if _is_directory(path) else (Input(path, True),):
+            key = os.path.normpath(file.name)
             if key not in seen:
                 seen.add(key)
-                out.append(found)
+                out.append(file)
     out += [Input(_join(directory, KUSTOMIZED), True, build(directory)) for directory in kustomize]
     return out
 
 
-def read(found: Input) -> bytes:
+def read(input_: Input) -> bytes:
     """The bytes of an input, at most one more than ``LARGEST``.
 
     Raises:
         FileError: it cannot be read.
     """
-    if found.problem:
-        raise FileError(found.problem, found.name)
-    if found.data is not None:
-        return found.data
+    if input_.problem:
+        raise FileError(input_.problem, input_.name)
+    if input_.data is not None:
+        return input_.data
     try:
-        with open(found.name, "rb") as file:  # noqa: PTH123
+        with open(input_.name, "rb") as file:  # noqa: PTH123
             # To ask for so much at once takes three times as long: room is made for it.
             start = file.read(_MOST_FILES)
             return start if len(start) < _MOST_FILES else start + file.read(LARGEST + 1 - _MOST_FILES)
     except OSError as error:
-        raise FileError(_problem(found.name, error), found.name) from None
+        raise FileError(_problem(input_.name, error), input_.name) from None
 
 
 def _problem(name: str, error: OSError) -> str:
@@ -136,24 +136,24 @@ def _is_directory(path: str) -> bool:
 def _below(directory: str, exclude: Sequence[str]) -> Iterator[Input]:
     try:
         with os.scandir(directory) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
+            entries = sorted(scan, key=lambda file: file.name)
     except OSError as error:
         yield Input(directory, False, None, f"cannot be read: {error.strerror or error}")
         return
-    for entry in entries:
-        name = _join(directory, entry.name)
-        if entry.name.startswith(".") or _excluded(name, exclude):
+    for file in entries:
+        name = _join(directory, file.name)
+        if file.name.startswith(".") or _excluded(name, exclude):
             continue
         # A link to a directory could lead back to where it came from; pipes and devices never end.
-        if entry.is_dir(follow_symlinks=False):
+        if file.is_dir(follow_symlinks=False):
             yield from _below(name, exclude)
-        elif entry.name.lower().endswith(SUFFIXES) and _is_file(entry):
+        elif file.name.lower().endswith(SUFFIXES) and _is_file(file):
             yield Input(name, False)
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
+def _is_file(file: os.DirEntry[str]) -> bool:
     try:
-        return entry.is_file()
+        return file.is_file()
     except OSError:
         return False
 
@@ -223,10 +223,10 @@ def cause_of(stderr: str) -> str:
     logged = _LOGGED.search(stderr.strip())
     text = (logged[1] or logged[2]) if logged is not None else (lines[-1] if lines else "no message")
     text = " ".join(text.replace('\\"', '"').split()).removeprefix("Error: ")
-    if found := _ELSEWHERE.search(text):
-        return f"{found[1]} is outside the directory {found[2]}, from which kustomize reads no files"
-    if found := _MISSING.search(text):
-        return f"{found[1]} does not exist"
-    if found := _REMOTE.search(text):
-        return f"{found[1] or found[2]} cannot be fetched"
+    if match := _ELSEWHERE.search(text):
+        return f"{match[1]} is outside the directory {match[2]}, from which kustomize reads no files"
+    if match := _MISSING.search(text):
+        return f"{match[1]} does not exist"
+    if match := _REMOTE.search(text):
+        return f"{match[1] or match[2]} cannot be fetched"
     return _CHAIN.sub("", text)

@@ -97,23 +97,23 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
     for word in _words(raw):
         # Generators write a file as KEY=FILE.
         for part in {word, word.rpartition("=")[2]}:
-            found = _path_in(directory, part)
-            if part and os.path.isfile(found):  # noqa: PTH113
-                files.add(found)
+            target = _path_in(directory, part)
+            if part and os.path.isfile(target):  # noqa: PTH113
+                files.add(target)
                 links.update(_links(_as_written(directory, part)))
     for field in _ROOTS:
-        for entry in items_at(raw, field):
-            found = _path_in(directory, str(entry))
-            if os.path.isdir(found):  # noqa: PTH112
-                roots.append(found)
-                links.update(_links(_as_written(directory, str(entry))))
-            elif found not in files and _REMOTE.match(str(entry)):
-                remote.append(str(entry))
+        for resource in items_at(raw, field):
+            target = _path_in(directory, str(resource))
+            if os.path.isdir(target):  # noqa: PTH112
+                roots.append(target)
+                links.update(_links(_as_written(directory, str(resource))))
+            elif target not in files and _REMOTE.match(str(resource)):
+                remote.append(str(resource))
     patches = {
         _path_in(directory, word)
         for field in _PATCHES
-        for entry in items_at(raw, field)
-        for word in [entry.get("path") if isinstance(entry, dict) else entry]
+        for resource in items_at(raw, field)
+        for word in [resource.get("path") if isinstance(resource, dict) else resource]
         if isinstance(word, str) and "\n" not in word
     }
     return Kustomization(
@@ -148,15 +148,15 @@ def is_patch(name: str) -> bool:
     if not is_file(name):
         return False
     path = os.path.realpath(name)
-    return any(path in found.patches for found in kustomizations_above(path))
+    return any(path in kustomization.patches for kustomization in kustomizations_above(path))
 
 
 def kustomizations_above(path: str) -> Iterator[Kustomization]:
     """The kustomizations in the directories above a file. Kustomize reads no files outside its own directory."""
     for directory in upward(os.path.dirname(path)):  # noqa: PTH120
-        found = kustomization_in(directory)
-        if found is not None:
-            yield found
+        kustomization = kustomization_in(directory)
+        if kustomization is not None:
+            yield kustomization
 
 
 @lru_cache(maxsize=4096)
@@ -168,26 +168,26 @@ def upward(directory: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def with_components(one: Kustomization) -> list[Kustomization]:
+def with_components(kustomization: Kustomization) -> list[Kustomization]:
     """The kustomization and the components that it includes, whose patches are laid over its objects as its own are."""
     out: list[Kustomization] = []
-    waiting = [one]
+    waiting = [kustomization]
     while waiting:
-        found = waiting.pop(0)
-        if all(found.directory != other.directory for other in out):
-            out.append(found)
-            below = [kustomization_in(root) for root in found.roots]
+        overlay = waiting.pop(0)
+        if all(overlay.directory != other.directory for other in out):
+            out.append(overlay)
+            below = [kustomization_in(root) for root in overlay.roots]
             waiting += [each for each in below if each is not None and each.is_component]
     return out
 
 
-def closure(one: Kustomization) -> list[Kustomization]:
+def closure(kustomization: Kustomization) -> list[Kustomization]:
     """The kustomization and all its dependencies, each once."""
     out: list[Kustomization] = []
-    waiting = [one]
+    waiting = [kustomization]
     while waiting:
-        found = waiting.pop()
-        if all(found.directory != other.directory for other in out):
-            out.append(found)
-            waiting += [below for root in found.roots if (below := kustomization_in(root)) is not None]
+        overlay = waiting.pop()
+        if all(overlay.directory != other.directory for other in out):
+            out.append(overlay)
+            waiting += [below for root in overlay.roots if (below := kustomization_in(root)) is not None]
     return out

@@ -119,8 +119,8 @@ class Moves:
         # Comments between fields that stay together move with them.
         yield from self._indented(self._at.next_line(entries[first].start), entries[last].end, step)
         moved: list[str] = []
-        for one, other in others:
-            begin = self._with_comments(entries[one - 1].end, entries[one].start)
+        for number, other in others:
+            begin = self._with_comments(entries[number - 1].end, entries[number].start)
             behind = self._at.next_line(entries[other].end)
             moved += [f"{step}{line}" if line.strip() else line for line in self._text[begin:behind].splitlines()]
             if self._text[behind - 1] != "\n":
@@ -185,7 +185,7 @@ class Moves:
         assert pair is not None and pair.key is not None
         start, end = pair.key.start_mark.index, pair.value.end_mark.index
         first, last = entries[0], entries[-1]
-        between = [(one.end, other.start) for one, other in pairwise(entries)]
+        between = [(entry.end, other.start) for entry, other in pairwise(entries)]
         closed = _CLOSED.fullmatch(self._text, last.end, end - 1)
         if kept or closed is None or not all(_CLOSED.fullmatch(self._text, *span) for span in between):
             raise EditRefused("a comment is in the way")
@@ -239,20 +239,20 @@ def replaced_lines(text: str, node: Any, old: str, new: str, newline: str) -> It
 
 def _lines(text: str, node: Any, expected: list[str]) -> tuple[list[_Line], str]:
     """The lines of the block, and their indentation."""
-    found: list[_Line] = []
+    lines: list[_Line] = []
     at = text.find("\n", node.start_mark.index) + 1
-    while at and len(found) < len(expected):
+    while at and len(lines) < len(expected):
         behind = text.find("\n", at)
         stop = len(text) if behind < 0 else behind
-        found.append(_Line(at, stop - 1 if text[at:stop].endswith("\r") else stop))
+        lines.append(_Line(at, stop - 1 if text[at:stop].endswith("\r") else stop))
         at = behind + 1
     number, first = next(((number, line) for number, line in enumerate(expected) if line), (0, ""))
-    width = found[number].end - found[number].start - len(first) if number < len(found) else 0
+    width = lines[number].end - lines[number].start - len(first) if number < len(lines) else 0
     indent = " " * max(0, width)
-    for line, read in zip(found, expected, strict=False):
+    for line, read in zip(lines, expected, strict=False):
         written = text[line.start : line.end]
         if written != (indent + read if read else written[: len(indent)]) or (not read and written.strip(" ")):
             raise EditRefused("the place in the text is uncertain")
-    if len(found) != len(expected):
+    if len(lines) != len(expected):
         raise EditRefused("the place in the text is uncertain")
-    return found, indent
+    return lines, indent

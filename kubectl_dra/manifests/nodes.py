@@ -229,10 +229,10 @@ class NodeFinder:
         key, node, length = None, self.root, 0
         for part in path:
             if node.id == "mapping":
-                found = self._pairs(node).get(part)
-                if found is None:
+                pair = self._pairs(node).get(part)
+                if pair is None:
                     break
-                key, node = found
+                key, node = pair
             elif node.id == "sequence" and isinstance(part, int) and 0 <= part < len(node.value):
                 key, node = None, node.value[part]
             else:

@@ -154,7 +154,7 @@ def _yaml_items(source: Source, start: int, end: int, common: dict[str, Any]) ->
 def _yaml_object(source: Source) -> dict[str, Any]:
     from kubectl_dra.manifests.documents import Skipped, each
 
-    found = list(each(source))
-    if len(found) != 1 or isinstance(found[0], Skipped):
+    documents = list(each(source))
+    if len(documents) != 1 or isinstance(documents[0], Skipped):
         raise NotAList
-    return found[0].object
+    return documents[0].object

@@ -75,12 +75,12 @@ class Places:
         """The number of the entry with a key or index. Raises EditRefused if it is missing or occurs twice."""
         if parent.id == "sequence" and isinstance(key, int) and key < len(parent.value):
             return key
-        found = [index for index, pair in enumerate(parent.value) if str(pair[0].value) == key]
-        if parent.id == "mapping" and not found and any(is_merge(pair[0]) for pair in parent.value):
+        indices = [index for index, pair in enumerate(parent.value) if str(pair[0].value) == key]
+        if parent.id == "mapping" and not indices and any(is_merge(pair[0]) for pair in parent.value):
             raise EditRefused(f"{key} comes in by a merge key (<<)")
-        if parent.id != "mapping" or len(found) != 1:
+        if parent.id != "mapping" or len(indices) != 1:
             raise EditRefused("there is no such key, or there are two")
-        return found[0]
+        return indices[0]
 
     def own_value(self, path: Path) -> Any:
         """The node of a value written only at its path. Raises EditRefused for aliased ones."""
@@ -95,10 +95,10 @@ class Places:
 
     def behind_colon(self, key: Any) -> int:
         """The position after the colon of a key."""
-        found = re.compile(r"\s*:").match(self.text, key.end_mark.index)
-        if found is None:
+        match = re.compile(r"\s*:").match(self.text, key.end_mark.index)
+        if match is None:
             raise EditRefused("its key has no colon")
-        return found.end()
+        return match.end()
 
     def end(self, node: Any) -> int:
         """The end of a value's own text."""
@@ -142,8 +142,8 @@ class Places:
 
     def line_end(self, offset: int) -> int:
         """The position before the line break of the line."""
-        found = self.text.find("\n", offset)
-        end = len(self.text) if found < 0 else found
+        newline = self.text.find("\n", offset)
+        end = len(self.text) if newline < 0 else newline
         return end - 1 if end > offset and self.text[end - 1] == "\r" else end
 
     def line_end_before(self, start: int) -> int:
@@ -156,14 +156,19 @@ class Places:
         while True:
             start = self.next_line(at)
             end = self.line_end(start)
-            found = self.comments_in(start, end)
-            if start <= at or not found or not self.begins_line(found[0][0]) or self.column(found[0][0]) < column:
+            comments = self.comments_in(start, end)
+            if (
+                start <= at
+                or not comments
+                or not self.begins_line(comments[0][0])
+                or self.column(comments[0][0]) < column
+            ):
                 return at
             at = end
 
     def next_line(self, offset: int) -> int:
-        found = self.text.find("\n", offset)
-        return len(self.text) if found < 0 else found + 1
+        newline = self.text.find("\n", offset)
+        return len(self.text) if newline < 0 else newline + 1
 
     def begins_line(self, offset: int) -> bool:
         """Whether only spaces precede it on its line."""
@@ -239,18 +244,18 @@ def _flow(text: str, index: int, stop: int, quote: str) -> tuple[list[str], Offs
 
 def _space(text: str, index: int, stop: int, emit: Any) -> int:
     """Blanks stay. A line end with its surrounding blanks becomes a space; of several line ends all but one remain."""
-    found = _SPACE_RUN.match(text, index, stop)
-    assert found is not None
-    breaks = [match.span() for match in _BREAK.finditer(text, index, found.end())]
+    blanks = _SPACE_RUN.match(text, index, stop)
+    assert blanks is not None
+    breaks = [match.span() for match in _BREAK.finditer(text, index, blanks.end())]
     if not breaks:
-        for at in range(index, found.end()):
+        for at in range(index, blanks.end()):
             emit(text[at], at, at + 1)
     elif len(breaks) == 1:
-        emit(" ", index, found.end())
+        emit(" ", index, blanks.end())
     else:
         for at, behind in breaks[1:]:
             emit("\n", at, behind)
-    return found.end()
+    return blanks.end()
 
 
 _NAMED: Final = {
@@ -278,11 +283,11 @@ _NAMED: Final = {
 def _escape(text: str, index: int, stop: int, emit: Any) -> int:
     following = text[index + 1 : index + 2]
     if following in _BREAKS:
-        found = _SPACE_RUN.match(text, index + 1, stop)
-        assert found is not None
-        for match in list(_BREAK.finditer(text, index + 1, found.end()))[1:]:
+        blanks = _SPACE_RUN.match(text, index + 1, stop)
+        assert blanks is not None
+        for match in list(_BREAK.finditer(text, index + 1, blanks.end()))[1:]:
             emit("\n", *match.span())
-        return found.end()
+        return blanks.end()
     pair = _SURROGATES.match(text, index)
     if pair is not None:
         high, low = int(pair[1], 16), int(pair[2], 16)
@@ -342,12 +347,12 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
     """Start, end of content, and end including the line break, of each line."""
     out = []
     while start < end:
-        found = _BREAK.search(text, start, end)
-        if found is None:
+        match = _BREAK.search(text, start, end)
+        if match is None:
             out.append((start, end, end))
             break
-        out.append((start, found.start(), found.end()))
-        start = found.end()
+        out.append((start, match.start(), match.end()))
+        start = match.end()
     return out
 
 

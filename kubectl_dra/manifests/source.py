@@ -67,8 +67,8 @@ class Source:
 
     def _lines(self) -> list[int]:
         ends = _LINE_END if "\r" in self.text else _LINE_FEED
-        self._line_starts = found = [0, *[match.end() for match in ends.finditer(self.text)]]
-        return found
+        self._line_starts = starts = [0, *[match.end() for match in ends.finditer(self.text)]]
+        return starts
 
     def span(self, start: int, end: int) -> SourcePosition:
         """The position of ``text[start:end]``."""
@@ -88,7 +88,7 @@ def decode(data: bytes | str, name: str) -> Source:
     if isinstance(data, str):
         marked = data.startswith("\ufeff")
         return Source(name, data[marked:], bom="\ufeff".encode() if marked else b"")
-    bom, encoding = next((entry for entry in _BOMS if data.startswith(entry[0])), (b"", _guessed(data)))
+    bom, encoding = next((mark for mark in _BOMS if data.startswith(mark[0])), (b"", _guessed(data)))
     try:
         text = data.decode(encoding) if not bom else data[len(bom) :].decode(encoding)
     except UnicodeDecodeError as error:
@@ -106,11 +106,11 @@ def _guessed(data: bytes) -> str:
 
 def check_text(source: Source) -> None:
     """Raise FileError if the text has a control character, which occurs in binary data but not in YAML."""
-    found = _BINARY.search(source.text)
-    if found is not None:
-        line, column = source.place(found.start())
+    match = _BINARY.search(source.text)
+    if match is not None:
+        line, column = source.place(match.start())
         raise FileError(
-            f"not a text file: it holds the control character U+{ord(found.group()):04X}", source.name, line, column
+            f"not a text file: it holds the control character U+{ord(match.group()):04X}", source.name, line, column
         )
 
 
@@ -127,10 +127,10 @@ def comment_spans(text: str, roots: Iterable[Any]) -> list[tuple[int, int]]:
     inside = sorted(scalar_spans(text, roots))
     starts = [start for start, _ in inside]
     out = []
-    for found in _COMMENT.finditer(text):
-        index = bisect_right(starts, found.start()) - 1
-        if index < 0 or found.start() >= inside[index][1]:
-            out.append((found.start(), found.start() + len(found.group().rstrip())))
+    for match in _COMMENT.finditer(text):
+        index = bisect_right(starts, match.start()) - 1
+        if index < 0 or match.start() >= inside[index][1]:
+            out.append((match.start(), match.start() + len(match.group().rstrip())))
     return out
 
 
@@ -147,8 +147,8 @@ def scalar_spans(text: str, roots: Iterable[Any]) -> set[tuple[int, int]]:
             start, end = node.start_mark.index, node.end_mark.index
             if node.style in "|>":
                 # A comment behind the indicator of a block is one, and so are those that follow its lines.
-                found = _LINE.search(text, start)
-                start = end if found is None else found.start()
+                match = _LINE.search(text, start)
+                start = end if match is None else match.start()
             out.add((start, end))
     return out
 
@@ -173,9 +173,9 @@ def is_template(source: Source, start: int, end: int) -> bool:
 
 def helm_action(source: Source, root: Node) -> TemplateError | None:
     """The error for a document that is valid YAML although it contains a Helm action outside of quotes."""
-    for found in _HELM.finditer(source.text, root.start_mark.index, root.end_mark.index):
-        if nodes.is_plain(root, found.start()):
-            return template_error(source, source.place(found.start())[0])
+    for match in _HELM.finditer(source.text, root.start_mark.index, root.end_mark.index):
+        if nodes.is_plain(root, match.start()):
+            return template_error(source, source.place(match.start())[0])
     return None
 
 
@@ -185,11 +185,11 @@ def refused(source: Source, behind: int, start: int) -> FileError | None:
     Before it reads YAML, kubectl splits a stream at the lines that begin with ``---``
     (k8s.io/apimachinery/pkg/util/yaml).
     """
-    found = _REFUSED.search(source.text, behind, start + 1)
-    if found is None:
+    match = _REFUSED.search(source.text, behind, start + 1)
+    if match is None:
         return None
-    line, column = source.place(found.start())
-    if found[0] == "%":
+    line, column = source.place(match.start())
+    if match[0] == "%":
         return FileError("kubectl does not read YAML directives; remove the line", source.name, line, column)
     words = "kubectl accepts only a comment after ---; begin the document on the next line"
     return FileError(words, source.name, line, column)
@@ -203,8 +203,8 @@ def template_error(source: Source, line: int) -> TemplateError:
 
 def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
     """The error to give if a syntax error in the span most likely means that the text is a template."""
-    found = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
-    return None if found is None else template_error(source, source.place(found.start())[0])
+    match = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
+    return None if match is None else template_error(source, source.place(match.start())[0])
 
 
 def value_error(source: Source, problem: ValueProblem, root: Node) -> FileError:
@@ -247,12 +247,12 @@ def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, i
 
 def _json_error(source: Source, span: tuple[int, int]) -> FileError | None:
     """The error for what was meant to be JSON: it begins like that, and its name does not say YAML."""
-    if source.name.lower().endswith((".yaml", ".yml")) or not (found := _JSON.match(source.text, span[0])):
+    if source.name.lower().endswith((".yaml", ".yml")) or not (match := _JSON.match(source.text, span[0])):
         return None
     from json import JSONDecodeError, JSONDecoder
 
     try:
-        JSONDecoder().raw_decode(source.text, found.start("object"))
+        JSONDecoder().raw_decode(source.text, match.start("object"))
     except JSONDecodeError as error:
         # A string that does not end is told by where it begins.
         open_string = error.msg.startswith("Unterminated string")

@@ -76,7 +76,7 @@ def _unfilled(source: Source, skipped: Skipped) -> Unfilled | None:
         return None
     text = source.text
     begin = source.line_start(skipped.line) or 0
-    markers = [found.start() for found in SEPARATOR.finditer(text)]
+    markers = [match.start() for match in SEPARATOR.finditer(text)]
     start = max((at for at in markers if at <= begin), default=0)
     if text.startswith("---", start):
         behind = _LINE.match(text, start)
@@ -91,8 +91,8 @@ def _unfilled(source: Source, skipped: Skipped) -> Unfilled | None:
 
 def _placeholders(piece: str) -> Iterator[str]:
     """What stands in each template action; nothing that a name matches for control flow and comments."""
-    for found in _ACTION.finditer(piece):
-        yield found["name"] or ""
+    for match in _ACTION.finditer(piece):
+        yield match["name"] or ""
 
 
 def _comments(piece: str, mark: str) -> str:

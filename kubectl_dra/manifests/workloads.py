@@ -197,9 +197,9 @@ def key_of(workload: Mapping[str, Any]) -> Key:
 def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
     """The pod templates of an object, in table and object order; none for other kinds."""
     for path in TEMPLATES.get(key_of(workload), ()):
-        for found, value in _walk(workload, path, ()):
+        for place, value in _walk(workload, path, ()):
             if isinstance(value.get("spec"), dict):
-                yield PodTemplate(found, value)
+                yield PodTemplate(place, value)
 
 
 def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
@@ -211,19 +211,19 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
         )
     key = key_of(workload)
     for path in SPECS.get(key, ()):
-        for found, value in _walk(workload, path, ()):
+        for place, value in _walk(workload, path, ()):
             if path[-2:] == ("templates", "*"):
-                if not _replaces(value_at(workload, found[:-2])):
+                if not _replaces(value_at(workload, place[:-2])):
                     yield WorkloadPodSpec(
-                        found, value, fields_at(value, "metadata"), (*found, "metadata"), complete=False
+                        place, value, fields_at(value, "metadata"), (*place, "metadata"), complete=False
                     )
                 continue
             above: Any = workload
             # PodTemplate has metadata beside the spec; elsewhere the object's own is what there is.
-            for step in found[:-1] if key == ("", "PodTemplate") else ():
+            for step in place[:-1] if key == ("", "PodTemplate") else ():
                 above = above[step]
-            meta = (*found[:-1], "metadata") if key == ("", "PodTemplate") else ("metadata",)
-            yield WorkloadPodSpec(found, value, fields_at(above, "metadata"), meta, complete=key[0] == "")
+            meta = (*place[:-1], "metadata") if key == ("", "PodTemplate") else ("metadata",)
+            yield WorkloadPodSpec(place, value, fields_at(above, "metadata"), meta, complete=key[0] == "")
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         yield from _app_template(workload)
 
@@ -236,11 +236,11 @@ def _replaces(workflow: Any) -> bool:
 
 def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpec]:
     """The pod specs of an object at a path, of a kind that is not in the tables."""
-    for found, value in _walk(workload, path, ()):
+    for place, value in _walk(workload, path, ()):
         above: Any = workload
-        for step in found[:-1]:
+        for step in place[:-1]:
             above = above[step]
-        yield WorkloadPodSpec(found, value, fields_at(above, "metadata"), (*found[:-1], "metadata"), complete=False)
+        yield WorkloadPodSpec(place, value, fields_at(above, "metadata"), (*place[:-1], "metadata"), complete=False)
 
 
 def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[WorkloadPodSpec]:
@@ -283,8 +283,8 @@ def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
     """Init containers, then containers, as written. Unnamed ones are named after their key or position."""
     at, holder = (spec.path, spec.content) if spec.holder is None else (spec.holder_path, spec.holder)
     for field in CONTAINER_LISTS:
-        found = value_at(holder, field)
-        items = found.items() if isinstance(found, dict) else enumerate(items_at(found))
+        content = value_at(holder, field)
+        items = content.items() if isinstance(content, dict) else enumerate(items_at(content))
         for index, value in items:
             if isinstance(value, dict):
                 init = field == ("initContainers",)

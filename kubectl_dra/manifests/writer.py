@@ -324,8 +324,8 @@ class _Writer:
         parent = self._at.collection(path[:-1])
         entry = self._at.entries(parent)[self._at.index(parent, path[-1])]
         colon = self._at.behind_colon(pair.key)
-        found = re.compile(r"[ \t]*").match(self._text, colon)
-        start = colon if found is None else found.end()
+        match = re.compile(r"[ \t]*").match(self._text, colon)
+        start = colon if match is None else match.end()
         name = key_flow(key, self._at.style)
         if parent.flow_style:
             blank = "" if start > colon else " "

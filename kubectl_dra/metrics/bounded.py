@@ -22,10 +22,10 @@ def bounded(
 
     ``merge`` makes one value of two, ``weight`` says which ones stay by themselves.
     """
-    found = dict(table)
-    while len(found) > most:
-        weights: list[Counter[str]] = [Counter() for _ in next(iter(found))]
-        for labels, value in found.items():
+    rows = dict(table)
+    while len(rows) > most:
+        weights: list[Counter[str]] = [Counter() for _ in next(iter(rows))]
+        for labels, value in rows.items():
             for own, label in zip(weights, labels, strict=True):
                 if label != OTHERS:
                     own[label] += weight(value)  # type: ignore[assignment]
@@ -33,9 +33,9 @@ def bounded(
         ranked = sorted(weights[position], key=lambda label: (-weights[position][label], label))
         kept = frozenset(ranked[: len(ranked) // 2])
         merged: dict[Labels, T] = {}
-        for labels, value in found.items():
+        for labels, value in rows.items():
             if labels[position] not in kept:
                 labels = (*labels[:position], OTHERS, *labels[position + 1 :])
             merged[labels] = merge(merged[labels], value) if labels in merged else value
-        found = merged
-    return found
+        rows = merged
+    return rows

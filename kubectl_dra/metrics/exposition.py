@@ -63,11 +63,11 @@ def listen(host: str, port: int, registry: CollectorRegistry, ready: Callable[[]
         if path == "/metrics":
             answer: Iterable[bytes] = metrics(environ, respond)
             return answer
-        found = {"/": ("200 OK", _INDEX), "/livez": ("200 OK", b"ok\n")}
-        found["/readyz"] = (
+        pages = {"/": ("200 OK", _INDEX), "/livez": ("200 OK", b"ok\n")}
+        pages["/readyz"] = (
             ("200 OK", b"ok\n") if ready() else ("503 Service Unavailable", b"the cluster is being read\n")
         )
-        status, body = found.get(path, ("404 Not Found", _INDEX))
+        status, body = pages.get(path, ("404 Not Found", _INDEX))
         respond(status, [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))])
         return [body]
 

@@ -30,7 +30,7 @@ def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     text = "The largest number of devices of a class that one request can still get, all on one node."
     largest: Mapping[Labels, float] | None = None
     if fleet.largest is not None:
-        largest = {(name,): found.count for name, found in fleet.largest.items()}
+        largest = {(name,): largest_request.count for name, largest_request in fleet.largest.items()}
     yield from _counted("device_class_largest_request", text, ("device_class",), largest, max)
     text = "How many further pods that ask for so many devices of a class get them, as far as devices decide."
     yield from _counted("device_class_fitting_pods", text, ("device_class", "devices"), fleet.fits)

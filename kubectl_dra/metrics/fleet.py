@@ -140,11 +140,11 @@ def _devices(
 
 def node_pool(nodes: Iterable[Node | None], labels: Sequence[str]) -> str:
     """The pool to which all of these nodes belong; empty if that is not one."""
-    found = {
+    pools = {
         next((node.labels[label] for label in labels if node.labels.get(label)), "") if node is not None else ""
         for node in nodes
     }
-    return found.pop() if len(found) == 1 else ""
+    return pools.pop() if len(pools) == 1 else ""
 
 
 def _fits(rows: Sequence[DeviceRow], snapshot: Snapshot) -> Counts:
@@ -203,8 +203,8 @@ def _unhealthy(pod: Pod, claims: Sequence[ResourceClaim]) -> Iterator[tuple[str,
     """
     drivers = {result.device.driver for result in held(claims)}
     for status in pod.status.container_statuses:
-        for entry in status.allocated_resources_status:
-            for resource in entry.resources:
+        for device_status in status.allocated_resources_status:
+            for resource in device_status.resources:
                 if resource.health == "Unhealthy":
                     first = resource.resource_id.partition("/")[0]
                     driver = first if first in drivers else min(drivers) if len(drivers) == 1 else ""
@@ -216,10 +216,10 @@ def _waiting(overview: Overview, snapshot: Snapshot) -> dict[str, object]:
     pods: dict[Labels, Waiting] = {}
     claims: dict[Labels, Waiting] = {}
     for alike in overview.found:
-        told = alike.diagnosis
-        cause = told.findings[0].kind.code if told.findings else NO_CAUSE
-        labels = (told.namespace, cause, told.verdict.value)
-        table = claims if told.kind == "claim" else pods
+        diagnosis = alike.diagnosis
+        cause = diagnosis.findings[0].kind.code if diagnosis.findings else NO_CAUSE
+        labels = (diagnosis.namespace, cause, diagnosis.verdict.value)
+        table = claims if diagnosis.kind == "claim" else pods
         here = Waiting(len(alike.names), min(_created(alike, snapshot), default=0.0))
         table[labels] = table[labels].together(here) if labels in table else here
     unseen = {note.gap.kind for note in overview.unread}

@@ -50,8 +50,8 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
 
 def _target(kind: str, settings: MigrationSettings) -> str | None:
     """The requested version, or the release's newest for kinds that lack it."""
-    entry = lifecycle(settings.version, kind)
-    if entry is not None and entry.exists(settings.release):
+    life = lifecycle(settings.version, kind)
+    if life is not None and life.exists(settings.release):
         return settings.version
     return next(iter(versions_of(kind, settings.release)), None)
 
@@ -65,23 +65,23 @@ def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> 
             way_out = "name the driver, pool or device that is meant; one rule for each"
             return ObjectPlan(refusals=(PlanRefusal(RULE, path, message, way_out),))
     try:
-        made = conversion(raw, version, target)
+        converted = conversion(raw, version, target)
     except Unclear as unclear:
         return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, unclear.path, str(unclear), unclear.way_out),))
-    if not made.foreign and (wrong := mismatch(raw, kind, version)) is not None:
+    if not converted.foreign and (wrong := mismatch(raw, kind, version)) is not None:
         way_out = "correct it, then run migrate again; kubectl dra lint says more"
         return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, wrong.path, str(wrong), way_out),))
-    changes = (Set(("apiVersion",), f"{GROUP}/{target}"), *made.changes)
-    code, reason, unsafe = _reason(made, version, target)
+    changes = (Set(("apiVersion",), f"{GROUP}/{target}"), *converted.changes)
+    code, reason, unsafe = _reason(converted, version, target)
     step = Step(code, ("apiVersion",), reason, changes, "unsafe" if unsafe else "safe")
     return ObjectPlan(steps=(step,))
 
 
-def _reason(made: Conversion, version: str, target: str) -> tuple[str, str, bool]:
-    if made.foreign:
+def _reason(conversion: Conversion, version: str, target: str) -> tuple[str, str, bool]:
+    if conversion.foreign:
         return FOREIGN, f"It says {version} but is written in the shape of {target}: only apiVersion is wrong.", True
-    if made.dropped:
-        names = ", ".join(str(path[-1]) for path in made.dropped)
+    if conversion.dropped:
+        names = ", ".join(str(path[-1]) for path in conversion.dropped)
         return DROPPED, f"{version} to {target}; {names} has no successor and is dropped, as by the server.", True
     return VERSION, f"{version} to {target}, as the API server converts it.", False
 
@@ -93,8 +93,8 @@ def _pods(raw: Mapping[str, Any]) -> ObjectPlan:
     steps: list[Step] = []
     refusals: list[PlanRefusal] = []
     notes: list[Note] = []
-    for path, source, entry in _sources(raw):
-        both = [key for key in source if key in entry]
+    for path, source, pod_claim in _sources(raw):
+        both = [key for key in source if key in pod_claim]
         if both:
             message = f"{both[0]} stands in source and beside it"
             refusals.append(PlanRefusal(UNCLEAR, path, message, "keep one of the two"))
@@ -109,10 +109,10 @@ def _pods(raw: Mapping[str, Any]) -> ObjectPlan:
 
 
 def _sources(raw: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any], Mapping[str, Any]]]:
-    for found in pod_specs(raw):
-        for index, entry in enumerate(items_at(found.content, "resourceClaims")):
-            if isinstance(entry, Mapping) and isinstance(entry.get("source"), Mapping):
-                yield (*found.path, "resourceClaims", index, "source"), entry["source"], entry
+    for spec in pod_specs(raw):
+        for index, pod_claim in enumerate(items_at(spec.content, "resourceClaims")):
+            if isinstance(pod_claim, Mapping) and isinstance(pod_claim.get("source"), Mapping):
+                yield (*spec.path, "resourceClaims", index, "source"), pod_claim["source"], pod_claim
 
 
 # Objects of v1alpha1 and v1alpha2, "classic" DRA: no server ever converted them, so they are written anew.
@@ -153,9 +153,9 @@ def gone(kind: str) -> ObjectPlan | None:
 def classic_plan(raw: Mapping[str, Any], version: str) -> ObjectPlan:
     """Rewrite one object into ``version``."""
     kind = str(raw["kind"])
-    left = gone(kind)
-    if left is not None:
-        return left
+    plan = gone(kind)
+    if plan is not None:
+        return plan
     if kind == "ResourceClass":
         return _class(raw, version)
     if kind == "ResourceClaim":

@@ -81,7 +81,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         InputError: a named file or that of --claims-file cannot be read, or no input can.
     """
     run = _Run(job)
-    files = [run.opened(found) for found in inputs]
+    files = [run.opened(file) for file in inputs]
     if not any(files):
         check_readable(inputs, run.notes)
     mine = [file for file in files if file is not None and file.documents]
@@ -193,9 +193,9 @@ class _World:
             for key in keys
             if all(by == mine and at != file for by, at, _ in self._added[key])
         }
-        taken = self._taken - free if free else self._taken
+        names = self._taken - free if free else self._taken
         alike = self._alike.get((file, mine[1]), {}) if _is_pod(mine) else {}
-        return PlanSurroundings(self._objects, taken, patch, self._shared, alike)
+        return PlanSurroundings(self._objects, names, patch, self._shared, alike)
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
         """Whether an object must be added: it is not there, or another one of the file wants the same one.
@@ -222,10 +222,10 @@ class _World:
         if _is_pod(mine) and key[0] == "ResourceClaimTemplate":
             self._alike.setdefault((file, mine[1]), {}).setdefault(template_key(raw), key[2])
 
-    def changed(self, file: str, made: Iterable[Mapping[str, Any]]) -> None:
+    def changed(self, file: str, objects: Iterable[Mapping[str, Any]]) -> None:
         """Record that a file's objects have changed, and the new ones among them."""
         self._objects.forget()
-        self._made.update((file, object_key(raw)) for raw in made)
+        self._made.update((file, object_key(raw)) for raw in objects)
 
 
 def _is_pod(key: ObjectKey) -> bool:
@@ -246,12 +246,12 @@ class _Run:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def opened(self, found: Input) -> File | None:
+    def opened(self, input_: Input) -> File | None:
         """A file with its documents, or with the reason why it has none; None if there is nothing to migrate."""
-        source = source_of(found, self.notes, self.closed)
+        source = source_of(input_, self.notes, self.closed)
         if source is None or not relevant(source.text):
             return None
-        patch = found.data is None and is_patch(found.name)
+        patch = input_.data is None and is_patch(input_.name)
         try:
             file = opened(source, patch)
         except FileError as error:
@@ -263,7 +263,7 @@ class _Run:
             if is_baseline(document.object) or _is_schema(document.object):
                 continue
             start = document.position().offset
-            following = [one.position().offset for one in documents if one.index > document.index]
+            following = [other.position().offset for other in documents if other.index > document.index]
             seen = evidence(source.text[start : min(following, default=None)], *self._for_evidence)
             seen = not_mentioned(document, [(start + at, name) for at, name in seen], self.job.settings.catalogue)
             seen = _wanted(file, seen, codes.NOT_AN_OBJECT)
@@ -366,13 +366,13 @@ class _Run:
             return
         file.take(settled.made)
         self.world.changed(file.name, (raw for want in settled.good for _, raw in want.objects))
-        good, told = {id(want) for want in settled.good}, set[ObjectKey]()
+        good, keys = {id(want) for want in settled.good}, set[ObjectKey]()
         for want in wants:
             if id(want) not in good:
                 continue
             file.items += want.made
-            new = [(item, raw) for item, raw in want.objects if object_key(raw) not in told]
-            told.update(object_key(raw) for _, raw in new)
+            new = [(item, raw) for item, raw in want.objects if object_key(raw) not in keys]
+            keys.update(object_key(raw) for _, raw in new)
             if apart:
                 self.set_aside += new
             else:
@@ -422,7 +422,7 @@ def _non_object(raw: Any) -> tuple[str, str]:
 
 def _wanted(file: File, seen: Sequence[tuple[int, str]], code: str) -> list[tuple[int, str]]:
     """The places of a text that no comment on their lines, or above them, says to leave."""
-    return [one for one in seen if not file.ignored.covers_lines(code, (file.original.place(one[0])[0],))]
+    return [place for place in seen if not file.ignored.covers_lines(code, (file.original.place(place[0])[0],))]
 
 
 def _names(source: Source, seen: Sequence[tuple[int, str]]) -> str:
@@ -430,11 +430,11 @@ def _names(source: Source, seen: Sequence[tuple[int, str]]) -> str:
     lines: dict[str, list[int]] = {}
     for at, name in seen:
         lines.setdefault(name, []).append(source.place(at)[0])
-    return "it names " + ", ".join(f"{name} in {_lines(dict.fromkeys(found))}" for name, found in lines.items())
+    return "it names " + ", ".join(f"{name} in {_lines(dict.fromkeys(numbers))}" for name, numbers in lines.items())
 
 
-def _lines(found: Iterable[int]) -> str:
-    numbers = [str(number) for number in found]
+def _lines(lines: Iterable[int]) -> str:
+    numbers = [str(number) for number in lines]
     if len(numbers) == 1:
         return f"line {numbers[0]}"
     if len(numbers) > _MOST_LINES:

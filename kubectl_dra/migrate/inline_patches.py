@@ -62,11 +62,11 @@ def inline_patches(raw: Mapping[str, Any]) -> Iterator[InlinePatch]:
         yield InlinePatch(("patch",), raw["patch"], fields_at(raw, "target"))
         return
     for field in FIELDS:
-        for index, entry in enumerate(items_at(raw, field)):
-            if isinstance(entry, str):
-                yield InlinePatch((field, index), entry, {})
-            elif isinstance(entry, Mapping) and isinstance(entry.get("patch"), str):
-                yield InlinePatch((field, index, "patch"), entry["patch"], fields_at(entry, "target"))
+        for index, patch in enumerate(items_at(raw, field)):
+            if isinstance(patch, str):
+                yield InlinePatch((field, index), patch, {})
+            elif isinstance(patch, Mapping) and isinstance(patch.get("patch"), str):
+                yield InlinePatch((field, index, "patch"), patch["patch"], fields_at(patch, "target"))
 
 
 def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], settings: MigrationSettings) -> ObjectPlan:
@@ -76,25 +76,25 @@ def plan_inline(raw: Mapping[str, Any], around: Sequence[Mapping[str, Any]], set
     """
     steps: list[Step] = []
     refusals: list[PlanRefusal] = []
-    left = 0
+    remaining = 0
     for patch in inline_patches(raw):
         names = named_in(patch.text, settings.catalogue)
         if not names:
             continue
         try:
-            found = _without_requests(patch, around, settings)
+            remainder = _without_requests(patch, around, settings)
         except CommentsLeave as comments:
-            left += comments.args[0]
+            remaining += comments.args[0]
             continue
         except (FileError, EditRefused):
             message = f"a patch names {', '.join(names)}"
             refusals.append(PlanRefusal(PATCH, patch.path, message, WAY_OUT_PATCH))
             continue
-        if found is not None:
-            text = found.text or (_NOTHING if raw.get("kind") == TRANSFORMER else "")
-            change: Change = Set(patch.path, text) if text else Delete(patch.entry, found.comments)
-            steps.append(Step(GONE, patch.path, found.reason, (change,), found.safety))
-    return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals), left=left)
+        if remainder is not None:
+            text = remainder.text or (_NOTHING if raw.get("kind") == TRANSFORMER else "")
+            change: Change = Set(patch.path, text) if text else Delete(patch.entry, remainder.comments)
+            steps.append(Step(GONE, patch.path, remainder.reason, (change,), remainder.safety))
+    return ObjectPlan(tuple(_whole_lists(raw, steps)), refusals=tuple(refusals), left=remaining)
 
 
 def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step]:
@@ -114,9 +114,9 @@ def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step
 
 def dropped(raw: Mapping[str, Any], entries: Sequence[Path]) -> Iterator[Change]:
     """The changes that remove patches from a kustomization. A list that loses all keeps its place, as above."""
-    for field in dict.fromkeys(entry[0] for entry in entries):
-        mine = [entry for entry in entries if entry[0] == field]
-        yield from [Clear((field,))] if len(mine) == len(raw[str(field)]) else [Delete(entry) for entry in mine]
+    for field in dict.fromkeys(patch[0] for patch in entries):
+        mine = [patch for patch in entries if patch[0] == field]
+        yield from [Clear((field,))] if len(mine) == len(raw[str(field)]) else [Delete(patch) for patch in mine]
 
 
 def without_empty_lists(raw: Mapping[str, Any]) -> Iterator[Delete]:
@@ -139,12 +139,12 @@ def _without_requests(
         CommentsLeave: a comment says to leave it.
     """
     try:
-        found = _merge_left(parse(Source("<patch>", patch.text)), around, settings)
+        remainder = _merge_left(parse(Source("<patch>", patch.text)), around, settings)
     except NotAnObject:
         return operations_without(patch.text, settings)
-    if found is not None and asked_in(found.text, settings.catalogue):
+    if remainder is not None and asked_in(remainder.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
-    return found
+    return remainder
 
 
 def operations_without(text: str, settings: MigrationSettings) -> Without | None:
@@ -153,10 +153,10 @@ def operations_without(text: str, settings: MigrationSettings) -> Without | None
     Raises:
         FileError, EditRefused, CommentsLeave: as for other patches.
     """
-    found = _operations_left(operations_of(text), settings)
-    if found is not None and asked_in(found.text, settings.catalogue):
+    remainder = _operations_left(operations_of(text), settings)
+    if remainder is not None and asked_in(remainder.text, settings.catalogue):
         raise EditRefused("something else of the patch names a resource")
-    return found
+    return remainder
 
 
 def _check_comments(documents: Sequence[Document], places: Sequence[tuple[Document, Path]]) -> None:

@@ -65,7 +65,7 @@ def compare(
     # The cluster with nothing in use.
     free = Cluster(world).emptied().snapshot
     known: dict[str, LandingComparison] = {}
-    return [found for pair in pairs for found in _compared(pair, world, free, settings, namespace, known)]
+    return [comparison for pair in pairs for comparison in _compared(pair, world, free, settings, namespace, known)]
 
 
 class _Pair(NamedTuple):
@@ -91,13 +91,13 @@ def _objects(source: Source, text: str) -> list[ManifestObject]:
         documents = parse(Source(source.name, text))
     except NotAnObject:
         return []
-    found: list[ManifestObject] = []
+    manifests: list[ManifestObject] = []
     for document in documents:
         try:
-            found += objects((document,))
+            manifests += objects((document,))
         except InputError:
             continue
-    return found
+    return manifests
 
 
 def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
@@ -141,13 +141,13 @@ def _compared(
         if resources:
             where = "" if len(old) == 1 else ".".join(str(step) for step in was.path)
             alike = _decides(before, after, world)
-            found = known.get(alike)
-            if found is None:
-                found = _one(pair, where, before, after, resources, world, free, settings)
-            if found.verdict is Verdict.SCHEDULABLE:
+            comparison = known.get(alike)
+            if comparison is None:
+                comparison = _one(pair, where, before, after, resources, world, free, settings)
+            if comparison.verdict is Verdict.SCHEDULABLE:
                 # Why another pod does not fit is said with the names of its own claims.
-                known[alike] = found
-            yield found._replace(file=pair.file, object=title(pair.after), pod=where)
+                known[alike] = comparison
+            yield comparison._replace(file=pair.file, object=title(pair.after), pod=where)
 
 
 def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
@@ -156,23 +156,25 @@ def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
     parts: list[Any] = [space, sorted(after.metadata.labels.items()) if after.spec.affinity else ()]
     for pod in (before, after):
         parts.append(structs.replace(pod.spec, resource_claims=()))
-    for entry in after.claims:
-        template = world.templates.get((space, entry.template_name))
+    for pod_claim in after.claims:
+        template = world.templates.get((space, pod_claim.template_name))
         # A claim that pods share has a state of its own.
-        parts.append((entry.name, entry.claim_name, template.spec if template is not None else entry.template_name))
+        parts.append(
+            (pod_claim.name, pod_claim.claim_name, template.spec if template is not None else pod_claim.template_name)
+        )
     return repr(parts)
 
 
 def _pod(raw: Mapping[str, Any], spec: WorkloadPodSpec, namespace: str) -> Pod:
     metadata = raw.get("metadata") or {}
     name = metadata.get("name") or str(metadata.get("generateName") or "pod").rstrip("-")
-    made = {
+    meta = {
         "name": name,
         "namespace": metadata.get("namespace") or namespace,
         "labels": spec.metadata.get("labels") or {},
         "annotations": spec.metadata.get("annotations") or {},
     }
-    return Pod.from_json({"metadata": made, "spec": spec.content})
+    return Pod.from_json({"metadata": meta, "spec": spec.content})
 
 
 def _one(
@@ -224,8 +226,8 @@ def _offers(node: Node, resources: Mapping[str, int]) -> bool:
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:
     """How many pods could run on fewer nodes, on as many, and on more."""
-    fewer = sum(1 for one in comparisons if one.difference < 0)
-    more = sum(1 for one in comparisons if one.difference > 0)
+    fewer = sum(1 for comparison in comparisons if comparison.difference < 0)
+    more = sum(1 for comparison in comparisons if comparison.difference > 0)
     return fewer, len(comparisons) - fewer - more, more
 
 
@@ -290,12 +292,12 @@ _CLUSTER_AUTOSCALER: Final = (
 
 def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """What to know of claims where the labels that a pod asks of its nodes say who makes these; once for each."""
-    told: set[str] = set()
+    messages: set[str] = set()
     for path, key in _labels(spec):
-        for one in AUTOSCALERS:
-            if one.labels is not None and one.labels.match(key) and one.message not in told:
-                told.add(one.message)
-                yield path, one.message
+        for autoscaler in AUTOSCALERS:
+            if autoscaler.labels is not None and autoscaler.labels.match(key) and autoscaler.message not in messages:
+                messages.add(autoscaler.message)
+                yield path, autoscaler.message
 
 
 def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
@@ -311,7 +313,9 @@ def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
     """What to know of claims where an object says who makes nodes; empty where it says nothing of it."""
     group, kind = key_of(raw)
-    known = next((one.message for one in AUTOSCALERS if (one.group, one.kind) == (group, kind)), "")
+    known = next(
+        (autoscaler.message for autoscaler in AUTOSCALERS if (autoscaler.group, autoscaler.kind) == (group, kind)), ""
+    )
     if (group, kind) == ("karpenter.sh", "NodePool"):
         made_by = value_at(raw, ("spec", "template", "spec", "nodeClassRef", "group"))
         # The class says it, where it is one of those above.
@@ -326,7 +330,7 @@ def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> s
 
 
 def _of_pool(group: str, otherwise: str) -> str:
-    return next((one.message for one in AUTOSCALERS if one.group == group), otherwise)
+    return next((autoscaler.message for autoscaler in AUTOSCALERS if autoscaler.group == group), otherwise)
 
 
 def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:
@@ -350,13 +354,17 @@ def shared_resources(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def _replicated(text: str) -> Iterable[str]:
     try:
-        documents = [found.object for found in each(Source("<text>", text)) if isinstance(found, Document)]
+        documents = [document.object for document in each(Source("<text>", text)) if isinstance(document, Document)]
     except (FileError, RecursionError):
         return
     for document in documents:
         for strategy in ("timeSlicing", "mps"):
-            for entry in items_at(document, "sharing", strategy, "resources"):
-                if isinstance(entry, Mapping) and isinstance(entry.get("name"), str) and not entry.get("rename"):
-                    replicas = entry.get("replicas")
+            for resource in items_at(document, "sharing", strategy, "resources"):
+                if (
+                    isinstance(resource, Mapping)
+                    and isinstance(resource.get("name"), str)
+                    and not resource.get("rename")
+                ):
+                    replicas = resource.get("replicas")
                     if isinstance(replicas, int) and replicas > 1:
-                        yield entry["name"]
+                        yield resource["name"]

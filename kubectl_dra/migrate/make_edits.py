@@ -54,7 +54,7 @@ def _span(source: Source, document: Document, documents: Sequence[Document]) -> 
     inside = any(other is not document and before <= other.root.start_mark.index < start for other in documents)
     if inside:
         raise EditRefused("it is not in a place of its own")
-    following = [one.root.start_mark.index for one in documents if one.index > document.index]
+    following = [other.root.start_mark.index for other in documents if other.index > document.index]
     end = len(text)
     if following:
         behind = text.rfind("\n---", start, min(following))
@@ -154,12 +154,16 @@ def _about(places: Places, path: Path) -> Iterator[int]:
     line = places.line_start(start)
     while line:
         line = places.line_start(line - 1)
-        found = places.comments_in(line, places.line_end(line))
-        if not found or not places.begins_line(found[0][0]) or places.column(found[0][0]) != places.column(start):
+        comments = places.comments_in(line, places.line_end(line))
+        if (
+            not comments
+            or not places.begins_line(comments[0][0])
+            or places.column(comments[0][0]) != places.column(start)
+        ):
             break
-        if _SWITCHED_OFF.fullmatch(places.text[slice(*found[0])]):
+        if _SWITCHED_OFF.fullmatch(places.text[slice(*comments[0])]):
             break
-        above.insert(0, found[0][0])
+        above.insert(0, comments[0][0])
     yield from above
     end = places.line_end(max(places.end(pair.value), pair.key.end_mark.index))
     yield from (begin for begin, _ in places.comments_in(start, end))
@@ -298,11 +302,11 @@ def _nothing(text: str) -> tuple[Document, ...]:
 
 
 def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> None:
-    left = comments_of(text, [document.root for document in documents])
+    comments = comments_of(text, [document.root for document in documents])
     for comment in comments_of(file.source.text, [document.root for document in file.documents]):
-        if comment not in left:
+        if comment not in comments:
             raise EditRefused("a comment would be lost")
-        left.remove(comment)
+        comments.remove(comment)
 
 
 def _in_document(
@@ -382,15 +386,15 @@ def _check_ways(document: Document, want: PlannedEdit) -> None:
                 raise RepeatedKey(f'the key "{change.path[length]}" is there twice, in line {lines[0]} and {lines[1]}')
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(node: Any, other: Any) -> bool:
     """Whether two nodes are written as the same value."""
-    if one.id != other.id or one.tag != other.tag:
+    if node.id != other.id or node.tag != other.tag:
         return False
-    if one.id == "scalar":
-        return bool(one.value == other.value and bool(one.style) == bool(other.style))
-    if len(one.value) != len(other.value):
+    if node.id == "scalar":
+        return bool(node.value == other.value and bool(node.style) == bool(other.style))
+    if len(node.value) != len(other.value):
         return False
-    if one.id == "sequence":
-        return all(_same(left, right) for left, right in zip(one.value, other.value, strict=True))
-    pairs = zip(one.value, other.value, strict=True)
+    if node.id == "sequence":
+        return all(_same(left, right) for left, right in zip(node.value, other.value, strict=True))
+    pairs = zip(node.value, other.value, strict=True)
     return all(_same(pair[0], twin[0]) and _same(pair[1], twin[1]) for pair, twin in pairs)

@@ -199,29 +199,29 @@ def shortened(name: str, limit: int) -> str:
     return f"{name[: limit - 9].rstrip('-.')}-{zlib.crc32(name.encode()):08x}"
 
 
-def free(name: str, taken: Container[str], limit: int = MAX_LABEL) -> str:
+def free(name: str, names: Container[str], limit: int = MAX_LABEL) -> str:
     """The name, with the first number from 2 that makes it free if it is taken."""
     name = shortened(name, limit)
-    number, found = 2, name
-    while found in taken:
-        found = f"{shortened(name, limit - len(str(number)) - 1)}-{number}"
+    number, candidate = 2, name
+    while candidate in names:
+        candidate = f"{shortened(name, limit - len(str(number)) - 1)}-{number}"
         number += 1
-    return found
+    return candidate
 
 
-def free_object(kind: str, namespace: str, name: str, *taken: Container[tuple[str, str, str]]) -> str:
-    """A free name for an object of a kind in a namespace; ``taken`` holds kind, namespace and name."""
-    return free(name, _Names(kind, namespace, taken), MAX_LABEL)
+def free_object(kind: str, namespace: str, name: str, *names: Container[tuple[str, str, str]]) -> str:
+    """A free name for an object of a kind in a namespace; ``names`` holds kind, namespace and name."""
+    return free(name, _Names(kind, namespace, names), MAX_LABEL)
 
 
 class _Names:
     """The taken names of a kind in a namespace."""
 
-    def __init__(self, kind: str, namespace: str, taken: Sequence[Container[tuple[str, str, str]]]) -> None:
-        self._kind, self._namespace, self._taken = kind, namespace, taken
+    def __init__(self, kind: str, namespace: str, names: Sequence[Container[tuple[str, str, str]]]) -> None:
+        self._kind, self._namespace, self._taken = kind, namespace, names
 
     def __contains__(self, name: object) -> bool:
-        return any((self._kind, self._namespace, name) in taken for taken in self._taken)
+        return any((self._kind, self._namespace, name) in names for names in self._taken)
 
 
 def workload_name(raw: Mapping[str, Any]) -> str | None:
@@ -244,8 +244,8 @@ def _role(raw: Mapping[str, Any], path: Path, shared: Collection[str | int]) -> 
     for length, step in enumerate(path, 1):
         if isinstance(step, int):
             item = value_at(raw, path[:length])
-            found = next((item[key] for key in _NAMED_BY if key in item), step) if isinstance(item, Mapping) else step
-            words.append(str(found))
+            word = next((item[key] for key in _NAMED_BY if key in item), step) if isinstance(item, Mapping) else step
+            words.append(str(word))
         elif step not in shared and step not in _GENERAL:
             words.append(step.removesuffix("Template").removesuffix("GroupSpec").removesuffix("Spec"))
     return as_label("-".join(words))

@@ -78,15 +78,15 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         return ObjectPlan(notes=tuple(_left(raw, (), settings.catalogue)))
     if key[1] in NEVER:
         return ObjectPlan(notes=(*_beside(raw, settings.catalogue), *hazards))
-    found = _reported(raw, key, surroundings, settings)
+    plan = _reported(raw, key, surroundings, settings)
     seen = [
-        *(one.path for one in found.refusals),
-        *(one.path for one in found.notes),
-        *(one.path for one in found.steps),
+        *(refusal.path for refusal in plan.refusals),
+        *(note.path for note in plan.notes),
+        *(step.path for step in plan.steps),
         *_of_pods(raw, key, settings.catalogue),
     ]
     seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
-    return replace(found, notes=(*found.notes, *_left(raw, seen, settings.catalogue), *hazards))
+    return replace(plan, notes=(*plan.notes, *_left(raw, seen, settings.catalogue), *hazards))
 
 
 def _asks_itself(raw: Mapping[str, Any], settings: MigrationSettings) -> bool:
@@ -132,8 +132,8 @@ def _reported(
             out.append(PlanRefusal("MIG121", path, message, way_out))
     if why is None or key[0] in _CHARTS:
         out += _of_texts(raw, key, settings.catalogue)
-    found = extended(asks, {}, surroundings, settings)
-    return ObjectPlan((), found.objects, found.notes, tuple(dict.fromkeys((*out, *found.refusals))))
+    plan = extended(asks, {}, surroundings, settings)
+    return ObjectPlan((), plan.objects, plan.notes, tuple(dict.fromkeys((*out, *plan.refusals))))
 
 
 def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[Path]:
@@ -147,16 +147,16 @@ def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
 
 def _left(raw: Mapping[str, Any], seen: Sequence[Path], catalogue: VendorCatalogue) -> Iterator[Note]:
     """What else names a resource, beside the places that are ``seen``."""
-    for found in named(raw, catalogue):
-        if any(found.path[: len(path)] == path[: len(found.path)] for path in seen):
+    for ask in named(raw, catalogue):
+        if any(ask.path[: len(path)] == path[: len(ask.path)] for path in seen):
             continue
-        names = ", ".join(found.names)
-        if found.path[-1] not in found.names and value_at(raw, found.path) not in found.names:
-            yield Note("MIG123", found.path, f"a text names {names}: texts are not changed")
+        names = ", ".join(ask.names)
+        if ask.path[-1] not in ask.names and value_at(raw, ask.path) not in ask.names:
+            yield Note("MIG123", ask.path, f"a text names {names}: texts are not changed")
         else:
             yield Note(
                 "MIG126",
-                found.path,
+                ask.path,
                 f"it names {names} in another place than the requests of a pod, and stays as it is",
             )
 
@@ -177,9 +177,9 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
 
 def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Texts of an unknown kind that request devices: values of a chart, patches."""
-    for found in _embedded(raw, catalogue):
-        message = f"a text in {with_article(key[1])} asks for {', '.join(found.names)}: texts are not changed"
-        yield PlanRefusal("MIG121", found.path, message, _OF_VALUES + (_OF_ARGO_CD if key in _ARGO_CD else ""))
+    for ask in _embedded(raw, catalogue):
+        message = f"a text in {with_article(key[1])} asks for {', '.join(ask.names)}: texts are not changed"
+        yield PlanRefusal("MIG121", ask.path, message, _OF_VALUES + (_OF_ARGO_CD if key in _ARGO_CD else ""))
 
 
 def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note]:
@@ -189,11 +189,11 @@ def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note
     elif raw.get("kind") in _NODE_POOLS:
         limits = value_at(raw, ("spec", "limits"))
         # Older provisioners have them one level down.
-        for path, found in (
+        for path, content in (
             (("spec", "limits"), limits),
             (("spec", "limits", "resources"), value_at(limits, ("resources",))),
         ):
-            for name in found if isinstance(found, Mapping) else ():
+            for name in content if isinstance(content, Mapping) else ():
                 if is_extended(name) and catalogue.moves(name):
                     message = f"the limit on {name} of a {raw['kind']} does not count devices that pods claim"
                     yield Note("MIG140", (*path, name), message)

@@ -46,8 +46,8 @@ def asked(text: str, catalogue: VendorCatalogue) -> Iterator[str]:
     if "/" not in text and "~1" not in text:
         return
     if "\n" not in text and text.lstrip()[:1] not in ("{", "["):
-        found = _PARAMETER.search(text)
-        name = found[1].replace("\\.", ".") if found is not None else ""
+        match = _PARAMETER.search(text)
+        name = match[1].replace("\\.", ".") if match is not None else ""
         if name and is_extended(name) and catalogue.moves(name):
             yield name
         yield from (name for _, name in pointed(text, catalogue))

@@ -32,10 +32,10 @@ class PlannedEdit:
     itself is removed. ``frees`` are the claims and templates that the object no longer needs then.
     """
 
-    def __init__(self, file: File, found: ManifestObject) -> None:
+    def __init__(self, file: File, manifest: ManifestObject) -> None:
         self._file = file
-        self.found = found
-        self.owner: Mapping[str, Any] = found.object
+        self.found = manifest
+        self.owner: Mapping[str, Any] = manifest.object
         self.changes: list[Change] = []
         self.objects: list[tuple[Remark, Mapping[str, Any]]] = []
         self.told: list[Remark] = []

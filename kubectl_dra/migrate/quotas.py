@@ -78,14 +78,14 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> O
                 message = f"{key} counts nothing: quotas count extended resources as requests.{name}"
                 notes.append(Note("MIG202", where, message))
             continue
-        found = _counted(name, where, settings)
-        if isinstance(found, PlanRefusal):
-            refusals.append(found)
+        counted = _counted(name, where, settings)
+        if isinstance(counted, PlanRefusal):
+            refusals.append(counted)
         elif (whole := _whole(amount)) is None:
             refusals.append(_not_a_number(name, amount, where))
-        elif found is not None:
-            sum_so_far, places, names = added.get(found.device_class, (0, [], []))
-            added[found.device_class] = (sum_so_far + whole, [*places, where], [*names, name])
+        elif counted is not None:
+            sum_so_far, places, names = added.get(counted.device_class, (0, [], []))
+            added[counted.device_class] = (sum_so_far + whole, [*places, where], [*names, name])
     changes: list[Change] = []
     for device_class, (total, places, names) in added.items():
         if quota_key(device_class) in hard:
@@ -166,10 +166,10 @@ def _volcano(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
         for name, amount in amounts.items():
             if not is_extended(str(name)) or str(name).startswith("deviceclass/"):
                 continue
-            found = _counted(str(name), (*path, name), settings)
-            if isinstance(found, PlanRefusal):
-                refusals.append(found)
-            elif found is not None and (key := f"deviceclass/{found.device_class}") not in amounts:
+            counted = _counted(str(name), (*path, name), settings)
+            if isinstance(counted, PlanRefusal):
+                refusals.append(counted)
+            elif counted is not None and (key := f"deviceclass/{counted.device_class}") not in amounts:
                 first = first or (*path, name)
                 if Set((*path, key), amount) not in changes:
                     changes.append(Set((*path, key), amount))

@@ -46,21 +46,21 @@ def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
         InputError: there is none; says where the first input is broken.
     """
     problems: list[InputError] = []
-    for found in inputs:
+    for file in inputs:
         try:
-            documents = parse(decode(read(found), found.name))
+            documents = parse(decode(read(file), file.name))
             if not any(is_object(document.object) for document in documents):
                 return
             # A List may hold what is no object.
             list(objects(document for document in documents if is_object(document.object)))
             return
         except TemplateError as error:
-            _note(found, error, notes)
+            _note(file, error, notes)
             return
         except NotAnObject as error:
             # A list is YAML that others want; an empty text is what a failed command leaves.
-            if _text_of(found).strip():
-                _note(found, error, notes)
+            if _text_of(file).strip():
+                _note(file, error, notes)
                 return
             problems.append(error)
         except InputError as error:
@@ -70,18 +70,18 @@ def check_readable(inputs: Sequence[Input], notes: list[str]) -> None:
         raise InputError(f"{problems[0]}{others}")
 
 
-def _note(found: Input, error: InputError, notes: list[str]) -> None:
-    if found.named and str(error) not in notes:
+def _note(file: Input, error: InputError, notes: list[str]) -> None:
+    if file.named and str(error) not in notes:
         notes.append(str(error))
 
 
-def _text_of(found: Input) -> str:
+def _text_of(file: Input) -> str:
     """The text of an input without its comments."""
-    text = decode(read(found), found.name).text
+    text = decode(read(file), file.name).text
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#") and line != "---")
 
 
-def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Source | None:
+def source_of(file: Input, notes: list[str], closed: list[MigratedFile]) -> Source | None:
     """The text of an input; None if it cannot be read.
 
     A note says why, if it is not text. What the system does not let us read goes to ``closed``; it may be a
@@ -91,20 +91,20 @@ def source_of(found: Input, notes: list[str], closed: list[MigratedFile]) -> Sou
         InputError: it was named and cannot be read.
     """
     try:
-        data = read(found)
+        data = read(file)
     except FileError as error:
-        if found.named:
+        if file.named:
             raise
         message = error.problem
-        item = Remark("refusal", codes.UNREADABLE, found.name, 1, 1, "", "", message, _WAY_OUT)
-        closed.append(MigratedFile(found.name, None, (item,)))
+        item = Remark("refusal", codes.UNREADABLE, file.name, 1, 1, "", "", message, _WAY_OUT)
+        closed.append(MigratedFile(file.name, None, (item,)))
         return None
     try:
         if len(data) > LARGEST:
-            raise InputError(f"{found.name}: larger than {LARGEST:,} bytes")
-        return decode(data, found.name)
+            raise InputError(f"{file.name}: larger than {LARGEST:,} bytes")
+        return decode(data, file.name)
     except InputError as error:
-        if found.named:
+        if file.named:
             raise
         notes.append(str(error))
         return None
@@ -148,7 +148,7 @@ def relevant(text: str) -> bool:
     """Whether the text may have something to migrate. Errs on the side of True."""
     if "/" not in text and "~1" not in text:
         return _WORDS.search(text) is not None
-    return any(found.search(text) for found in (_WORDS, _AMOUNTS, _known_domains()))
+    return any(pattern.search(text) for pattern in (_WORDS, _AMOUNTS, _known_domains()))
 
 
 @cache
@@ -162,20 +162,20 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
     """Which resources of the catalogue or other API versions an unreadable text names, and where."""
     known: dict[str, bool] = {}
     out = [
-        (found.start(), found[0])
-        for found in _API.finditer(text)
-        if not (found[0].endswith(f"/{version}") or _is_mention(text, found.start()))
+        (match.start(), match[0])
+        for match in _API.finditer(text)
+        if not (match[0].endswith(f"/{version}") or _is_mention(text, match.start()))
     ]
-    for found in _NAMES.finditer(text):
-        name = found[1]
-        if _is_mention(text, found.start()) or _LABEL.match(text, found.end()):
+    for match in _NAMES.finditer(text):
+        name = match[1]
+        if _is_mention(text, match.start()) or _LABEL.match(text, match.end()):
             continue
         if name not in known:
             known[name] = _VERSION.search(name) is None and catalogue.moves(name)
         if known[name]:
-            out.append((found.start(), name))
+            out.append((match.start(), name))
     if _DYNAMO.search(text):
-        out += [(found.start(1), found[1]) for found in _GPU_COUNT.finditer(text)]
+        out += [(match.start(1), match[1]) for match in _GPU_COUNT.finditer(text)]
     return sorted((*out, *pointed(text, catalogue)))
 
 
@@ -192,8 +192,8 @@ def _is_mention(text: str, at: int) -> bool:
 
 def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
     """Which resources of the catalogue the JSON patches (RFC 6902) of a text name, and where."""
-    found = [(one.start(), f"{one[1]}/{one[2]}") for one in _POINTED.finditer(text)] if "~1" in text else []
-    return [(at, name) for at, name in found if catalogue.moves(name)]
+    places = [(match.start(), f"{match[1]}/{match[2]}") for match in _POINTED.finditer(text)] if "~1" in text else []
+    return [(at, name) for at, name in places if catalogue.moves(name)]
 
 
 def is_json_patch(text: str) -> bool:
@@ -204,9 +204,9 @@ def is_json_patch(text: str) -> bool:
 def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:
     """The resources of the catalogue that a text names, plainly or in JSON pointer form."""
     names = [
-        found[1]
-        for found in _NAMES.finditer(text)
-        if not _VERSION.search(found[1]) and not _is_mention(text, found.start())
+        match[1]
+        for match in _NAMES.finditer(text)
+        if not _VERSION.search(match[1]) and not _is_mention(text, match.start())
     ]
     names = [name for name in dict.fromkeys(names) if catalogue.moves(name)]
     return list(dict.fromkeys((*names, *(name for _, name in pointed(text, catalogue)))))
@@ -365,8 +365,8 @@ class Ignored:
         """As ``covers``, by the numbers of the lines."""
         hits = [
             index
-            for index, one in enumerate(self._comments)
-            if one.covers in lines and any(code.startswith(each) for each in _codes(one))
+            for index, suppression in enumerate(self._comments)
+            if suppression.covers in lines and any(code.startswith(each) for each in _codes(suppression))
         ]
         self._used.update(hits)
         return bool(hits)
@@ -382,7 +382,7 @@ class Ignored:
 
     def unused(self) -> Iterator[Suppression]:
         """Comments that hid nothing."""
-        yield from (one for index, one in enumerate(self._comments) if index not in self._used)
+        yield from (suppression for index, suppression in enumerate(self._comments) if index not in self._used)
 
 
 def _codes(comment: Suppression) -> list[str]:

@@ -60,14 +60,14 @@ def conversion(raw: Mapping[str, Any], old: str, new: str) -> Conversion:
         return Conversion(tuple(changes), tuple(dropped))
     if spec is not None:
         for path, request in _listed(raw, (*spec_path, "devices", "requests")):
-            made, is_foreign = (_request_up if old in FLAT else _request_down)(path, request)
-            changes += made
+            converted, is_foreign = (_request_up if old in FLAT else _request_down)(path, request)
+            changes += converted
             foreign += [path] * is_foreign
     elif raw.get("kind") == "ResourceSlice":
         changes += _slice_nodes(raw)
         for path, device in _listed(raw, ("spec", "devices")):
-            made, is_foreign = _device_up(path, device, old) if old in FLAT else _device_down(path, device)
-            changes += made
+            converted, is_foreign = _device_up(path, device, old) if old in FLAT else _device_down(path, device)
+            changes += converted
             foreign += [path] * is_foreign
     return Conversion(tuple(changes), tuple(dropped), tuple(foreign))
 

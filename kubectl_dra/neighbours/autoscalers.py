@@ -52,8 +52,8 @@ class ScaleSign(Struct, frozen=True):
     @property
     def outcome(self) -> str:
         """What comes of it; empty where the message is not known. A group that may help later counts most."""
-        told = {reason.entry.scale for reason in self.reasons}
-        return next((scale for scale in (COMING, LATER, UNKNOWN, NEVER) if scale in told), "")
+        scales = {reason.entry.scale for reason in self.reasons}
+        return next((scale for scale in (COMING, LATER, UNKNOWN, NEVER) if scale in scales), "")
 
     @property
     def deciding(self) -> tuple[Understood, ...]:
@@ -63,8 +63,8 @@ class ScaleSign(Struct, frozen=True):
     @property
     def node_claim(self) -> str:
         """The NodeClaim that the event names; empty if it names none."""
-        found = _node_claims([self.event]) if self.who == KARPENTER else ()
-        return found[0] if found else ""
+        names = _node_claims([self.event]) if self.who == KARPENTER else ()
+        return names[0] if names else ""
 
     @property
     def group(self) -> str:
@@ -84,8 +84,8 @@ def scale_signs(pod: Pod, snapshot: Snapshot) -> Iterator[ScaleSign]:
 
 
 def _node_claims(events: Iterable[Event]) -> tuple[str, ...]:
-    found = (_NOMINATED.search(event.message) for event in events)
-    return tuple(dict.fromkeys(match["name"] for match in found if match is not None))
+    matches = (_NOMINATED.search(event.message) for event in events)
+    return tuple(dict.fromkeys(match["name"] for match in matches if match is not None))
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:

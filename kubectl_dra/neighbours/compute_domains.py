@@ -78,8 +78,8 @@ class DomainState(Struct, frozen=True):
     def lacking(self) -> list[DomainNode]:
         """The nodes on which a link is missing, those with the earliest first."""
         order = list(MissingLink)
-        found = [node for node in self.nodes if node.missing is not MissingLink.NONE]
-        return sorted(found, key=lambda node: order.index(node.missing))
+        domain_nodes = [node for node in self.nodes if node.missing is not MissingLink.NONE]
+        return sorted(domain_nodes, key=lambda node: order.index(node.missing))
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
@@ -94,7 +94,7 @@ def domain_of(pod: Pod, snapshot: Snapshot) -> ComputeDomain | None:
     uids = {*_channels(pod, snapshot)}
     if not uids:
         return None
-    space, named = pod.metadata.namespace, {entry.template_name for entry in pod.claims} - {""}
+    space, named = pod.metadata.namespace, {pod_claim.template_name for pod_claim in pod.claims} - {""}
     known: dict[tuple[str, str], ComputeDomain] = snapshot.others.get(DOMAIN, {})  # type: ignore[assignment]
     own = [domain for (other, _), domain in known.items() if other == space]
     by_uid = (domain for domain in own if domain.metadata.uid in uids)
@@ -113,10 +113,10 @@ def gone_domain(pod: Pod, snapshot: Snapshot) -> str:
 
 def _channels(pod: Pod, snapshot: Snapshot) -> Iterator[str]:
     """The UIDs of the domains whose channels the claims of a pod are for, empty where they do not say."""
-    space, made = pod.metadata.namespace, pod.claim_statuses
-    for entry in pod.claims:
-        claim = snapshot.claims.get((space, entry.claim_name or made.get(entry.name) or ""))
-        template = snapshot.templates.get((space, entry.template_name))
+    space, statuses = pod.metadata.namespace, pod.claim_statuses
+    for pod_claim in pod.claims:
+        claim = snapshot.claims.get((space, pod_claim.claim_name or statuses.get(pod_claim.name) or ""))
+        template = snapshot.templates.get((space, pod_claim.template_name))
         configs = [*(claim.config if claim is not None else ())]
         if template is not None:
             configs += (template.spec.get("devices") or {}).get("config") or ()
@@ -133,7 +133,7 @@ def domain_state(domain: ComputeDomain, snapshot: Snapshot) -> DomainState:
     pods = [
         pod
         for (own, _), pod in snapshot.pods.items()
-        if own == space and not pod.finished and any(entry.template_name == name for entry in pod.claims)
+        if own == space and not pod.finished and any(pod_claim.template_name == name for pod_claim in pod.claims)
     ]
     daemons = {
         pod.node_name: pod
@@ -162,12 +162,12 @@ def domain_state(domain: ComputeDomain, snapshot: Snapshot) -> DomainState:
 
 def _reports(domain: ComputeDomain, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
     """What daemons report, by node: in the domain's status, and since 25.12 in cliques."""
-    found = {node.name: (node.status, node.clique_id) for node in domain.status.nodes}
+    reports = {node.name: (node.status, node.clique_id) for node in domain.status.nodes}
     cliques: dict[tuple[str, str], ComputeDomainClique] = snapshot.others.get(CLIQUE, {})  # type: ignore[assignment]
     for (_, name), clique in cliques.items():
         if name.startswith(f"{domain.metadata.uid}."):
-            found |= {daemon.node_name: (daemon.status, daemon.clique_id) for daemon in clique.daemons}
-    return found
+            reports |= {daemon.node_name: (daemon.status, daemon.clique_id) for daemon in clique.daemons}
+    return reports
 
 
 def _missing(node: str, uid: str, daemon: Pod | None, status: str, snapshot: Snapshot) -> MissingLink:
@@ -183,6 +183,6 @@ def _missing(node: str, uid: str, daemon: Pod | None, status: str, snapshot: Sna
             return MissingLink.UNSEEN
         return MissingLink.DAEMON if known.labels.get(LABEL) else MissingLink.LABEL
     running = daemon.phase == "Running" and all(
-        one.state.waiting is None and one.state.terminated is None for one in daemon.status.container_statuses
+        status.state.waiting is None and status.state.terminated is None for status in daemon.status.container_statuses
     )
     return MissingLink.DAEMON_READY if running else MissingLink.DAEMON_RUNS

@@ -137,7 +137,11 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
     """The state of the pod's group of Volcano or KAI; None if it is in none, or the group was not read."""
     layer = SCHEDULERS.get(pod.scheduler_name)
     if layer is Layer.VOLCANO and (group := volcano_group_of(pod, snapshot)) is not None:
-        said = tuple(one.message for one in group.status.conditions if one.status == "True" and one.message)
+        said = tuple(
+            condition.message
+            for condition in group.status.conditions
+            if condition.status == "True" and condition.message
+        )
         # Pending: not enqueued; Inqueue: let in, and waiting for nodes.
         held, queue = group.status.phase == "Pending", group.spec.queue or "default"
         state = volcano_queue_of(group, snapshot)
@@ -161,9 +165,13 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
             parts=tuple(GroupPart("spec.minTaskMember", name, least) for name, least in counted if least),
         )
     if layer is Layer.KAI and (kai := kai_group_of(pod, snapshot)) is not None:
-        open_ = [one for one in kai.status.scheduling_conditions if one.status != "False"]
-        reasons = [reason for one in open_ for reason in one.reasons]
-        said = tuple(text for text in (*(one.message for one in reasons), *(one.message for one in open_)) if text)
+        open_ = [condition for condition in kai.status.scheduling_conditions if condition.status != "False"]
+        reasons = [reason for condition in open_ for reason in condition.reasons]
+        said = tuple(
+            text
+            for text in (*(explanation.message for explanation in reasons), *(condition.message for condition in open_))
+            if text
+        )
         named = [*(reason.reason for reason in reasons), *(each.reason for each in open_)]
         parts = tuple(_sub_groups(kai, pod))
         least = kai.spec.min_member or sum(part.minimum for part in parts) or 1
@@ -282,7 +290,7 @@ def later_pods(pod: Pod, snapshot: Snapshot) -> Iterator[Later]:
         for name in names[names.index(own) + 1 :]:
             yield Later("JobSet", jobset.metadata.name, f"jobs {name}", f"{own} is ready (startupPolicy InOrder)")
     for job in jobset.spec.replicated_jobs:
-        for one in job.depends_on:
-            if one.name == own:
-                until = f"{own} is {'ready' if one.status == 'Ready' else 'complete'} (dependsOn)"
+        for depends_on in job.depends_on:
+            if depends_on.name == own:
+                until = f"{own} is {'ready' if depends_on.status == 'Ready' else 'complete'} (dependsOn)"
                 yield Later("JobSet", jobset.metadata.name, f"jobs {job.name}", until)

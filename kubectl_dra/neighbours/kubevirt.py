@@ -38,24 +38,24 @@ class UnmadeLauncher(Struct, frozen=True):
 
 def unmade(snapshot: Snapshot, namespace: str = "") -> Iterator[UnmadeLauncher]:
     """The instances of which no pod exists and none could be made, by their newest event, else their condition."""
-    found: dict[tuple[str, str], UnmadeLauncher] = {}
+    launchers: dict[tuple[str, str], UnmadeLauncher] = {}
     known: dict[tuple[str, str], Conditioned] = snapshot.others.get(INSTANCE, {})  # type: ignore[assignment]
     for (space, name), instance in known.items():
         for condition in instance.status.conditions:
             if condition.type == "Synchronized" and condition.status == "False" and condition.reason == _FAILED:
                 since = condition.last_transition_time
-                found[space, name] = UnmadeLauncher(space, name, condition.message, since=since)
+                launchers[space, name] = UnmadeLauncher(space, name, condition.message, since=since)
     for event in sorted(snapshot.events, key=lambda event: event.last):
         if event.kind == _KIND and event.reason == _FAILED:
             key = event.namespace, event.name
-            found[key] = UnmadeLauncher(*key, event.message, event.count, event.first or event.last)
-    if not found:
+            launchers[key] = UnmadeLauncher(*key, event.message, event.count, event.first or event.last)
+    if not launchers:
         return
     have = {
         (space, owner.name)
         for (space, _), pod in snapshot.pods.items()
         if (owner := pod.metadata.controller()) is not None and owner.kind == _KIND
     }
-    for key, each in sorted(found.items()):
+    for key, each in sorted(launchers.items()):
         if namespace in ("", key[0]) and key not in have:
             yield each

@@ -123,8 +123,8 @@ def _workload_name(pod: Pod) -> str:
 def _uids(pod: Pod) -> tuple[str, ...]:
     """The UIDs of what a Workload may be made for: the pod, what controls it, and the JobSet above that."""
     owners = (owner.uid for owner in pod.metadata.owners)
-    found = (pod.metadata.uid, *owners, pod.metadata.labels.get(_JOBSET_UID, ""))
-    return tuple(uid for uid in found if uid)
+    uids = (pod.metadata.uid, *owners, pod.metadata.labels.get(_JOBSET_UID, ""))
+    return tuple(uid for uid in uids if uid)
 
 
 # How far a Workload has come. The conditions and their reasons: apis/kueue/v1beta2/workload_types.go.
@@ -187,7 +187,9 @@ def standing(workload: KueueWorkload) -> WorkloadState:
     """How a Workload stands."""
     quota, requeued, evicted = (workload.condition(kind) for kind in ("QuotaReserved", "Requeued", "Evicted"))
     if not workload.spec.active:
-        why = next((one for one in (workload.condition("DeactivationTarget"), evicted) if _holds(one)), None)
+        why = next(
+            (condition for condition in (workload.condition("DeactivationTarget"), evicted) if _holds(condition)), None
+        )
         return _state(KueueStanding.DEACTIVATED, why)
     if _holds(admitted := workload.condition("Admitted")):
         return _state(KueueStanding.ADMITTED, admitted)

@@ -23,7 +23,7 @@ _READY: Final = ("", "ready", "ignored")
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     """The operator of each driver that a pod needs and that publishes no device."""
     for driver in sorted(_drivers(pod, snapshot) & _OF_DRIVER.keys()):
-        if not any(entry.driver == driver and entry.devices for entry in snapshot.slices):
+        if not any(slice_.driver == driver and slice_.devices for slice_ in snapshot.slices):
             yield Pointer(_OF_DRIVER[driver])
 
 
@@ -31,8 +31,8 @@ def not_ready(driver: str, snapshot: Snapshot) -> tuple[str, OperatorPolicy] | N
     """The policy of a driver's operator that is not ready, with its kind as ``api.neighbour_kinds`` has it."""
     kind = _OF_DRIVER.get(driver, "")
     policies: Mapping[tuple[str, str], OperatorPolicy] = snapshot.others.get(kind, {})
-    found = next((policy for policy in policies.values() if policy.status.state not in _READY), None)
-    return (kind, found) if found is not None else None
+    operator_policy = next((policy for policy in policies.values() if policy.status.state not in _READY), None)
+    return (kind, operator_policy) if operator_policy is not None else None
 
 
 def words_of(policy: OperatorPolicy) -> str:
@@ -45,11 +45,11 @@ def words_of(policy: OperatorPolicy) -> str:
 
 def _drivers(pod: Pod, snapshot: Snapshot) -> set[str]:
     """The known drivers whose classes the pod's claims ask for."""
-    space, made = pod.metadata.namespace, pod.claim_statuses
+    space, statuses = pod.metadata.namespace, pod.claim_statuses
     classes: set[str] = set()
-    for entry in pod.claims:
-        claim = snapshot.claims.get((space, entry.claim_name or made.get(entry.name) or ""))
-        template = snapshot.templates.get((space, entry.template_name))
+    for pod_claim in pod.claims:
+        claim = snapshot.claims.get((space, pod_claim.claim_name or statuses.get(pod_claim.name) or ""))
+        template = snapshot.templates.get((space, pod_claim.template_name))
         if claim is None and template is not None:
             claim = template.claim("", space)
         classes.update(spec.device_class for spec in (claim.alternatives() if claim is not None else ()))

@@ -42,7 +42,7 @@ _CPU_DRIVERS: Final = ("dra.cpu", "dra.memory")
 
 
 def write_alignments(
-    found: Alignments,
+    alignments: Alignments,
     ways: Sequence[Way],
     color: str = "auto",
     *,
@@ -56,26 +56,26 @@ def write_alignments(
     ``named``: only these pods were asked about.
     """
     out = Painter(stream, color)
-    if len(found.pods) == 1:
-        write_blocks(out, pod_blocks(found.pods[0], ways))
+    if len(alignments.pods) == 1:
+        write_blocks(out, pod_blocks(alignments.pods[0], ways))
         return
-    single = f" ({amount(found.single, 'pod')} with a single device)" if found.single else ""
-    if not found.pods:
-        read = " in what was read" if found.unread else ""
+    single = f" ({amount(alignments.single, 'pod')} with a single device)" if alignments.single else ""
+    if not alignments.pods:
+        read = " in what was read" if alignments.unread else ""
         who = f"No pod named {either(named)}" if named else "No pod"
         out.sentence(f"{who} has two devices or more{read}{single}.")
         return
-    counts = ", ".join(f"{count:,} {state}" for state, count in found.counts.items())
-    out.sentence(f"{amount(len(found.pods), 'pod')} with two devices or more: {counts}{single}")
+    counts = ", ".join(f"{count:,} {state}" for state, count in alignments.counts.items())
+    out.sentence(f"{amount(len(alignments.pods), 'pod')} with two devices or more: {counts}{single}")
     out.write("")
-    kinds = [kind for kind in Topology if any(kind in item.topologies for item in found.pods)]
+    kinds = [kind for kind in Topology if any(kind in item.topologies for item in alignments.pods)]
     header = ("NAMESPACE", "POD", "NODE", "ALIGNMENT", *(_HEADINGS[kind] for kind in kinds), "DEVICES")
-    shown = found.pods[:limit]
+    shown = alignments.pods[:limit]
     rows = [header, *(_row(item, kinds) for item in shown)]
     marks = [(item.alignment.value, _STYLES.get(item.alignment, "")) for item in shown]
-    left = len(found.pods) - len(shown)
-    write_blocks(out, [TableBlock(rows, ("DEVICES",), False, "ALIGNMENT", marks, left, "leave --limit out")])
-    worst = found.pods[0]
+    hidden = len(alignments.pods) - len(shown)
+    write_blocks(out, [TableBlock(rows, ("DEVICES",), False, "ALIGNMENT", marks, hidden, "leave --limit out")])
+    worst = alignments.pods[0]
     if worst.split:
         meta = worst.pod.metadata
         following = kubectl("dra", "claims", "--alignment", kind="pod", name=meta.name, namespace=meta.namespace)
@@ -149,8 +149,8 @@ def _device(place: DevicePlace, kinds: Sequence[Topology]) -> tuple[str, ...]:
 
 
 def _offer(way: Aligned) -> Iterator[Para]:
-    one = way.requests[0]
-    requests = some([name for names in way.requests for name in names] if not way.pairs else one, 6)
+    requests_alike = way.requests[0]
+    requests = some([name for names in way.requests for name in names] if not way.pairs else requests_alike, 6)
     if way.merged:
         names = [key.rpartition("/")[2] for key in way.merged]
         start = f"Put the requests of claims {' and '.join(names)} into one claim (a constraint reaches no other), with"
@@ -217,19 +217,19 @@ def _notes(item: PodAlignment) -> Iterator[str]:
 # As JSON or YAML, in the shape of ``schemas/alignment.json``.
 
 
-def to_json(found: Alignments, ways: Sequence[Way]) -> dict[str, Any]:
+def to_json(alignments: Alignments, ways: Sequence[Way]) -> dict[str, Any]:
     """An AlignmentList; ``ways`` are those of its only pod."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "AlignmentList",
         "summary": {
-            "pods": len(found.pods),
-            "single": found.single,
-            "states": {state.name.lower(): count for state, count in found.counts.items()},
+            "pods": len(alignments.pods),
+            "single": alignments.single,
+            "states": {state.name.lower(): count for state, count in alignments.counts.items()},
         },
-        "items": [_pod(item, ways if len(found.pods) == 1 else ()) for item in found.pods],
-        "notes": [written(note) for note in found.unread],
-        "unread": unread_json(found.unread),
+        "items": [_pod(item, ways if len(alignments.pods) == 1 else ()) for item in alignments.pods],
+        "notes": [written(note) for note in alignments.unread],
+        "unread": unread_json(alignments.unread),
     }
 
 

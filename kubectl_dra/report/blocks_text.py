@@ -254,8 +254,8 @@ def _pieces(out: Painter, parts: Sequence[blocks.Block]) -> Iterator[_Piece]:
     leaves = [(leaf, _FOOT if _is_foot(block) else _BODY) for block in parts for leaf in _leaves((block,))]
     for leaf, part in leaves:
         if not isinstance(leaf, blocks.FixOffer) and leaf.brief is not None:
-            told = _told(out, leaf, leaf.brief, 2 - part)
-            yield _Piece(part, leaf.brief.rank, told, leaf.brief.counted, getattr(leaf, "counts", ""))
+            line = _told(out, leaf, leaf.brief, 2 - part)
+            yield _Piece(part, leaf.brief.rank, line, leaf.brief.counted, getattr(leaf, "counts", ""))
     yield from _fixes(out, [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.told])
 
 
@@ -321,9 +321,9 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
         parts.remove(own)
         parts.insert(1, own)
     yield _Piece(_FIXES, 0, [((head, "bold"),)])
-    told = [(part, [line for fix in part for line in _fix(out, fix)]) for part in parts]
+    texts = [(part, [line for fix in part for line in _fix(out, fix)]) for part in parts]
     # A fix is told whole or not at all: half of one would not help.
-    short = [(part, whole) for part, whole in told if len(whole) <= LONGEST_FIX]
+    short = [(part, whole) for part, whole in texts if len(whole) <= LONGEST_FIX]
     if not short:
         yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
     for number, (part, whole) in enumerate(short):

@@ -33,14 +33,14 @@ STATE_STYLES: Final = {
 }
 
 
-def nothing(found: ClaimUses, namespace: str = "") -> str:
+def nothing(claim_uses: ClaimUses, namespace: str = "") -> str:
     """That there is no claim, as far as claims were read."""
-    read = " in what was read" if found.unread else ""
+    read = " in what was read" if claim_uses.unread else ""
     return f"No claim was found{read}{f' in namespace {namespace}' if namespace else ''}."
 
 
 def write_claims(
-    found: ClaimUses,
+    claim_uses: ClaimUses,
     at: datetime,
     color: str = "auto",
     *,
@@ -53,27 +53,27 @@ def write_claims(
 ) -> None:
     """Write the table, at most ``limit`` rows, with ages as of ``at``; without ``headers`` only the rows."""
     out = Painter(stream, color, bare=not headers)
-    if not found.items:
-        out.sentence(nothing(found, namespace))
+    if not claim_uses.items:
+        out.sentence(nothing(claim_uses, namespace))
         return
     if headers:
-        out.sentence(summary(found))
+        out.sentence(summary(claim_uses))
         out.write("")
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
-    items = found.items[:limit]
+    items = claim_uses.items[:limit]
     rows = [header, *(tuple(cells(item, wide, at)) for item in items)]
     marks = [(item.state, STATE_STYLES.get(item.state, "")) for item in items]
-    left = len(found.items) - len(items)
-    write_blocks(out, [TableBlock(rows, BELOW, True, "STATE", marks, left, "leave --limit out")])
-    if headers and (following := _next(found)):
+    hidden = len(claim_uses.items) - len(items)
+    write_blocks(out, [TableBlock(rows, BELOW, True, "STATE", marks, hidden, "leave --limit out")])
+    if headers and (following := _next(claim_uses)):
         write_blocks(out, [shell((following,), where, "Next")])
 
 
-def summary(found: ClaimUses) -> str:
+def summary(claim_uses: ClaimUses) -> str:
     """How many claims there are, how many devices they hold, and how many claims are in each state."""
-    devices = len({(result.device, result.share_id) for item in found.items for result in item.results})
-    states = ", ".join(f"{count:,} {state}" for state, count in found.states().items())
-    return f"{amount(len(found.items), 'claim')} with {amount(devices)}: {states}"
+    devices = len({(result.device, result.share_id) for item in claim_uses.items for result in item.results})
+    states = ", ".join(f"{count:,} {state}" for state, count in claim_uses.states().items())
+    return f"{amount(len(claim_uses.items), 'claim')} with {amount(devices)}: {states}"
 
 
 def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
@@ -103,10 +103,10 @@ def _devices(item: ClaimUse) -> str:
     return some(parts, 2) or EMPTY
 
 
-def _next(found: ClaimUses) -> CommandLine | None:
+def _next(claim_uses: ClaimUses) -> CommandLine | None:
     """What to ask about the first claim that waits for somebody to do something."""
     for state in (ClaimState.PENDING, ClaimState.ENDED, ClaimState.TERMINATING, ClaimState.STARTING):
-        item = next((item for item in found.items if item.state is state), None)
+        item = next((item for item in claim_uses.items if item.state is state), None)
         if item is None:
             continue
         kind, name = ("pod", item.pods[0]) if item.pods else ("claim", item.claim.metadata.name)
@@ -117,18 +117,18 @@ def _next(found: ClaimUses) -> CommandLine | None:
 # Claims as JSON or YAML, in the shape of ``schemas/claims.json``.
 
 
-def to_json(found: ClaimUses) -> dict[str, Any]:
+def to_json(claim_uses: ClaimUses) -> dict[str, Any]:
     """A ClaimList."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ClaimList",
         "summary": {
-            "claims": len(found.items),
-            "states": {state.value: count for state, count in found.states().items()},
+            "claims": len(claim_uses.items),
+            "states": {state.value: count for state, count in claim_uses.states().items()},
         },
-        "items": [_claim(item) for item in found.items],
-        "notes": [written(note) for note in found.unread],
-        "unread": unread_json(found.unread),
+        "items": [_claim(item) for item in claim_uses.items],
+        "notes": [written(note) for note in claim_uses.unread],
+        "unread": unread_json(claim_uses.unread),
     }
 
 

@@ -42,14 +42,14 @@ def exit_code(state: DomainState) -> int:
 
 
 def write_compute_domain(
-    state: DomainState, asked: Invocation, color: str = "auto", stream: TextIO | None = None
+    state: DomainState, invocation: Invocation, color: str = "auto", stream: TextIO | None = None
 ) -> None:
     """Write the answer on some fifteen lines."""
     out = Painter(stream, color)
-    write_blocks(out, blocks_of(state, asked))
+    write_blocks(out, blocks_of(state, invocation))
 
 
-def blocks_of(state: DomainState, asked: Invocation) -> Iterator[Block]:
+def blocks_of(state: DomainState, invocation: Invocation) -> Iterator[Block]:
     """The answer, the nodes, what to do, what to look at."""
     yield _answer(state)
     lacking = state.lacking
@@ -65,7 +65,7 @@ def blocks_of(state: DomainState, asked: Invocation) -> Iterator[Block]:
     if notes := [*_notes(state)]:
         yield noted(notes)
     if following := _next(state):
-        yield shell((following,), asked.where, "Next")
+        yield shell((following,), invocation.where, "Next")
 
 
 def _answer(state: DomainState) -> Answer:
@@ -140,7 +140,7 @@ def _next(state: DomainState) -> CommandLine | None:
 # As JSON or YAML, in the shape of ``schemas/explain.json``.
 
 
-def compute_domain_json(state: DomainState, asked: Invocation) -> dict[str, Any]:
+def compute_domain_json(state: DomainState, invocation: Invocation) -> dict[str, Any]:
     """The same as data, with all nodes."""
     meta = state.domain.metadata
     lacking = state.lacking
@@ -160,7 +160,7 @@ def compute_domain_json(state: DomainState, asked: Invocation) -> dict[str, Any]
         "notes": [*_notes(state)],
         "unreadKinds": list(state.unread),
     }
-    if shown := commands_json(_next(state), where=asked.where):
+    if shown := commands_json(_next(state), where=invocation.where):
         (out["next"],) = shown
     return out
 

@@ -104,13 +104,13 @@ def write_counts(
         numbers += [count.states.get(state, 0) for state in states]
         name = count.name or nameless(by.value, "DeviceClass" if by is CountedBy.class_ else "", inventory.notes)
         rows.append((name, *(f"{number:,}" if number else EMPTY for number in numbers)))
-    left = len(counts) - len(rows) + 1
+    hidden = len(counts) - len(rows) + 1
     rows = with_bars(rows, [count.states for count in counts[:limit]], out)
     if out.draws:
         rows, _ = narrowed(rows, out.limit, (PICTURE,), (by.value.upper(),))
     if PICTURE in rows[0]:
         out.write(legend(inventory.states()))
-    write_blocks(out, [TableBlock(rows, left=left, how="leave --limit out")])
+    write_blocks(out, [TableBlock(rows, left=hidden, how="leave --limit out")])
     if headers and by is CountedBy.class_ and sum(count.devices for count in counts) > len(inventory.rows):
         out.write("")
         out.sentence("A device of several classes is counted in each of them.")
@@ -118,11 +118,11 @@ def write_counts(
 
 def _by_node(inventory: Inventory) -> dict[str, list[DeviceState]]:
     """The states of the devices of each node."""
-    found: dict[str, list[DeviceState]] = {}
+    states: dict[str, list[DeviceState]] = {}
     for row in inventory.rows:
         for name in names_of(row, CountedBy.node):
-            found.setdefault(name, []).append(row.state)
-    return found
+            states.setdefault(name, []).append(row.state)
+    return states
 
 
 def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:
@@ -144,7 +144,7 @@ def nothing(inventory: Inventory) -> str:
     if not published[1]:
         if not inventory.all_read:
             return "ResourceSlices were not read, so which devices are published is unknown."
-        held = sum(len(one.devices) for one in inventory.unpublished)
+        held = sum(len(unpublished.devices) for unpublished in inventory.unpublished)
         return "No device is published" + (
             f"; {held:,} {'is' if held == 1 else 'are'} held all the same." if held else "."
         )
@@ -259,8 +259,8 @@ def _consumers(claim: ResourceClaim) -> str:
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
     """Each capacity; of a device that can be shared, what is used of it."""
-    for name, entry in row.device.capacity.items():
-        value = entry.get("value", "0")
+    for name, quantity in row.device.capacity.items():
+        value = quantity.get("value", "0")
         if row.device.allow_multiple_allocations:
             yield f"{name}={row.consumed.get(name, 0)}/{value}"
         else:
@@ -279,7 +279,7 @@ def plain(attribute: Mapping[str, Any]) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return "[" + " ".join(str(entry) for entry in value) + "]"
+        return "[" + " ".join(str(item) for item in value) + "]"
     return str(value)
 
 
@@ -340,6 +340,6 @@ def _holder(claim: ResourceClaim, use: ClaimUse | None, at: datetime) -> tuple[s
 
 
 def _capacity_lines(row: DeviceRow) -> Iterator[str]:
-    for name, entry in sorted(row.device.capacity.items()):
+    for name, quantity in sorted(row.device.capacity.items()):
         used = f", {row.consumed[name]} used" if name in row.consumed else ""
-        yield f"{name} = {entry.get('value', '0')}{used}"
+        yield f"{name} = {quantity.get('value', '0')}{used}"

@@ -25,9 +25,11 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
     else:
         parts.append(tag("section", tag("p", nothing(inventory), class_="answer")))
     if len(inventory.narrowed) > 1:
-        counts = [left for _, left in inventory.narrowed]
-        lost = [before - left for before, left in zip((counts[0], *counts), counts, strict=False)]
-        steps = tuple(FunnelStep(left, gone, what) for (what, left), gone in zip(inventory.narrowed, lost, strict=True))
+        counts = [remaining for _, remaining in inventory.narrowed]
+        lost = [before - remaining for before, remaining in zip((counts[0], *counts), counts, strict=False)]
+        steps = tuple(
+            FunnelStep(remaining, gone, what) for (what, remaining), gone in zip(inventory.narrowed, lost, strict=True)
+        )
         parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
     notes = (*sentences(inventory.notes), f"assumed: Kubernetes {settings.scheduler.release}{source}")

@@ -77,7 +77,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
     if row.reason:
         out["reason"] = written(row.reason)
     out["shareable"] = row.device.allow_multiple_allocations
-    out["attributes"] = {name: next(iter(entry.values()), None) for name, entry in row.device.attributes.items()}
+    out["attributes"] = {name: next(iter(quantity.values()), None) for name, quantity in row.device.attributes.items()}
     out["capacity"] = {name: _capacity(row, name) for name in row.device.capacity}
     out["taints"] = [_taint(taint, row) for taint in row.taints]
     out["heldBy"] = [_holder(claim) for claim in row.holders]

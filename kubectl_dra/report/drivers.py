@@ -39,7 +39,7 @@ _BELOW: Final = tuple(name for name in BELOW if name not in WIDE)
 
 
 def write_drivers(
-    found: NodeDrivers,
+    by_node: NodeDrivers,
     concerns: Concerns,
     at: datetime,
     color: str = "auto",
@@ -58,52 +58,52 @@ def write_drivers(
     """
     out = Painter(stream, color, bare=not headers)
     if output == "name":
-        for row in found.rows[:limit]:
+        for row in by_node.rows[:limit]:
             out.write(f"{row.driver}/{row.node}")
         return
-    if not found.rows:
-        out.sentence(_nothing(found, drivers, nodes))
+    if not by_node.rows:
+        out.sentence(_nothing(by_node, drivers, nodes))
         return
     if headers:
-        out.sentence(summary(found))
+        out.sentence(summary(by_node))
         out.write("")
-    write_matrix(out, found.rows, {state: _style(state) for state in DriverState})
+    write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
     wide = output == "wide"
-    shown = found.rows[: limit or MAX_ROWS]
+    shown = by_node.rows[: limit or MAX_ROWS]
     odd = any((row.driver, row.node) in concerns for row in shown)
     rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at)) for row in shown)]
     if odd:
         notes = ["NOTE", *(_notes(row, concerns) or EMPTY for row in shown)]
         rows = [(*cells, note) for cells, note in zip(rows, notes, strict=True)]
     marks = [(row.state.value, _style(row.state)) for row in shown]
-    left = len(found.rows) - len(shown)
-    write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, left, "--limit shows more")])
-    first = found.rows[0]
+    hidden = len(by_node.rows) - len(shown)
+    write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, hidden, "--limit shows more")])
+    first = by_node.rows[0]
     if headers and first.state.broken and (following := command(next_look(first), Invocation())):
         write_blocks(out, [shell((following,), where, "Next")])
 
 
-def _nothing(found: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
+def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
     """That none of what was asked for was found, and in what."""
     called = f"{' or '.join(drivers)} " if drivers else ""
     place = f" on {' or '.join(nodes)}" if nodes else ""
     text = f"No driver {called}was found{place} in what was read"
-    if found.gaps or drivers or nodes:
+    if by_node.gaps or drivers or nodes:
         return f"{text}."
     return f"{text}: none publishes devices, and no pod looks like one."
 
 
 def _notes(row: NodeDriver, concerns: Concerns) -> str:
-    found = concerns.get((row.driver, row.node), ())
-    return "; ".join(written(concern_words(concern, row.driver, row.node)) for concern in found)
+    oddities = concerns.get((row.driver, row.node), ())
+    return "; ".join(written(concern_words(concern, row.driver, row.node)) for concern in oddities)
 
 
-def summary(found: NodeDrivers) -> str:
+def summary(by_node: NodeDrivers) -> str:
     """How many drivers there are, and how many are in each state."""
-    states = Counter(row.state for row in found.rows)
+    states = Counter(row.state for row in by_node.rows)
     listed = ", ".join(f"{states[state]:,} {state.value}" for state in DriverState if states[state])
-    drivers = {row.driver for row in found.rows}
-    nodes = {row.node for row in found.rows} - {""}
+    drivers = {row.driver for row in by_node.rows}
+    nodes = {row.node for row in by_node.rows} - {""}
     return f"{amount(len(drivers), 'driver')} on {amount(len(nodes), 'node')}: {listed}"
 
 
@@ -137,18 +137,18 @@ _SAID: Final = {
 
 
 def write_drain(
-    found: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT, stream: TextIO | None = None
+    users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT, stream: TextIO | None = None
 ) -> None:
     """Write which pods and claims a restart of the node's drivers concerns."""
     out = Painter(stream, color)
-    out.sentence(_drain_answer(found, node))
-    for update in found.updates:
+    out.sentence(_drain_answer(users, node))
+    for update in users.updates:
         out.sentence(_updated(update))
-    if not found.claims:
+    if not users.claims:
         return
     out.write("")
     rows: list[tuple[str, ...]] = [("DRIVER", "CLAIM", "DEVICES", "POD", "OWNER", "WHILE-AWAY")]
-    for claim in found.claims:
+    for claim in users.claims:
         devices = some([device.device for device in claim.devices], 2)
         head = (claim.driver, f"{claim.namespace}/{claim.name}", devices)
         for pod in claim.pods:
@@ -174,13 +174,13 @@ def _updated(update: Update) -> str:
     return f"{name} ends its pod before it starts the new one (RollingUpdate); the driver is away in between."
 
 
-def _drain_answer(found: DriverUsers, node: str) -> str:
-    runs, waits, hangs = (found.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
-    if found.gaps:
-        kinds = ", ".join(gap.kind for gap in found.gaps)
-        seen = "; what was read is below" if found.claims else ""
+def _drain_answer(users: DriverUsers, node: str) -> str:
+    runs, waits, hangs = (users.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
+    if users.gaps:
+        kinds = ", ".join(gap.kind for gap in users.gaps)
+        seen = "; what was read is below" if users.claims else ""
         return f"Who needs the driver on node {node} is unknown, because not all was read ({kinds}){seen}."
-    if not found.claims:
+    if not users.claims:
         return f"No claim has devices of a driver on node {node}; nobody notices a restart."
     if not waits and not hangs:
         return (
@@ -193,22 +193,22 @@ def _drain_answer(found: DriverUsers, node: str) -> str:
     return f"While the driver on node {node} is away, {listed}{runs_on}. Wait until they have, or end them first."
 
 
-def to_json(found: NodeDrivers, concerns: Concerns) -> dict[str, Any]:
+def to_json(drivers: NodeDrivers, concerns: Concerns) -> dict[str, Any]:
     """A DriverList."""
     states: dict[str, int] = {}
-    for row in found.rows:
+    for row in drivers.rows:
         states[row.state.value] = states.get(row.state.value, 0) + 1
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DriverList",
-        "summary": {"drivers": len({row.driver for row in found.rows}), "states": states},
-        "items": [{**_row(row), **_concerns(row, concerns)} for row in found.rows],
-        "unread": [gap_json(gap) for gap in found.gaps],
+        "summary": {"drivers": len({row.driver for row in drivers.rows}), "states": states},
+        "items": [{**_row(row), **_concerns(row, concerns)} for row in drivers.rows],
+        "unread": [gap_json(gap) for gap in drivers.gaps],
     }
 
 
 def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
-    found = [
+    odd = [
         {
             "kind": concern.kind.value,
             "text": written(concern_words(concern, row.driver, row.node)),
@@ -216,7 +216,7 @@ def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
         }
         for concern in concerns.get((row.driver, row.node), ())
     ]
-    return {"concerns": found} if found else {}
+    return {"concerns": odd} if odd else {}
 
 
 def _row(row: NodeDriver) -> dict[str, Any]:
@@ -256,14 +256,14 @@ def _pod(pod: DriverPod) -> dict[str, Any]:
         "ready": pod.ready,
         "restarts": pod.restarts,
     }
-    told = (
+    fields = (
         ("image", pod.image),
         ("version", pod.version),
         ("apiVersion", pod.api_version),
         ("waiting", reason),
         ("message", message),
     )
-    out |= {name: value for name, value in told if value}
+    out |= {name: value for name, value in fields if value}
     if pod.owner:
         out["owner"] = owner_json(pod.owner_kind, pod.owner)
     if pod.last is not None:
@@ -287,7 +287,7 @@ def _daemon(daemon: DaemonState) -> dict[str, Any]:
     return out
 
 
-def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
+def drain_json(users: DriverUsers, node: str) -> dict[str, Any]:
     """A DrainCheck."""
     return {
         "schemaVersion": SCHEMA_VERSION,
@@ -301,7 +301,7 @@ def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
                 "strategy": update.strategy or "RollingUpdate",
                 "newPodFirst": update.surge,
             }
-            for update in found.updates
+            for update in users.updates
         ],
         "claims": [
             {
@@ -319,7 +319,7 @@ def drain_json(found: DriverUsers, node: str) -> dict[str, Any]:
                     for pod in claim.pods
                 ],
             }
-            for claim in found.claims
+            for claim in users.claims
         ],
-        "unread": [gap_json(gap) for gap in found.gaps],
+        "unread": [gap_json(gap) for gap in users.gaps],
     }

@@ -122,13 +122,13 @@ def write_text(
         (write_blocks if full else write_brief)(out, blocks_of(diagnosis, invocation.about(diagnosis)))
 
 
-def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str] = ()) -> list[Block]:
+def blocks_of(diagnosis: Diagnosis, invocation: Invocation, more_notes: Sequence[str] = ()) -> list[Block]:
     """The answer from its first sentence to the next command."""
     tone = _TONES[Verdict.UNSCHEDULABLE if diagnosis.troubled else diagnosis.verdict]
     return [
         Answer(*parts(diagnosis), tone),
-        *_causes(diagnosis, asked),
-        *_ways(diagnosis.ways, asked),
+        *_causes(diagnosis, invocation),
+        *_ways(diagnosis.ways, invocation),
         *_way_so_far(diagnosis),
         *map(_claim, diagnosis.claims),
         *map(_trace, diagnosis.traces),
@@ -136,19 +136,21 @@ def blocks_of(diagnosis: Diagnosis, asked: Invocation, more_notes: Sequence[str]
         *_nodes(diagnosis),
         *_said(diagnosis),
         _notes(diagnosis, more_notes),
-        *_next(diagnosis, asked),
+        *_next(diagnosis, invocation),
     ]
 
 
-def _causes(diagnosis: Diagnosis, asked: Invocation) -> Iterator[Section]:
-    found = diagnosis.findings
-    if not found:
+def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
+    findings = diagnosis.findings
+    if not findings:
         return
-    told = _quoted(diagnosis)
+    quoted = _quoted(diagnosis)
     several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
-    items = Items(tuple((*_cause(one, at, told, several, asked),) for at, one in enumerate(found)), "1. ")
-    more = Para((f"and {len(found) - 2} more",), brief=Brief(4), full=False)
-    yield Section("Why", (items, more) if found[2:] else (items,), beside=True, name="causes")
+    items = Items(
+        tuple((*_cause(finding, at, quoted, several, invocation),) for at, finding in enumerate(findings)), "1. "
+    )
+    more = Para((f"and {len(findings) - 2} more",), brief=Brief(4), full=False)
+    yield Section("Why", (items, more) if findings[2:] else (items,), beside=True, name="causes")
 
 
 def _quoted(diagnosis: Diagnosis) -> str:
@@ -161,7 +163,7 @@ def _quoted(diagnosis: Diagnosis) -> str:
     return diagnosis.scheduler[0].message if diagnosis.scheduler else ""
 
 
-def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invocation) -> Iterator[Block]:
+def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation) -> Iterator[Block]:
     kind, code = cause.kind, Marked(cause.kind.code, WordMark.CAUSE)
     request = f'request "{cause.request}"' if cause.request else ""
     claim = f"claim {cause.claim}" if cause.claim else ""
@@ -179,13 +181,13 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, asked: Invoc
     pairs = zip_longest(facts, briefs[: len(facts)])
     if facts:
         yield Facts(tuple(Fact(about(fact), written(fact.value), fact.is_cel, brief) for fact, brief in pairs))
-    yield _fix(cause, several, asked)
+    yield _fix(cause, several, invocation)
     why = prose(kind.why)
     seen = Para((Marked("Kubernetes shows: ", WordMark.LABEL), kind.seen_as))
     yield Fold(f"What {kind.code} means", (why, seen) if kind.seen_as else (why,))
 
 
-def _fix(cause: Finding, several: bool, asked: Invocation) -> FixOffer:
+def _fix(cause: Finding, several: bool, invocation: Invocation) -> FixOffer:
     """What ends a cause. With several requests, brief text says of which it is."""
     remedy, text = cause.remedy, fix(cause)
     changes = remedy.offers[:1] if remedy else ()
@@ -194,22 +196,24 @@ def _fix(cause: Finding, several: bool, asked: Invocation) -> FixOffer:
         proved = f"{proof(remedy.proof)}."
         blocks.append(Para((Marked("Proved: ", WordMark.LABEL), proved), Tone.GOOD, len("Proved: ")))
     if remedy:
-        blocks += _commands(remedy, changes, asked)
+        blocks += _commands(remedy, changes, invocation)
     if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
-    told = "" if remedy and remedy.not_alone else _told(text, cause.proof)
+    title = "" if remedy and remedy.not_alone else _told(text, cause.proof)
     price = remedy.price if remedy else Price.WAIT
-    return FixOffer(tuple(blocks), told, cause.proof is not None, price, changes, _is_joint(cause.proof))
+    return FixOffer(tuple(blocks), title, cause.proof is not None, price, changes, _is_joint(cause.proof))
 
 
-def _commands(what: Remedy | RemedyPlan, changes: Sequence[Change], asked: Invocation) -> Iterator[Para | ShellCommand]:
+def _commands(
+    what: Remedy | RemedyPlan, changes: Sequence[Change], invocation: Invocation
+) -> Iterator[Para | ShellCommand]:
     """How to make the changes, else how to see what would be with them; those of the remedy itself after that."""
-    if made := making(changes):
-        yield shell(made, asked.where)
-    elif tried := supposing(what.what_if, asked):
+    if commands := making(changes):
+        yield shell(commands, invocation.where)
+    elif tried := supposing(what.what_if, invocation):
         yield shell((tried,), CURRENT)
     own = what.commands if isinstance(what, Remedy) else ()
-    yield from (shell((command,), asked.where) for command in own)
+    yield from (shell((command,), invocation.where) for command in own)
 
 
 def _told(text: str, proved: Proof | None) -> str:
@@ -224,17 +228,17 @@ def _is_joint(proved: Proof | None) -> bool:
     return beside is not None and bool(beside.changed or beside.aside)
 
 
-def _ways(ways: Sequence[RemedyPlan], asked: Invocation) -> Iterator[Section]:
+def _ways(ways: Sequence[RemedyPlan], invocation: Invocation) -> Iterator[Section]:
     if ways:
         note = " (each one proved by running the allocation with it)"
-        items = Items(tuple((_way(way, asked),) for way in ways))
+        items = Items(tuple((_way(way, invocation),) for way in ways))
         yield Section("What would help", (items,), note, beside=True)
 
 
-def _way(way: RemedyPlan, asked: Invocation) -> FixOffer:
+def _way(way: RemedyPlan, invocation: Invocation) -> FixOffer:
     text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
-    told, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, asked)
-    return FixOffer((text, *commands), told, True, way.price, way.changes, _is_joint(way.proof))
+    title, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, invocation)
+    return FixOffer((text, *commands), title, True, way.price, way.changes, _is_joint(way.proof))
 
 
 def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
@@ -264,8 +268,8 @@ def _funnel(funnel: Funnel, *, fold: bool) -> Iterator[Steps | Checks]:
     steps = tuple(map(_step, _folded(funnel.stages[:end])))
     yield Steps(f'request "{funnel.request}"', title, steps, best, fold)
     if funnel.devices:
-        left = len(funnel.devices) - MAX_DEVICES
-        rest = f"… {left:,} more devices{IN_JSON}" if left > 0 else ""
+        more = len(funnel.devices) - MAX_DEVICES
+        rest = f"… {more:,} more devices{IN_JSON}" if more > 0 else ""
         yield Checks(tuple(map(_check, funnel.devices[:MAX_DEVICES])), rest)
 
 
@@ -345,22 +349,27 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
     Brief text has that node, or one that fits where it is not known.
     """
     fits = diagnosis.verdict is Verdict.SCHEDULABLE and bool(diagnosis.placements)
-    taken = choice(diagnosis)
-    winners = diagnosis.choice.nodes if taken and diagnosis.choice is not None else ()
+    winner = choice(diagnosis)
+    winners = diagnosis.choice.nodes if winner and diagnosis.choice is not None else ()
     shown = (
-        next((one for one in diagnosis.placements if one.node in winners), diagnosis.placements[0]) if fits else None
+        next(
+            (node_devices for node_devices in diagnosis.placements if node_devices.node in winners),
+            diagnosis.placements[0],
+        )
+        if fits
+        else None
     )
-    if taken:
-        spans = (f"{taken[:1].upper()}{taken[1:]}.",)
-        yield Items(((Para((taken,), hang=4, brief=Brief(0, spans, 0) if fits else None),),), "  ")
+    if winner:
+        spans = (f"{winner[:1].upper()}{winner[1:]}.",)
+        yield Items(((Para((winner,), hang=4, brief=Brief(0, spans, 0) if fits else None),),), "  ")
     listed = diagnosis.placements[:MAX_FOLDED]
     items = [
         (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, hang=0) if each is shown else None),)
         for each in (listed if shown is None or shown in listed else (*listed, shown))
         if (text := placed(each))
     ]
-    left = len(diagnosis.placements) - MAX_PLACEMENTS
-    yield Items(tuple(items), "  ", MAX_PLACEMENTS, f"… and {left:,} more nodes{IN_JSON}")
+    hidden = len(diagnosis.placements) - MAX_PLACEMENTS
+    yield Items(tuple(items), "  ", MAX_PLACEMENTS, f"… and {hidden:,} more nodes{IN_JSON}")
 
 
 def _group(group: NodeGroup) -> tuple[Block, ...]:
@@ -430,15 +439,15 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     return Section("Notes", (Items(tuple(items)),), foot=True)
 
 
-def _next(diagnosis: Diagnosis, asked: Invocation) -> Iterator[ShellCommand | Para]:
+def _next(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[ShellCommand | Para]:
     """What to do next; brief text names its full page first."""
     step = diagnosis.next
-    following = command(step, asked)
+    following = command(step, invocation)
     elsewhere = following is not None and step is not None and step.look not in _OUR_PAGE
-    if asked.argv:
+    if invocation.argv:
         label = "Full report" if elsewhere else "Next"
-        yield ShellCommand((asked.refined("--full"),), label, counts="more note", brief=Brief(), full=False)
+        yield ShellCommand((invocation.refined("--full"),), label, counts="more note", brief=Brief(), full=False)
     if following is not None:
         # A question that is refined has its flags already.
-        where = asked.where if elsewhere else CURRENT
+        where = invocation.where if elsewhere else CURRENT
         yield replace(shell((following,), where, "Next"), brief=Brief() if elsewhere else None)

@@ -51,7 +51,7 @@ def to_json(
     if workloads:
         from kubectl_dra.report.fit_json import counts_json
 
-        counts["workloads"] = [counts_json(found) for found in workloads]
+        counts["workloads"] = [counts_json(workload) for workload in workloads]
     if len(items) == 1:
         return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **counts, **items[0]}
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", **counts, "items": items}
@@ -187,8 +187,8 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, tuple):
         if name in _PAIRS:
             first, second = _PAIRS[name]
-            return [{first: _plain(one), second: two} for one, two in value]
-        return [entry if entry.__class__ is str else _plain(entry) for entry in value]
+            return [{first: _plain(key), second: two} for key, two in value]
+        return [item if item.__class__ is str else _plain(item) for item in value]
     return value.value if isinstance(value, Enum) else value
 
 

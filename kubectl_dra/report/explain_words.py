@@ -110,8 +110,8 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
 
 
 def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
-    found = diagnosis.findings
-    if found and found[0].under_way is None and (state := found[0].state or found[0].kind.state):
+    findings = diagnosis.findings
+    if findings and findings[0].under_way is None and (state := findings[0].state or findings[0].kind.state):
         return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
@@ -140,25 +140,25 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
 
 
 def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
-    found = diagnosis.findings
-    more = f" (and {amount(len(found) - 1, 'further cause')})" if len(found) > 1 else ""
-    if found and found[0].kind.ends_pod and isinstance(found[0].summary, Phrase):
-        return f"{written(found[0].summary.saying(pod=subject))}{more}", ""
+    findings = diagnosis.findings
+    more = f" (and {amount(len(findings) - 1, 'further cause')})" if len(findings) > 1 else ""
+    if findings and findings[0].kind.ends_pod and isinstance(findings[0].summary, Phrase):
+        return f"{written(findings[0].summary.saying(pod=subject))}{more}", ""
     either = " either" if diagnosis.supposed else ""
     verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}{either}"
-    if found and (state := found[0].state or found[0].kind.state):
+    if findings and (state := findings[0].state or findings[0].kind.state):
         verb = written(state)
     return f"{subject} {verb}", f"{first or 'no reason found'}{more}"
 
 
 def choice(diagnosis: Diagnosis) -> str:
     """Which of several nodes the scheduler takes; empty where there is no choice, or nobody knows."""
-    found = diagnosis.choice
-    if found is None or not found.certain or found.feasible < 2:
+    chosen = diagnosis.choice
+    if chosen is None or not chosen.certain or chosen.feasible < 2:
         return ""
-    if len(found.nodes) == 1:
-        return f"the scheduler takes {found.nodes[0]}, which scores best"
-    return f"the scheduler takes any of {some(found.nodes)}, which score alike"
+    if len(chosen.nodes) == 1:
+        return f"the scheduler takes {chosen.nodes[0]}, which scores best"
+    return f"the scheduler takes any of {some(chosen.nodes)}, which score alike"
 
 
 def fix(finding: Finding) -> str:
@@ -169,11 +169,11 @@ def fix(finding: Finding) -> str:
     return f"{written(remedy.change)} {_TOGETHER}" if remedy.not_alone else written(remedy.change)
 
 
-def proof(found: Proof, *, short: bool = False) -> str:
+def proof(proof: Proof, *, short: bool = False) -> str:
     """A proof: on which node it then fits, and unless ``short`` the devices; and what it rests on besides."""
-    devices = f": {some([str(one.device) for one in found.devices])}" if found.devices and not short else ""
-    then = f"{_WITH[found.tried].format(request=found.request)} it fits on {found.node}"
-    return f"{then}{devices}{_beside(found)}{_contested(found)}"
+    devices = f": {some([str(device.device) for device in proof.devices])}" if proof.devices and not short else ""
+    then = f"{_WITH[proof.tried].format(request=proof.request)} it fits on {proof.node}"
+    return f"{then}{devices}{_beside(proof)}{_contested(proof)}"
 
 
 def _contested(found: Proof) -> str:
@@ -186,23 +186,23 @@ def _contested(found: Proof) -> str:
     return f"{waits}; the pod that {successor} makes again has a higher priority" if successor else waits
 
 
-def _beside(found: Proof) -> str:
+def _beside(proof: Proof) -> str:
     """What else the pod needs: other requests that fail were changed as well, or left out; other causes are mended."""
-    if found.beside is None:
+    if proof.beside is None:
         return ""
-    changed, aside = found.beside.changed, found.beside.aside
+    changed, aside = proof.beside.changed, proof.beside.aside
     parts = []
     if changed:
         parts.append(f"with the fix of {_places(changed)} made too")
     if aside:
         parts.append(f"without {_places(aside)}, which {'fail' if aside[1:] else 'fails'} too")
-    if found.beside.causes:
-        parts.append(f"once {' and '.join(found.beside.causes)} {'are' if found.beside.causes[1:] else 'is'} fixed too")
+    if proof.beside.causes:
+        parts.append(f"once {' and '.join(proof.beside.causes)} {'are' if proof.beside.causes[1:] else 'is'} fixed too")
     return f" ({', and '.join(parts)})" if parts else ""
 
 
-def _places(found: Sequence[OtherRequest]) -> str:
-    return " and ".join(written(one.place) for one in found)
+def _places(others: Sequence[OtherRequest]) -> str:
+    return " and ".join(written(other.place) for other in others)
 
 
 def about(evidence: Evidence) -> str:
@@ -246,9 +246,9 @@ def observation(seen: Observation) -> str:
 def placed(placement: NodeDevices) -> str:
     """The devices of each request on a node."""
     devices: dict[str, list[str]] = {}
-    for one in placement.devices:
-        taken = ", ".join(f"{amount} of {name}" for name, amount in one.consumed_capacity.items())
-        devices.setdefault(one.request, []).append(f"{one.device} ({taken})" if taken else str(one.device))
+    for device in placement.devices:
+        shares = ", ".join(f"{amount} of {name}" for name, amount in device.consumed_capacity.items())
+        devices.setdefault(device.request, []).append(f"{device.device} ({shares})" if shares else str(device.device))
     return "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
 
 
@@ -318,14 +318,14 @@ _COMMANDS: Final = {
 """Commands without a name."""
 
 
-def command(step: NextStep | None, asked: Invocation) -> CommandLine | None:
+def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None:
     """The command that shows what to look at next; None where there is none."""
-    if step is None or (step.look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not asked.argv):
+    if step is None or (step.look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not invocation.argv):
         return None
     if step.look is Look.DEVICES:
-        return asked.refined("--devices")
+        return invocation.refined("--devices")
     if step.look is Look.ONE_DEVICE:
-        return asked.refined("--trace", step.name, others=step.name.split("/"))
+        return invocation.refined("--trace", step.name, others=step.name.split("/"))
     if step.look in _COMMANDS:
         return kubectl(*_COMMANDS[step.look].split())
     return _about_object(step)
@@ -423,9 +423,9 @@ def _number(name: str) -> int:
     return -1 if number is None else number
 
 
-def supposing(what_if: Sequence[WhatIfChange], asked: Invocation) -> CommandLine | None:
+def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> CommandLine | None:
     """The command that shows the answer with these changes; None where they cannot be supposed."""
-    if not what_if or not asked.argv:
+    if not what_if or not invocation.argv:
         return None
     names = [name for change in what_if for name in change.names]
-    return asked.refined(*(word for change in what_if for word in ("--what-if", str(change))), others=names)
+    return invocation.refined(*(word for change in what_if for word in ("--what-if", str(change))), others=names)

@@ -45,10 +45,10 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     out = Painter(stream, color)
     if answer.needed is not None:
         write_blocks(out, [prose(f"{needed(answer.needed)}.")])
-    for found in answer.workloads:
-        first, *blocks = blocks_of(found, invocation)
+    for workload in answer.workloads:
+        first, *blocks = blocks_of(workload, invocation)
         write_blocks(out, [first])
-        write_shares(out, _shares(found))
+        write_shares(out, _shares(workload))
         write_blocks(out, blocks)
         out.write("")
     room = LINES - out.lines_put - 1
@@ -72,10 +72,10 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     parts = [tag("header", tag("h1", "What fits"))]
     if answer.needed is not None:
         parts += blocks_html([prose(f"{needed(answer.needed)}.")], 2)
-    for found in answer.workloads:
-        first, *blocks = blocks_of(found, invocation)
-        parts.append(tag("section", tag("h2", found.workload.title), *blocks_html([first], 2)))
-        shares = _shares(found)
+    for workload in answer.workloads:
+        first, *blocks = blocks_of(workload, invocation)
+        parts.append(tag("section", tag("h2", workload.workload.title), *blocks_html([first], 2)))
+        shares = _shares(workload)
         words = ", ".join(f"{amount(share.size, 'pod')} {share.called}" for share in shares if share.size)
         bar = divided([(_CLASSES[share.mark], share.size) for share in shares])
         parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
@@ -88,38 +88,40 @@ _CLASSES: Final = {"#": "held", "+": "free", "x": "unusable"}
 """How a page's style calls the parts of a bar."""
 
 
-def _shares(found: WorkloadFit) -> list[Share]:
+def _shares(workload: WorkloadFit) -> list[Share]:
     """The pods that run, those that get a node, and those that do not."""
     shares = [
-        Share(found.running, "#", "", "running"),
-        Share(len(found.placed_pods), "+", "green", "placed"),
+        Share(workload.running, "#", "", "running"),
+        Share(len(workload.placed_pods), "+", "green", "placed"),
     ]
-    if not found.as_many:
-        shares.append(Share(max(0, found.pods - found.placed), "x", "red", "without a node"))
+    if not workload.as_many:
+        shares.append(Share(max(0, workload.pods - workload.placed), "x", "red", "without a node"))
     return shares
 
 
-def blocks_of(found: WorkloadFit, asked: Invocation) -> Iterator[Block]:
+def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
     """What comes of a workload."""
-    yield Answer(headline(found).removesuffix("."), "", _TONES.get(found.verdict, Tone.WARNING))
+    yield Answer(headline(workload).removesuffix("."), "", _TONES.get(workload.verdict, Tone.WARNING))
     # What was placed without what decides is no answer.
-    rows = places(found) if found.verdict is not Verdict.UNDETERMINED else []
+    rows = places(workload) if workload.verdict is not Verdict.UNDETERMINED else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(*row),) for row in rows), "  ", shown, rest)
-    if found.stop is not None:
-        many = f"is the first of {found.stop.others + 1:,} that do not fit" if found.stop.others else "does not fit"
-        cause = (Marked(code(found), WordMark.CAUSE), ": ") if code(found) else ()
-        blocks = [Para((*cause, stop(found)), hang=2)]
-        if found.tried and not found.more:
-            own = " (its own pods are left out: ending one only makes its successor wait)" if found.running else ""
-            tried = amount(found.tried, "change")
+    if workload.stop is not None:
+        many = (
+            f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
+        )
+        cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
+        blocks = [Para((*cause, stop(workload)), hang=2)]
+        if workload.tried and not workload.more:
+            own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
+            tried = amount(workload.tried, "change")
             blocks.append(prose(f"None of {tried} that were tried makes room by itself{own}."))
-        yield Section(f"Pod {found.stop.pod} {many}:", tuple(blocks))
-    if found.more:
-        best = _best(found.more)
-        changes = (*best, *(more for more in found.more if more not in best))
-        items = tuple(tuple(_change(found, more, asked)) for more in changes)
+        yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
+    if workload.more:
+        best = _best(workload.more)
+        changes = (*best, *(more for more in workload.more if more not in best))
+        items = tuple(tuple(_change(workload, more, invocation)) for more in changes)
         title = "What makes room, proved by placing the pods again with it"
         yield Section(title, (Items(items, shown=len(best), rest=""),))
 
@@ -129,25 +131,25 @@ def _place(node: str, pods: int, devices: Sequence[str]) -> Para:
     return Para((f"{amount(pods, 'pod')} on {node}{on}",), hang=2)
 
 
-def _best(found: Sequence[More]) -> list[More]:
+def _best(gains: Sequence[More]) -> list[More]:
     """The cheapest holder and the best kind of node."""
-    holder = next((more for more in found if not isinstance(more.change, OneMoreNode)), None)
-    node = next((more for more in found if isinstance(more.change, OneMoreNode)), None)
+    holder = next((more for more in gains if not isinstance(more.change, OneMoreNode)), None)
+    node = next((more for more in gains if isinstance(more.change, OneMoreNode)), None)
     best = [more for more in (holder, node) if more is not None]
     # What makes no replica whole is worth saying only where nothing does.
     return [more for more in best if more.replicas] or best
 
 
-def _change(found: WorkloadFit, more: More, asked: Invocation) -> Iterator[Para | ShellCommand]:
-    text = f"{change(more.change)}: {gain(found, more)}."
+def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterator[Para | ShellCommand]:
+    text = f"{change(more.change)}: {gain(workload, more)}."
     yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
     if makes := commands(more.change):
-        yield shell(makes, asked.where)
+        yield shell(makes, invocation.where)
 
 
 def _notes(answer: FitAnswer) -> list[str]:
-    found = sentences(answer.notes)
+    notes = sentences(answer.notes)
     if answer.waiting:
         verb = "waits" if answer.waiting == 1 else "wait"
-        found.append(f"{amount(answer.waiting, 'other pod')} that {verb} for devices may be placed first")
-    return [*found, assumed(answer)]
+        notes.append(f"{amount(answer.waiting, 'other pod')} that {verb} for devices may be placed first")
+    return [*notes, assumed(answer)]

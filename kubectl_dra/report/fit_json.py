@@ -27,75 +27,79 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
             "source": answer.release_source,
             "featureGates": list(answer.gates),
         },
-        "items": [_workload(found) for found in answer.workloads],
+        "items": [_workload(workload) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         "otherPodsWaiting": answer.waiting,
         "notes": [written(note) for note in answer.notes],
     }
 
 
-def _needed(found: NodesNeeded) -> dict[str, Any]:
-    fewer = {} if found.fewer is None else {"fewer": {"number": found.fewer[0], "podCount": found.fewer[1]}}
+def _needed(nodes_needed: NodesNeeded) -> dict[str, Any]:
+    fewer = (
+        {}
+        if nodes_needed.fewer is None
+        else {"fewer": {"number": nodes_needed.fewer[0], "podCount": nodes_needed.fewer[1]}}
+    )
     return {
-        "withNode": found.nodes,
-        "number": found.number,
-        "enough": found.enough,
-        "podCount": found.placed,
+        "withNode": nodes_needed.nodes,
+        "number": nodes_needed.number,
+        "enough": nodes_needed.enough,
+        "podCount": nodes_needed.placed,
         **fewer,
-        "mostTried": found.most,
-        "text": needed(found),
+        "mostTried": nodes_needed.most,
+        "text": needed(nodes_needed),
     }
 
 
-def _workload(found: WorkloadFit) -> dict[str, Any]:
+def _workload(workload: WorkloadFit) -> dict[str, Any]:
     out: dict[str, Any] = {
-        **counts_json(found),
-        "moreMayFit": found.at_least,
-        "undetermined": [written(why) for why in found.unclear],
-        "unread": unread_json(found.unclear),
-        "byNode": [{"node": node, "podCount": pods, "deviceNames": names} for node, pods, names in places(found)],
-        "placements": [_placed_pod(placed_pod) for placed_pod in found.placed_pods],
-        "evicted": [key_json(pod.key) for pod in evicted(found.placed_pods)],
+        **counts_json(workload),
+        "moreMayFit": workload.at_least,
+        "undetermined": [written(why) for why in workload.unclear],
+        "unread": unread_json(workload.unclear),
+        "byNode": [{"node": node, "podCount": pods, "deviceNames": names} for node, pods, names in places(workload)],
+        "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
+        "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
     }
-    if found.stop is not None:
+    if workload.stop is not None:
         out["stop"] = {
-            "pod": key_json(found.stop.pod),
-            "cause": code(found),
-            "reason": stop(found),
-            "answer": stop(found) if found.stop.differs is not None else explained(found.stop.diagnosis),
-            "denied": found.stop.denied.name.lower() if found.stop.denied is not None else "",
-            "groupMinimum": found.stop.minimum,
-            "groupTopology": found.stop.domain,
-            "others": found.stop.others,
+            "pod": key_json(workload.stop.pod),
+            "cause": code(workload),
+            "reason": stop(workload),
+            "answer": stop(workload) if workload.stop.differs is not None else explained(workload.stop.diagnosis),
+            "denied": workload.stop.denied.name.lower() if workload.stop.denied is not None else "",
+            "groupMinimum": workload.stop.minimum,
+            "groupTopology": workload.stop.domain,
+            "others": workload.stop.others,
         }
-        if found.stop.diagnosis.message:
-            out["stop"]["schedulerMessage"] = found.stop.diagnosis.message
-    out["changes"] = [_more(more) for more in found.more]
-    out["changesTried"] = found.tried
+        if workload.stop.diagnosis.message:
+            out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
+    out["changes"] = [_more(more) for more in workload.more]
+    out["changesTried"] = workload.tried
     return out
 
 
-def counts_json(found: WorkloadFit) -> dict[str, Any]:
+def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
     """How many replicas and pods of a workload fit."""
-    workload = found.workload
+    workload = fitted.workload
     return {
         "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},
-        "verdict": found.verdict.value,
-        "answer": headline(found),
+        "verdict": fitted.verdict.value,
+        "answer": headline(fitted),
         "replicaCounts": {
             "unit": workload.unit,
-            "wanted": None if found.as_many else found.replicas,
-            "fit": found.fitting,
+            "wanted": None if fitted.as_many else fitted.replicas,
+            "fit": fitted.fitting,
             "podsInEach": workload.size,
         },
         "podCounts": {
-            "wanted": None if found.as_many else found.pods,
-            "fit": found.placed,
-            "running": found.running,
-            "fewest": found.fewest,
-            "most": found.greatest,
+            "wanted": None if fitted.as_many else fitted.pods,
+            "fit": fitted.placed,
+            "running": fitted.running,
+            "fewest": fitted.fewest,
+            "most": fitted.greatest,
         },
-        "dependsOnChance": not found.settled,
+        "dependsOnChance": not fitted.settled,
     }
 
 

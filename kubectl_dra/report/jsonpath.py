@@ -43,8 +43,8 @@ Part = str | Loop | Sequence[Step]
 
 def template(text: str) -> Sequence[Part]:
     """The parts of a template. Raises UsageError where it is none."""
-    found = list(_tokens(text))
-    parts, rest = _parts(found, text)
+    tokens = list(_tokens(text))
+    parts, rest = _parts(tokens, text)
     if rest:
         raise _wrong(text, "{end} without {range}")
     return parts
@@ -163,10 +163,10 @@ def _filter(condition: str, text: str) -> Step:
     right = _literal(match["right"], text) if how else None
 
     def holds(value: Any) -> bool:
-        found = _led(path, value)
+        values = _led(path, value)
         if how is None:
-            return bool(found)
-        same = [each for each in found if isinstance(each, str) == isinstance(right, str)]
+            return bool(values)
+        same = [each for each in values if isinstance(each, str) == isinstance(right, str)]
         return any(_HOW[how](each, right) for each in same)
 
     return lambda values: [each for value in values if isinstance(value, list) for each in value if holds(each)]

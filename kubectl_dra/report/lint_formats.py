@@ -128,16 +128,16 @@ def write_junit(report: Report, stream: TextIO, command: str = "lint") -> None:
     """Write the document. All findings of an object are one failed case; notes do not fail."""
     cases = _cases(report)
     failures = sum(
-        any(_fails(finding) for finding in found) for of_file in cases.values() for found in of_file.values()
+        any(_fails(finding) for finding in findings) for of_file in cases.values() for findings in of_file.values()
     )
     tests = sum(len(of_file) for of_file in cases.values())
     stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
     stream.write(f'<testsuites name="kubectl dra {command}" tests="{tests}" failures="{failures}">\n')
     for file, of_file in cases.items():
-        failed = sum(any(_fails(finding) for finding in found) for found in of_file.values())
+        failed = sum(any(_fails(finding) for finding in findings) for findings in of_file.values())
         stream.write(f'  <testsuite name={_attribute(file)} tests="{len(of_file)}" failures="{failed}">\n')
-        for title, found in of_file.items():
-            _case(stream, file, title, found)
+        for title, findings in of_file.items():
+            _case(stream, file, title, findings)
         stream.write("  </testsuite>\n")
     stream.write("</testsuites>\n")
 
@@ -151,21 +151,21 @@ def _cases(report: Report) -> dict[str, dict[str, list[LocatedFinding]]]:
     return out
 
 
-def _case(stream: TextIO, file: str, title: str, found: list[LocatedFinding]) -> None:
+def _case(stream: TextIO, file: str, title: str, findings: list[LocatedFinding]) -> None:
     # GitLab shows the file; Jenkins groups by the class name.
     stream.write(f"    <testcase classname={_attribute(file)} name={_attribute(title)} file={_attribute(file)}")
-    if not found:
+    if not findings:
         stream.write("/>\n")
         return
     stream.write(">\n")
-    failing = [finding for finding in found if _fails(finding)]
+    failing = [finding for finding in findings if _fails(finding)]
     if failing:
         message = failing[0].message if len(failing) == 1 else f"{len(failing)} findings"
         kind = failing[0].code if len({finding.code for finding in failing}) == 1 else "findings"
         stream.write(f"      <failure type={_attribute(kind)} message={_attribute(message)}>")
         stream.write(_text("\n".join(one_line(_line(finding)) for finding in failing)))
         stream.write("</failure>\n")
-    notes = [finding for finding in found if not _fails(finding)]
+    notes = [finding for finding in findings if not _fails(finding)]
     if notes:
         stream.write(
             f"      <system-out>{_text(chr(10).join(one_line(_line(finding)) for finding in notes))}</system-out>\n"
@@ -258,8 +258,8 @@ def _kept(findings: Sequence[LocatedFinding]) -> list[tuple[int, LocatedFinding]
     numbered = list(enumerate(findings))
     if len(numbered) <= MOST_RESULTS:
         return numbered
-    worst = sorted(numbered, key=lambda one: SEVERITIES.index(one[1].severity))
-    return sorted(worst[:MOST_RESULTS], key=lambda one: one[0])
+    worst = sorted(numbered, key=lambda pair: SEVERITIES.index(pair[1].severity))
+    return sorted(worst[:MOST_RESULTS], key=lambda pair: pair[0])
 
 
 def _left_out(count: int) -> list[str]:
@@ -321,14 +321,14 @@ def _fixes(finding: LocatedFinding, changes: Sequence[Replacement]) -> dict[str,
     replaced = [
         {
             "deletedRegion": {
-                "startLine": one.at.line,
-                "startColumn": one.at.column,
-                "endLine": one.at.end_line,
-                "endColumn": one.at.end_column,
+                "startLine": replacement.at.line,
+                "startColumn": replacement.at.column,
+                "endLine": replacement.at.end_line,
+                "endColumn": replacement.at.end_column,
             },
-            "insertedContent": {"text": one.text},
+            "insertedContent": {"text": replacement.text},
         }
-        for one in changes
+        for replacement in changes
     ]
     change = {"artifactLocation": location_of(finding.file), "replacements": replaced}
     return {"fixes": [{"description": {"text": f"{finding.advice} ({flag})"}, "artifactChanges": [change]}]}
@@ -379,5 +379,5 @@ def words_of(code: str) -> CodeWords:
         return CodeWords(rule.name, rule.title(), rule.why(), rule.page().text, rule.severity)
     from kubectl_dra.migrate.codes import PAGES
 
-    found = PAGES[code]
-    return CodeWords(found.name, found.title, found.why, found.page.text, _SEVERITIES[found.safety])
+    page = PAGES[code]
+    return CodeWords(page.name, page.title, page.why, page.page.text, _SEVERITIES[page.safety])

@@ -24,9 +24,9 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     """Write the findings, with each rule's reason at its first occurrence, and the summary."""
     out = Painter(stream or sys.stdout, color)
     explained: set[str] = set()
-    for file, found in groupby(report.findings, key=lambda finding: finding.file):
+    for file, findings in groupby(report.findings, key=lambda finding: finding.file):
         shown = [out.line((file, "bold"))]
-        for finding in found:
+        for finding in findings:
             shown += _finding(out, finding, finding.code not in explained)
             explained.add(finding.code)
         out.put("".join([*shown, "\n"]))
@@ -100,12 +100,12 @@ def summary(report: Report) -> str:
     objects = amount(len(report.objects), "object")
     counts: Mapping[str, int] = report.counts()
     # "info" has no plural that people write.
-    found = [
+    parts = [
         f"{number:,} info" if severity == "info" else amount(number, severity)
         for severity, number in counts.items()
         if number
     ]
-    text = f"{', '.join(found)} in {files} of {read}" if found else f"no findings in {objects} of {read}"
+    text = f"{', '.join(parts)} in {files} of {read}" if parts else f"no findings in {objects} of {read}"
     if report.upgrade is not None:
         text += f", for an upgrade from Kubernetes {report.upgrade.release} to {report.release}."
     else:

@@ -37,8 +37,8 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
     if survey.namespaces:
         out.write("")
         out.write(("Namespaces", "bold"))
-        for one in survey.namespaces:
-            _standing(out, one)
+        for progress in survey.namespaces:
+            _standing(out, progress)
     out.write("")
     for note in survey.notes:
         out.paragraph(f"note: {note}", style="dim")
@@ -66,24 +66,29 @@ def _clash(clash: Clash) -> tuple[str, ...]:
     return clash.node, clash.resource, str(clash.amount), clash.driver, same
 
 
-def _standing(out: Painter, one: Standing) -> None:
-    label = f", label {one.label}" if one.label else ""
-    out.write("  ", (one.state.ljust(8), _STYLES[one.state]), f"  {one.namespace}", (f"  {_counts(one)}{label}", "dim"))
-    for reason in one.reasons:
+def _standing(out: Painter, progress: Standing) -> None:
+    label = f", label {progress.label}" if progress.label else ""
+    out.write(
+        "  ",
+        (progress.state.ljust(8), _STYLES[progress.state]),
+        f"  {progress.namespace}",
+        (f"  {_counts(progress)}{label}", "dim"),
+    )
+    for reason in progress.reasons:
         out.paragraph(reason, indent="              ", first="            - ")
-    for todo in one.todo:
+    for todo in progress.todo:
         out.paragraph(todo, indent="              ", first="            + ")
 
 
-def _counts(one: Standing) -> str:
-    return f"{amount(one.pods, 'pod')} with device plugins, {one.claims} claims and templates"
+def _counts(progress: Standing) -> str:
+    return f"{amount(progress.pods, 'pod')} with device plugins, {progress.claims} claims and templates"
 
 
 def summary(survey: Survey) -> str:
     """One or two sentences: how much there is, what to do next."""
     pods = sum({(use.namespace, use.owner): use.pods for use in survey.uses}.values())
     owners = len({(use.namespace, use.owner) for use in survey.uses})
-    states = [one.state for one in survey.namespaces]
+    states = [progress.state for progress in survey.namespaces]
     counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
     use = "uses" if owners == 1 else "use"
     text = f"{amount(owners, 'owner')} with {amount(pods, 'pod')} {use} device plugins"

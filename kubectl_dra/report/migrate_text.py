@@ -51,10 +51,10 @@ def write_text(report: MigrationReport, color: str = "auto", stream: TextIO | No
 
 def _items(out: Painter, file: MigratedFile) -> None:
     for (_, _, title), items in groupby(file.items, key=lambda item: (item.document, item.root, item.object)):
-        found = list(items)
+        remarks = list(items)
         if title:
             out.write("  ", (title, "bold"))
-        for item in found:
+        for item in remarks:
             _item(out, item)
 
 
@@ -149,7 +149,7 @@ _ADVICE: Final[Mapping[Sort, str]] = {
 
 def as_findings(report: MigrationReport) -> Report:
     """The report as one of lint: refusals are errors, changes that are not made yet warnings, notes info."""
-    findings = tuple(found for file in report.all_files for found in _of_file(file))
+    findings = tuple(finding for file in report.all_files for finding in _of_file(file))
     return Report(
         findings,
         tuple(file.name for file in report.all_files),
@@ -185,41 +185,48 @@ def _finding(item: Remark, line: str) -> LocatedFinding:
 # Where migrated pods would run, for people and as JSON.
 
 
-def write_comparisons(found: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
+def write_comparisons(compared: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
     """Write, for each pod, on how many nodes it could run before and after, and what it would get now."""
     out = Painter(stream or sys.stdout, color)
-    if not found:
+    if not compared:
         return
     out.write(("Where the pods would land", "bold"))
-    for one in found:
-        _one(out, one)
-    fewer, same, more = changed_total(found)
+    for comparison in compared:
+        _one(out, comparison)
+    fewer, same, more = changed_total(compared)
     out.paragraph(
-        f"{amount(len(found), 'pod')}: {same} on as many nodes as before, {fewer} on fewer, {more} on more. Before: "
+        f"{amount(len(compared), 'pod')}: {same} on as many nodes as before, {fewer} on fewer, {more} on more. Before: "
         "nodes whose device plugin offers as much, used or not. After: nodes with such devices, used or not."
     )
 
 
-def _one(out: Painter, one: LandingComparison) -> None:
-    asked = ", ".join(f"{amount} {name}" for name, amount in one.resources.items())
-    out.write("  ", (one.object, "bold"), f"{f' {one.pod}' if one.pod else ''}  ", (asked, "dim"))
-    style = "red" if one.difference < 0 else "green"
-    if one.before or one.after:
-        change = f"{abs(one.difference)} {'fewer' if one.difference < 0 else 'more'}" if one.difference else "as many"
-        out.write("    nodes: ", f"{len(one.before)} before, {len(one.after)} after, ", (change, style))
+def _one(out: Painter, comparison: LandingComparison) -> None:
+    amounts = ", ".join(f"{amount} {name}" for name, amount in comparison.resources.items())
+    out.write(
+        "  ", (comparison.object, "bold"), f"{f' {comparison.pod}' if comparison.pod else ''}  ", (amounts, "dim")
+    )
+    style = "red" if comparison.difference < 0 else "green"
+    if comparison.before or comparison.after:
+        change = (
+            f"{abs(comparison.difference)} {'fewer' if comparison.difference < 0 else 'more'}"
+            if comparison.difference
+            else "as many"
+        )
+        out.write("    nodes: ", f"{len(comparison.before)} before, {len(comparison.after)} after, ", (change, style))
     else:
         out.write("    nodes: none before, ", ("none after", "yellow"))
-    for lost in one.lost:
+    for lost in comparison.lost:
         out.paragraph(f"no more on {some(lost.nodes, SHOWN)}: {_said(lost.reason)}", indent="      ")
-    if one.gained:
-        out.paragraph(f"also on {some(one.gained, SHOWN)}", indent="      ")
-    if one.landings:
-        first = one.landings[0]
+    if comparison.gained:
+        out.paragraph(f"also on {some(comparison.gained, SHOWN)}", indent="      ")
+    if comparison.landings:
+        first = comparison.landings[0]
         out.paragraph(
-            f"now: {amount(len(one.landings), 'node')}; on {first.node}: {', '.join(first.devices)}", indent="    "
+            f"now: {amount(len(comparison.landings), 'node')}; on {first.node}: {', '.join(first.devices)}",
+            indent="    ",
         )
     else:
-        out.paragraph(f"now: {one.verdict.word}: {_said(one.answer)}", indent="    ", style="yellow")
+        out.paragraph(f"now: {comparison.verdict.word}: {_said(comparison.answer)}", indent="    ", style="yellow")
 
 
 def _said(why: Words | Diagnosis | DraError | None) -> str:
@@ -231,23 +238,23 @@ def _said(why: Words | Diagnosis | DraError | None) -> str:
     return f"{reason(why)}." if isinstance(why, Diagnosis) else written(why)
 
 
-def to_json(found: Sequence[LandingComparison]) -> list[dict[str, Any]]:
+def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
     """The comparisons, in the shape of ``equivalence`` of ``schemas/migrate.json``."""
     return [
         {
-            "file": one.file,
-            "object": one.object,
-            "podName": one.pod,
-            "resources": dict(one.resources),
-            "before": list(one.before),
-            "after": list(one.after),
-            "difference": one.difference,
-            "landings": [{"node": each.node, "deviceNames": list(each.devices)} for each in one.landings],
-            "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in one.lost],
-            "gained": list(one.gained),
-            "verdict": one.verdict.value,
-            "answer": _said(one.answer),
-            "notes": [written(note) for note in one.notes],
+            "file": comparison.file,
+            "object": comparison.object,
+            "podName": comparison.pod,
+            "resources": dict(comparison.resources),
+            "before": list(comparison.before),
+            "after": list(comparison.after),
+            "difference": comparison.difference,
+            "landings": [{"node": each.node, "deviceNames": list(each.devices)} for each in comparison.landings],
+            "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in comparison.lost],
+            "gained": list(comparison.gained),
+            "verdict": comparison.verdict.value,
+            "answer": _said(comparison.answer),
+            "notes": [written(note) for note in comparison.notes],
         }
-        for one in found
+        for comparison in compared
     ]

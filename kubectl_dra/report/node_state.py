@@ -58,12 +58,12 @@ def node_answer(state: NodeAnswer) -> tuple[str, str]:
     return subject, f"nothing is wrong with {drivers} or with the {amount(len(state.pods), 'pod')} that it serves here"
 
 
-def write_node_state(state: NodeAnswer, asked: Invocation, color: str = "auto", *, full: bool = False) -> None:
+def write_node_state(state: NodeAnswer, invocation: Invocation, color: str = "auto", *, full: bool = False) -> None:
     """Write who is at fault, the drivers, the pods that need devices, and the next command."""
-    write_blocks(Painter(color=color), list(_blocks(state, asked, full=full)))
+    write_blocks(Painter(color=color), list(_blocks(state, invocation, full=full)))
 
 
-def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Block]:
+def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterator[Block]:
     yield Answer(*node_answer(state), {0: Tone.GOOD, 1: Tone.BAD}.get(state.exit_code, Tone.WARNING))
     if state.drivers:
         drivers = [
@@ -77,18 +77,18 @@ def _blocks(state: NodeAnswer, asked: Invocation, *, full: bool) -> Iterator[Blo
         # The first of them is in the answer, and each has one of its own.
         columns = slice(None if full else 3)
         rows = [row[columns] for row in (("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown))]
-        left = len(ranked) - len(shown)
-        table = TableBlock(rows, ("STATE", "CAUSE"), full, left=left, how="--full shows them", amid=True)
+        hidden = len(ranked) - len(shown)
+        table = TableBlock(rows, ("STATE", "CAUSE"), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Pods that need devices", (table,))
     if text := _fix(state):
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
     # The first of what was not read is the answer where nothing is wrong.
     unread = state.unread if state.exit_code == 1 else state.unread[1:]
-    notes = [*(written(entry.words) for entry in state.held), *sentences(unread)]
+    notes = [*(written(unpublished.words) for unpublished in state.held), *sentences(unread)]
     if notes:
         yield noted(notes)
-    if following := _next(state, asked):
-        yield shell((following,), asked.where, "Next")
+    if following := _next(state, invocation):
+        yield shell((following,), invocation.where, "Next")
 
 
 def _row(pod: Diagnosis) -> tuple[str, ...]:
@@ -109,14 +109,14 @@ def _fix(state: NodeAnswer) -> str:
     return fix(first) if first is not None else ""
 
 
-def _next(state: NodeAnswer, asked: Invocation) -> CommandLine | None:
+def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
     if state.fault or not state.troubled:
-        return command(state.next, asked)
+        return command(state.next, invocation)
     first = state.troubled[0]
     return kubectl("dra", "explain", kind="pod", name=first.name, namespace=first.namespace)
 
 
-def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
+def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]:
     """The same as data, with the whole answer about each pod."""
     lead, reason = node_answer(state)
     ready = state.object.ready if state.object is not None else None
@@ -133,10 +133,10 @@ def node_state_json(state: NodeAnswer, asked: Invocation) -> dict[str, Any]:
             {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers
         ],
-        "heldAndNotPublished": [device_json(device) for entry in state.held for device in entry.devices],
+        "heldAndNotPublished": [device_json(device) for unpublished in state.held for device in unpublished.devices],
         "unread": unread_json(state.unread),
-        "items": items_json(state.pods, asked),
+        "items": items_json(state.pods, invocation),
     }
-    if shown := commands_json(_next(state, asked), where=asked.where):
+    if shown := commands_json(_next(state, invocation), where=invocation.where):
         (out["next"],) = shown
     return out

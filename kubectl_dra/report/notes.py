@@ -16,15 +16,15 @@ def sentences(notes: Iterable[Words], alone: Sequence[Words] = ()) -> list[str]:
 
     What is ``alone`` is among the notes and stays by itself.
     """
-    told = tuple(dict.fromkeys(notes))
-    lacking = (note for note in told if isinstance(note, (Unread, NotSeen)) and note not in alone)
+    notes_once = tuple(dict.fromkeys(notes))
+    lacking = (note for note in notes_once if isinstance(note, (Unread, NotSeen)) and note not in alone)
     absent = [note for note in lacking if note.gap.reason == ABSENT]
     if len(absent) < 2:
-        return [written(note) for note in told]
+        return [written(note) for note in notes_once]
     kinds = dict.fromkeys(note.gap.kind for note in absent)
     unknown = dict.fromkeys(written(note.unknown) for note in absent if isinstance(note, Unread))
     together = "; ".join((f"not read: {', '.join(kinds)}", *unknown)) + absent[0].gap.help
-    return [together if note is absent[0] else written(note) for note in told if note not in absent[1:]]
+    return [together if note is absent[0] else written(note) for note in notes_once if note not in absent[1:]]
 
 
 def reason(why: Words) -> str:

@@ -155,7 +155,7 @@ def wrap(text: str, width: int, first: int | None = None) -> list[str]:
     lead = width if first is None else first
     if len(text) <= lead and text.isprintable() and text == text.strip(" "):
         return [text]
-    glued = _QUOTED.sub(lambda found: found[0].replace(" ", _GLUE), text)
+    glued = _QUOTED.sub(lambda match: match[0].replace(" ", _GLUE), text)
     glued = _COUNTED.sub(rf"\1{_GLUE}", glued)
     # The first line is made as long as the others by what is taken away again.
     short = max(0, max(20, width) - max(20, lead))
@@ -175,8 +175,8 @@ def limit_of(stream: TextIO) -> int | None:
     """The number of columns: a sheet's own, else COLUMNS, else the terminal's; None in a pipe."""
     if isinstance(stream, Sheet):
         return max(MIN_WIDTH, stream.columns)
-    asked = os.environ.get("COLUMNS", "")
-    if columns := whole_number(asked):
+    columns_set = os.environ.get("COLUMNS", "")
+    if columns := whole_number(columns_set):
         return max(MIN_WIDTH, columns)
     if not stream.isatty():
         return None

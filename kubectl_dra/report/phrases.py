@@ -58,10 +58,10 @@ def _written(value: object, how: str) -> str:
     if isinstance(value, int) and how:
         if how == ",":
             return f"{value:,}"
-        one, several, more = how.partition("|")
-        return amount(value, how) if not several else (one if value == 1 else more)
+        singular, several, more = how.partition("|")
+        return amount(value, how) if not several else (singular if value == 1 else more)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        names = [written(entry) for entry in value]
+        names = [written(item) for item in value]
         if how.startswith("some"):
             return some(names, int(how[4:] or _SHOWN))
         return either(names) if how == "or" else ", ".join(names)
@@ -177,20 +177,20 @@ def _pieces(text: str) -> list[_Piece] | None:
         tokens = tokenize(text)
     except LexicalError:
         return None
-    found: list[_Piece] = []
+    pieces: list[_Piece] = []
     depth, end, before = 0, 0, ""
     for token in tokens:
         if token.kind == END:
             break
         if token.kind in _CLOSE:
             depth -= 1
-        found.append(
+        pieces.append(
             _Piece(text[token.start : token.end], token.start > end and end > 0, _rank(token.kind, before, depth))
         )
         if token.kind in _OPEN:
             depth += 1
         before, end = token.kind, token.end
-    return found
+    return pieces
 
 
 def _rank(kind: str, before: str, depth: int) -> tuple[int, int, int] | None:
@@ -254,14 +254,14 @@ _NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]{0,17})")
 
 def compressed(names: Sequence[str]) -> str:
     """``gpu-0``, ``gpu-0..2,5``, or the first of several names that differ in more than a number."""
-    found = [match for name in names if (match := _NUMBERED.fullmatch(name))]
-    if len(names) == 1 or len(found) < len(names) or len({match[1] for match in found}) > 1:
+    matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
+    if len(names) == 1 or len(matches) < len(names) or len({match[1] for match in matches}) > 1:
         return names[0] + (" ..." if len(names) > 1 else "")
     runs: list[list[int]] = []
-    for number in sorted(int(match[2]) for match in found):
+    for number in sorted(int(match[2]) for match in matches):
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
     shown = [f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
-    return found[0][1] + ",".join(shown)
+    return matches[0][1] + ",".join(shown)

@@ -52,14 +52,14 @@ def write_bars(out: Painter, states: Mapping[str, Sequence[DeviceState]]) -> Non
         out.write(name.ljust(wide), GAP, *_painted(bar(states[name], cells)))
     more = len(states) - len(shown)
     rest = f"{GAP}and {amount(more, 'more node')} below" if more else ""
-    out.write(" " * wide, GAP, legend(state for found in states.values() for state in found), rest)
+    out.write(" " * wide, GAP, legend(state for row_states in states.values() for state in row_states), rest)
     out.write("")
 
 
 def _painted(marks: str) -> Iterator[tuple[str, str]]:
     """The marks, those with one style together."""
-    for style, found in groupby(marks, lambda mark: _MARK_STYLES[mark]):
-        yield "".join(found), style
+    for style, run in groupby(marks, lambda mark: _MARK_STYLES[mark]):
+        yield "".join(run), style
 
 
 class Share(NamedTuple):
@@ -79,8 +79,8 @@ def write_shares(out: Painter, shares: Sequence[Share]) -> None:
         return
     room = min(CELLS, total)
     parts = [(share.mark * max(1, share.size * room // total), share.style) for share in there]
-    told = ", ".join(f"{share.mark} {share.size:,} {share.called}" for share in there)
-    out.write("  ", *parts, f"{GAP}{told}")
+    legend = ", ".join(f"{share.mark} {share.size:,} {share.called}" for share in there)
+    out.write("  ", *parts, f"{GAP}{legend}")
 
 
 _OF_DRIVERS: Final = {"red": "x", "yellow": "?", "green": "o", "": "-"}

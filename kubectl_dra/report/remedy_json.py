@@ -75,10 +75,10 @@ def _listed(parts: Iterable[TypedPart]) -> dict[str, list[Any]]:
     """The values by what they are, each once."""
     out: dict[str, list[Any]] = {}
     for part in parts:
-        kind, entry = _entry(part)
+        kind, value = _entry(part)
         entries = out.setdefault(kind, [])
-        if entry not in entries:
-            entries.append(entry)
+        if value not in entries:
+            entries.append(value)
     return out
 
 
@@ -141,20 +141,20 @@ def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[di
 
 
 def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Price, proof: Proof) -> dict[str, Any]:
-    told = [_step(step, written(change)) for change, step in zip(changes, steps, strict=True)]
-    priced = {"price": price.name.lower().replace("_", "-"), "changes": told} if told else {}
+    steps_told = [_step(step, written(change)) for change, step in zip(changes, steps, strict=True)]
+    priced = {"price": price.name.lower().replace("_", "-"), "changes": steps_told} if steps_told else {}
     return {**priced, "proof": _proof(proof)}
 
 
-def _how(changes: Sequence[Change], found: Remedy | RemedyPlan, asked: Invocation) -> dict[str, Any]:
+def _how(changes: Sequence[Change], remedy: Remedy | RemedyPlan, invocation: Invocation) -> dict[str, Any]:
     """How to make the changes, and how to see what would be with them."""
     out: dict[str, Any] = {}
-    if found.what_if:
-        out["whatIf"] = [str(change) for change in found.what_if]
-    own = found.commands if isinstance(found, Remedy) else ()
-    if commands := commands_json(*making(changes), *own, where=asked.where):
+    if remedy.what_if:
+        out["whatIf"] = [str(change) for change in remedy.what_if]
+    own = remedy.commands if isinstance(remedy, Remedy) else ()
+    if commands := commands_json(*making(changes), *own, where=invocation.where):
         out["commands"] = commands
-    if tried := commands_json(supposing(found.what_if, asked), where=CURRENT):
+    if tried := commands_json(supposing(remedy.what_if, invocation), where=CURRENT):
         (out["tryWith"],) = tried
     return out
 
@@ -225,7 +225,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
             out["otherRequests"] = "set-aside" if beside.aside else "changed-as-well"
         for name, requests in (("changedAsWell", beside.changed), ("setAside", beside.aside)):
             if requests:
-                out[name] = [{"claim": key_json(one.claim), "request": one.request} for one in requests]
+                out[name] = [{"claim": key_json(other.claim), "request": other.request} for other in requests]
         if beside.causes:
             out["otherCauses"] = list(beside.causes)
         if beside.rivals:
@@ -235,8 +235,8 @@ def _proof(proof: Proof) -> dict[str, Any]:
     return out
 
 
-def _placed(one: PlacedDevice) -> dict[str, Any]:
-    out: dict[str, Any] = {"claim": key_json(one.claim), "request": one.request, **device_json(one.device)}
-    if one.consumed_capacity:
-        out["consumedCapacity"] = dict(one.consumed_capacity)
+def _placed(device: PlacedDevice) -> dict[str, Any]:
+    out: dict[str, Any] = {"claim": key_json(device.claim), "request": device.request, **device_json(device.device)}
+    if device.consumed_capacity:
+        out["consumedCapacity"] = dict(device.consumed_capacity)
     return out

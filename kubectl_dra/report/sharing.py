@@ -38,7 +38,7 @@ _BEST: Final = (
 
 
 def write_ways(
-    found: list[TriedWay],
+    ways: list[TriedWay],
     device_class: str,
     command: CommandLine,
     color: str = "auto",
@@ -52,33 +52,33 @@ def write_ways(
     ``otherwise`` says more where they do not all run in any way.
     """
     out = Painter(stream, color)
-    pods = next((one.fit.pods for one in found if one.fit is not None), 0)
-    works = {one.written.way for one in found if one.works}
+    pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
+    works = {way.written.way for way in ways if way.works}
     who = f"{containers} containers of one pod" if containers else amount(pods, "pod")
     names = [way.value for way in SharingWay if way in works and way is not SharingWay.ADMIN]
     if SharingWay.EACH in works:
         said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
     elif names:
         lack = "they run" if containers else "there is not a device for each; all run"
-        after = all(one.after for one in found if one.written.way.value in names)
+        after = all(way.after for way in ways if way.written.way.value in names)
         first = " once the pods that run now have ended" if after else ""
         said, tone = f"{lack} by {', '.join(names)}{first}", Tone.GOOD if containers else Tone.WARNING
-    elif any(one.fit is not None and one.fit.verdict is Verdict.UNDETERMINED for one in found):
+    elif any(way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED for way in ways):
         said, tone = "whether all of them can run is undetermined", Tone.WARNING
     else:
         said, tone = "they do not all run in any of these ways on the cluster as it is", Tone.BAD
     write_blocks(out, [prose(f"{who}, class {device_class}: {said}.", tone)])
     out.write("")
-    rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(one) for one in found if one.fit is not None)]
+    rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(way) for way in ways if way.fit is not None)]
     write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
-    left = [one for one in found if one.fit is None or one.findings]
-    if left:
+    rest = [way for way in ways if way.fit is None or way.findings]
+    if rest:
         out.write("")
-    for one in left:
-        if one.fit is None:
-            write_blocks(out, [prose(f"Not by {one.written.way}: {written(one.written.impossible)}.")])
-        for finding in one.findings:
-            write_blocks(out, [prose(f"Lint says of {one.written.way}: {finding}.", Tone.WARNING)])
+    for way in rest:
+        if way.fit is None:
+            write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
+        for finding in way.findings:
+            write_blocks(out, [prose(f"Lint says of {way.written.way}: {finding}.", Tone.WARNING)])
     if SharingWay.CLAIM in works and pods > MAX_CONSUMERS:
         write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
     best = next((way for way in _BEST if way in works), None)
@@ -91,28 +91,28 @@ def write_ways(
         write_command(out, ShellCommand((otherwise,), "Next"))
 
 
-def _row(one: TriedWay) -> tuple[str, ...]:
-    way = one.written.way
-    assert one.fit is not None
-    undetermined = one.fit.verdict is Verdict.UNDETERMINED
-    pods = "?" if undetermined else f"{one.placed:,} of {one.fit.pods:,}"
-    return way, pods, _SHARED[way], ", ".join(need.name for need in one.written.needs) or EMPTY
+def _row(tried_way: TriedWay) -> tuple[str, ...]:
+    way = tried_way.written.way
+    assert tried_way.fit is not None
+    undetermined = tried_way.fit.verdict is Verdict.UNDETERMINED
+    pods = "?" if undetermined else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
+    return way, pods, _SHARED[way], ", ".join(need.name for need in tried_way.written.needs) or EMPTY
 
 
-def write_needs(one: TriedWay, where: ClusterFlags) -> None:
+def write_needs(way: TriedWay, where: ClusterFlags) -> None:
     """On standard error, so that standard output is the manifest: how many pods run with it, and what it needs."""
-    assert one.fit is not None
-    if one.fit.verdict is Verdict.UNDETERMINED:
-        why = written(one.fit.unclear[0]) if one.fit.unclear else "the search did not end"
+    assert way.fit is not None
+    if way.fit.verdict is Verdict.UNDETERMINED:
+        why = written(way.fit.unclear[0]) if way.fit.unclear else "the search did not end"
         tell(f"note: whether all pods fit is undetermined: {why}")
     else:
-        after = " once the pods that run now have ended" if one.after else ""
-        tell(f"note: {one.placed:,} of {amount(one.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")
-    for need in one.written.needs:
+        after = " once the pods that run now have ended" if way.after else ""
+        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")
+    for need in way.written.needs:
         tell(f"note: needs {written(need.how)}")
         if need.commands:
             write_blocks(Painter(sys.stderr, "never"), [shell(need.commands, where)])
-    for finding in one.findings:
+    for finding in way.findings:
         tell(f"warning: lint says {finding}")
 
 
@@ -120,7 +120,7 @@ def write_needs(one: TriedWay, where: ClusterFlags) -> None:
 
 
 def to_json(
-    found: list[TriedWay], device_class: str, containers: int, exit_code: int, where: ClusterFlags
+    ways: list[TriedWay], device_class: str, containers: int, exit_code: int, where: ClusterFlags
 ) -> dict[str, Any]:
     """A ShareReport: every way with its manifest."""
     return {
@@ -129,31 +129,31 @@ def to_json(
         "exitCode": exit_code,
         "deviceClass": device_class,
         **({"containers": containers} if containers else {}),
-        "items": [_way_json(one, where) for one in found],
+        "items": [_way_json(way, where) for way in ways],
     }
 
 
-def _way_json(one: TriedWay, where: ClusterFlags) -> dict[str, Any]:
+def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "way": one.written.way.value,
+        "way": way.written.way.value,
         "needs": [
             {
                 "name": need.name,
                 "how": written(need.how),
                 **({"commands": commands} if (commands := commands_json(*need.commands, where=where)) else {}),
             }
-            for need in one.written.needs
+            for need in way.written.needs
         ],
     }
-    if one.fit is None:
-        return {**out, "verdict": "impossible", "reason": written(one.written.impossible)}
+    if way.fit is None:
+        return {**out, "verdict": "impossible", "reason": written(way.written.impossible)}
     return {
         **out,
-        "verdict": one.fit.verdict.value,
-        "podCount": one.fit.pods,
-        "placed": one.placed,
-        "undetermined": [written(why) for why in one.fit.unclear],
-        "unread": unread_json(one.fit.unclear),
-        "warnings": list(one.findings),
-        "manifest": one.written.text,
+        "verdict": way.fit.verdict.value,
+        "podCount": way.fit.pods,
+        "placed": way.placed,
+        "undetermined": [written(why) for why in way.fit.unclear],
+        "unread": unread_json(way.fit.unclear),
+        "warnings": list(way.findings),
+        "manifest": way.written.text,
     }

@@ -73,13 +73,13 @@ def fitted(
         shown.remove(index)
         under.append(index)
     lines = aligned([[row[index] for index in shown] for row in rows])
-    found = [[line] for line in lines]
-    for row, block in zip(rows[1:], found[1:], strict=True):
+    blocks = [[line] for line in lines]
+    for row, block in zip(rows[1:], blocks[1:], strict=True):
         named = [
             f"{header[index].lower().replace('-', ' ')}: {row[index]}" for index in sorted(under) if row[index] != EMPTY
         ]
         block.extend(_below(named, limit))
-    return found
+    return blocks
 
 
 class NarrowedTable(NamedTuple):
@@ -240,8 +240,8 @@ def bar(states: Sequence[DeviceState], cells: int = CELLS) -> str:
 
 def legend(states: Iterable[DeviceState]) -> str:
     """What the marks mean, of the states that occur."""
-    found = {*states}
-    return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in found)
+    present = {*states}
+    return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in present)
 
 
 def owned_by(owner: Owner | None, nobody: str = EMPTY) -> str:

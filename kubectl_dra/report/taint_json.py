@@ -21,7 +21,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
         "kind": "Taint",
         "exitCode": result.exit_code,
         "dryRun": result.dry_run,
-        "rules": [_done(entry) for entry in result.done],
+        "rules": [_done(done) for done in result.done],
         "blastRadius": _radius(result.radius),
         "warnings": [*result.warnings, *result.held_parts],
     }
@@ -44,7 +44,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
 
 def rules_yaml(result: Tainted) -> str:
     """The rules as kubectl prints objects, one document each; of a dry run only what ``kubectl apply`` takes."""
-    rules = [_clean(entry.rule) for entry in result.done if entry.outcome != REFUSED]
+    rules = [_clean(done.rule) for done in result.done if done.outcome != REFUSED]
     if result.dry_run != "none":
         rules = [_as_written(rule) for rule in rules]
     return "---\n".join(map(yaml_text, rules))
@@ -94,26 +94,26 @@ def _set(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
-def _done(entry: RuleDone) -> dict[str, Any]:
-    target = entry.target
+def _done(done: RuleDone) -> dict[str, Any]:
+    target = done.target
     out = _set(
         **device_json(target.id),
         where=target.where,
         hardwareID=target.hardware,
         published=target.published,
-        rule=entry.desired.name,
-        outcome=entry.outcome,
-        why=entry.why,
-        deviceTaintRule=_clean(entry.rule),
+        rule=done.desired.name,
+        outcome=done.outcome,
+        why=done.why,
+        deviceTaintRule=_clean(done.rule),
     )
-    if entry.server is not None:
+    if done.server is not None:
         answer = _set(
-            publishedDevices=entry.server.published,
-            allocatedDevices=entry.server.allocated,
-            podCount=entry.server.pods,
-            predictedPods=entry.predicted,
+            publishedDevices=done.server.published,
+            allocatedDevices=done.server.allocated,
+            podCount=done.server.pods,
+            predictedPods=done.predicted,
         )
-        out["ruleStatus"] = {**answer, "message": entry.server.message}
+        out["ruleStatus"] = {**answer, "message": done.server.message}
     return out
 
 
@@ -139,8 +139,8 @@ def _radius(radius: Radius) -> dict[str, Any]:
             for request in radius.all_requests
         ],
         "byClass": [
-            {"name": left.name, "deviceCount": left.devices, "freeCount": left.free, "freeAfter": left.free_after}
-            for left in radius.classes
+            {"name": room.name, "deviceCount": room.devices, "freeCount": room.free, "freeAfter": room.free_after}
+            for room in radius.classes
         ],
         "notes": [*map(not_seen, radius.gaps), *radius.notes],
         "unread": [{**gap_json(gap), "decides": gap == radius.unread} for gap in radius.gaps],

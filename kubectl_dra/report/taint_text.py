@@ -90,12 +90,12 @@ def write_radius(
     if radius.all_requests:
         names = sorted({f"{r.kind} {r.namespace}/{r.name} ({r.request})" for r in radius.all_requests})
         out.paragraph(f"Requests for all devices that become impossible where a device is tainted: {some(names, 6)}.")
-    for left in radius.classes:
-        count = amount(left.devices)
-        if left.free is None or left.free_after is None:
-            out.sentence(f"Class {left.name}: {count}; how many of them are free is unknown.")
+    for room in radius.classes:
+        count = amount(room.devices)
+        if room.free is None or room.free_after is None:
+            out.sentence(f"Class {room.name}: {count}; how many of them are free is unknown.")
         else:
-            out.sentence(f"Class {left.name}: {left.free_after:,} of {count} free afterwards, {left.free:,} now.")
+            out.sentence(f"Class {room.name}: {room.free_after:,} of {count} free afterwards, {room.free:,} now.")
     # What keeps claims from being known heads the list of pods.
     unseen = [not_seen(gap) for gap in radius.gaps if gap != radius.unread]
     for note in (*unseen, *radius.notes):
@@ -205,26 +205,26 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
     )
 
 
-def write_done(entry: RuleDone, dry_run: str, stream: TextIO) -> None:
+def write_done(done: RuleDone, dry_run: str, stream: TextIO) -> None:
     """Write one line for a rule, in kubectl's style: the same words in a dry run, and ``(dry run)`` behind them."""
     out = Painter(stream, "never")
-    name = f"{RESOURCE}/{entry.desired.name}"
-    what = f"{entry.target.id} {taint_words(entry.desired, entry.stage, when=True)}"
-    if entry.outcome == REFUSED:
-        out.sentence(f"{name} refused: {entry.target.id} {entry.desired.taint}: {entry.why}{_SUFFIX.get(dry_run, '')}")
-    elif entry.outcome == SKIPPED:
+    name = f"{RESOURCE}/{done.desired.name}"
+    what = f"{done.target.id} {taint_words(done.desired, done.stage, when=True)}"
+    if done.outcome == REFUSED:
+        out.sentence(f"{name} refused: {done.target.id} {done.desired.taint}: {done.why}{_SUFFIX.get(dry_run, '')}")
+    elif done.outcome == SKIPPED:
         out.sentence(f"{name} not written, because another is refused ({what}){_SUFFIX.get(dry_run, '')}")
     else:
-        expires = (entry.rule.get("metadata") or {}).get("annotations", {}).get("kubectl-dra/expires", "")
+        expires = (done.rule.get("metadata") or {}).get("annotations", {}).get("kubectl-dra/expires", "")
         until = f", until {expires}" if expires else ""
-        out.sentence(f"{name} {entry.outcome} ({what}{until}){_SUFFIX.get(dry_run, '')}")
+        out.sentence(f"{name} {done.outcome} ({what}{until}){_SUFFIX.get(dry_run, '')}")
 
 
 def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> None:
     """Write the lines of rules not written, refused ones first if there are many."""
-    shown = sorted(entries, key=lambda entry: entry.outcome != REFUSED) if len(entries) > MANY else entries
-    for entry in _first(shown):
-        write_done(entry, dry_run, stream)
+    shown = sorted(entries, key=lambda done: done.outcome != REFUSED) if len(entries) > MANY else entries
+    for done in _first(shown):
+        write_done(done, dry_run, stream)
     _write_more(len(entries), "rule", Painter(stream, "never"))
 
 
@@ -233,7 +233,7 @@ def write_end(
 ) -> None:
     """Write the result of waiting and what to do next."""
     out = Painter(stream, color)
-    devices = [entry.target.id for entry in result.done]
+    devices = [done.target.id for done in result.done]
     if result.free and result.held_parts:
         each = "is free, but" if len(devices) == 1 else "are free, but"
         listed = some([*map(str, devices)], 8)
@@ -245,16 +245,16 @@ def write_end(
         out.sentence(f"{some([*map(str, devices)], 8)} {each} can be taken offline.", style="green")
         _write_way_back(devices, where, out)
     elif result.free is False:
-        left = "Not free in time. Left:" if result.blockers else "Not free in time: the API server did not answer."
-        out.write((left, "red"))
+        heading = "Not free in time. Left:" if result.blockers else "Not free in time: the API server did not answer."
+        out.write((heading, "red"))
         for blocker in result.blockers:
             out.paragraph(str(blocker), indent="  ")
             if blocker.command is not None:
                 write_blocks(out, [shell((blocker.command,), where)], 2)
         out.write("The rules stay; run the same command again to go on waiting.")
-    elif result.exit_code and any(entry.outcome == REFUSED for entry in result.done):
+    elif result.exit_code and any(done.outcome == REFUSED for done in result.done):
         out.write("Nothing was changed.")
-    elif result.dry_run == "none" and any(entry.outcome != UNCHANGED for entry in result.done):
+    elif result.dry_run == "none" and any(done.outcome != UNCHANGED for done in result.done):
         _write_way_back(devices, where, out)
     elif result.dry_run != "none":
         there = " and --snapshot does it on the cluster" if where.saved else " does it"
@@ -271,17 +271,17 @@ def _write_way_back(devices: Sequence[DeviceID], where: ClusterFlags, out: Paint
 
 def write_names(result: Tainted, stream: TextIO) -> None:
     """Write the rules in kubectl's notation, one per line."""
-    names((f"{RESOURCE}/{entry.desired.name}" for entry in result.done if entry.outcome != REFUSED), stream)
+    names((f"{RESOURCE}/{done.desired.name}" for done in result.done if done.outcome != REFUSED), stream)
 
 
 _REMOVED = {REMOVED: "deleted", ABSENT: "was gone already", REFUSED: "stays"}
 
 
-def write_removed(entry: RuleRemoved, dry_run: str, stream: TextIO | None = None) -> None:
+def write_removed(removal: RuleRemoved, dry_run: str, stream: TextIO | None = None) -> None:
     """Write one line for a rule, in kubectl's style."""
-    why = f": {entry.why}" if entry.why else ""
-    what = f"{_REMOVED[entry.outcome]} ({entry.device} {entry.taint}){why}{_SUFFIX.get(dry_run, '')}"
-    Painter(stream, "never").sentence(f"{RESOURCE}/{entry.name} {what}")
+    why = f": {removal.why}" if removal.why else ""
+    what = f"{_REMOVED[removal.outcome]} ({removal.device} {removal.taint}){why}{_SUFFIX.get(dry_run, '')}"
+    Painter(stream, "never").sentence(f"{RESOURCE}/{removal.name} {what}")
 
 
 def write_staying(
@@ -315,7 +315,7 @@ def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | N
 
 def write_removed_names(result: Untainted, stream: TextIO) -> None:
     """Write the removed rules, one per line."""
-    names((f"{RESOURCE}/{entry.name}" for entry in result.removed if entry.outcome != REFUSED), stream)
+    names((f"{RESOURCE}/{removal.name}" for removal in result.removed if removal.outcome != REFUSED), stream)
 
 
 def write_list(

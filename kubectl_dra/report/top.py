@@ -230,10 +230,10 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ..
     return (*cells, _number(row.tally.nodes), _largest(row.largest)) if by_class else cells
 
 
-def _largest(found: LargestRequest | None) -> str:
-    if found is None or not found.count:
-        return EMPTY if found is None or found.at_least else "0"
-    return f"{found.count:,} on {found.node}" + (" at least" if found.at_least else "")
+def _largest(largest_request: LargestRequest | None) -> str:
+    if largest_request is None or not largest_request.count:
+        return EMPTY if largest_request is None or largest_request.at_least else "0"
+    return f"{largest_request.count:,} on {largest_request.node}" + (" at least" if largest_request.at_least else "")
 
 
 def _demand_row(row: DeviceDemand, owners: bool, nobody: str) -> tuple[str, ...]:

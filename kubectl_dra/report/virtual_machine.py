@@ -11,13 +11,13 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 
 
-def write_unmade(found: UnmadeLauncher, color: str = "auto") -> None:
+def write_unmade(launcher: UnmadeLauncher, color: str = "auto") -> None:
     """Write the answer, what to do, and what to look at."""
     from kubectl_dra.command import CURRENT
 
     out = Painter(None, color)
-    fix = Section("Fix", (Items(((prose(written(remedy(found)), hang=0),),)),))
-    names = (found.name, found.namespace)
-    words = ("kubectl", "get", f"vmi/{found.name}", "-n", found.namespace, "-o", "yaml")
+    fix = Section("Fix", (Items(((prose(written(remedy(launcher)), hang=0),),)),))
+    names = (launcher.name, launcher.namespace)
+    words = ("kubectl", "get", f"vmi/{launcher.name}", "-n", launcher.namespace, "-o", "yaml")
     following = shell((CommandLine(words, misnamed=misnamed(names)),), CURRENT, "Next")
-    write_blocks(out, [Answer(written(without_pod(found)).removesuffix("."), "", Tone.BAD), fix, following])
+    write_blocks(out, [Answer(written(without_pod(launcher)).removesuffix("."), "", Tone.BAD), fix, following])

@@ -105,7 +105,10 @@ class _Resized:
 
     def __init__(self, pod: Pod) -> None:
         status = pod.status
-        self._statuses = {entry.name: entry for entry in (*status.container_statuses, *status.init_container_statuses)}
+        self._statuses = {
+            container_status.name: container_status
+            for container_status in (*status.container_statuses, *status.init_container_statuses)
+        }
         self._infeasible = pod.condition("PodResizePending").reason == "Infeasible"
 
     def __call__(self, container: Container) -> Mapping[str, Amount]:
@@ -121,7 +124,10 @@ def _resized(pod: Pod) -> bool:
     status = pod.status
     if status.resources is not None:
         return True
-    return any(entry.resources is not None for entry in (*status.container_statuses, *status.init_container_statuses))
+    return any(
+        container_status.resources is not None
+        for container_status in (*status.container_statuses, *status.init_container_statuses)
+    )
 
 
 def _of_the_pod(pod: Pod, resize: bool) -> dict[str, Quantity]:
@@ -130,8 +136,8 @@ def _of_the_pod(pod: Pod, resize: bool) -> dict[str, Quantity]:
     if not written or not resize or status.resources is None:
         return written
     infeasible = pod.condition("PodResizePending").reason == "Infeasible"
-    asked = {} if infeasible else {name: str(amount) for name, amount in written.items()}
-    most = pod_resources.amounts(_most(asked, status.resources.requests, status.allocated_resources))
+    requested = {} if infeasible else {name: str(amount) for name, amount in written.items()}
+    most = pod_resources.amounts(_most(requested, status.resources.requests, status.allocated_resources))
     return {name: most.get(name, Quantity.of(0)) for name in written}
 
 

@@ -29,8 +29,8 @@ def bound(pod: Pod, node: str, state: ClusterState, attempt: Attempt | None) -> 
     if DynamicResources in order(state.profile):
         devices = DynamicResources(pod, state, made={node: attempt} if attempt is not None else {})
         claims = list(_reserved(pod, node, devices))
-        taken = devices.taken_on(state.nodes[node].node).claims
-        there = replace(there, status=replace(pod.status, node_allocatable_resource_claim_statuses=taken))
+        resources = devices.taken_on(state.nodes[node].node).claims
+        there = replace(there, status=replace(pod.status, node_allocatable_resource_claim_statuses=resources))
     for name in (claim.metadata.name for claim in claims):
         if (pod.metadata.namespace, name) not in state.snapshot.claims:
             there = replace(
@@ -64,10 +64,10 @@ def _reserved(pod: Pod, node: str, devices: DynamicResources) -> Iterator[Resour
     stored, now = snapshot.claims, str(moment(snapshot))
     for claim, result in zip(devices.claims_on(devices.state.nodes[node].node), attempt.results, strict=True):
         allocation = replace(Allocation.from_json(result.to_json()), timestamp=now)
-        made = replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
+        reserved = replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
         if (claim.metadata.namespace, claim.metadata.name) not in stored:
-            made = replace(made, metadata=replace(claim.metadata, name=pod.metadata.name))
-        yield made
+            reserved = replace(reserved, metadata=replace(claim.metadata, name=pod.metadata.name))
+        yield reserved
 
 
 class Chance:

@@ -87,31 +87,31 @@ class Chain:
         self.prepared: list[Plugin] = []
         self.among: frozenset[str] | None = None
         self._narrowing: list[PluginName] = []
-        asked: list[Plugin] = []
+        filters: list[Plugin] = []
         for plugin in plugins:
-            if not self._add(plugin, asked):
+            if not self._add(plugin, filters):
                 break
         # In Filter order, without those that only have a PreFilter.
         places = {name: place for place, name in enumerate(state.profile.plugins[Point.FILTER])}
-        known = [plugin for plugin in asked if plugin.name in places]
+        known = [plugin for plugin in filters if plugin.name in places]
         self.plugins = sorted(known, key=lambda plugin: places[plugin.name])
 
-    def _add(self, plugin: Plugin, asked: list[Plugin]) -> bool:
-        """Add a plugin whose PreFilter ran, to those ``asked`` about nodes if it is. Returns whether the next runs."""
+    def _add(self, plugin: Plugin, filters: list[Plugin]) -> bool:
+        """Add a plugin whose PreFilter ran, to the ``filters`` if nodes matter to it. Returns whether the next runs."""
         self.prepared.append(plugin)
         if not self.state.profile.runs(plugin.name, Point.PRE_FILTER):
             if not plugin.skipped:
-                asked.append(plugin)
+                filters.append(plugin)
             return True
         if plugin.rejection is not None:
             self.rejection = plugin.rejection
             if not plugin.rejection.resolvable or plugin.rejection.error:
                 return False
-            asked.append(plugin)
+            filters.append(plugin)
             return True
         if plugin.skipped:
             return True
-        asked.append(plugin)
+        filters.append(plugin)
         if plugin.nodes is None:
             return True
         self._narrowing.append(plugin.name)

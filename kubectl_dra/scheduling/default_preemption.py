@@ -96,14 +96,14 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
     if (ineligible := _ineligible(chain, rejected)) is not None:
         return Preemption(total, ineligible)
     budgets = list(state.others("PodDisruptionBudget").values())
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     refused: dict[str, Rejection] = {}
     for name, rejection in rejected.items():
         if not rejection.resolvable:
             continue
         outcome = _Node(chain, state.nodes[name], budgets).outcome()
         if isinstance(outcome, Candidate):
-            found.append(outcome)
+            candidates.append(outcome)
         else:
             refused[name] = outcome
     potential = sum(rejection.resolvable for rejection in rejected.values())
@@ -111,9 +111,9 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
         potential * state.profile.args.preemption.min_candidate_nodes_percentage // 100,
         state.profile.args.preemption.min_candidate_nodes_absolute,
     )
-    harmless = any(not candidate.violations for candidate in found)
-    enough = max(wanted, 1) if harmless and len(found) > wanted else 0
-    return Preemption(total, None, _best(found), tuple(found), {} if found else refused, enough)
+    harmless = any(not candidate.violations for candidate in candidates)
+    enough = max(wanted, 1) if harmless and len(candidates) > wanted else 0
+    return Preemption(total, None, _best(candidates), tuple(candidates), {} if candidates else refused, enough)
 
 
 def _ineligible(chain: Chain, rejected: Mapping[str, Rejection]) -> Reason | None:
@@ -180,9 +180,9 @@ def fewest(items: Sequence[_T], enough: Callable[[Sequence[_T]], bool], *, last_
     """The items but those without which it is still ``enough``, left out one after the other."""
     kept = list(items)
     for item in reversed(items) if last_first else items:
-        left = [other for other in kept if other is not item]
-        if enough(left):
-            kept = left
+        rest = [other for other in kept if other is not item]
+        if enough(rest):
+            kept = rest
     return kept
 
 
@@ -193,8 +193,8 @@ def by_importance(pods: Sequence[Pod]) -> list[Pod]:
     first.
     """
 
-    def importance(entry: tuple[int, Pod]) -> tuple[int, str, int]:
-        place, pod = entry
+    def importance(numbered: tuple[int, Pod]) -> tuple[int, str, int]:
+        place, pod = numbered
         started = pod.status.start_time
         return -pod.priority, started or _NOT_STARTED, place if started else -place
 
@@ -203,14 +203,14 @@ def by_importance(pods: Sequence[Pod]) -> list[Pod]:
 
 def _by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
     """Pods whose eviction would break a PodDisruptionBudget, counted one after another, and the others."""
-    left = [budget.status.disruptions_allowed for budget in budgets]
+    allowed = [budget.status.disruptions_allowed for budget in budgets]
     violating: list[Pod] = []
     others: list[Pod] = []
     for pod in pods:
         broken = False
         for index in _protecting(pod, budgets):
-            left[index] -= 1
-            broken = broken or left[index] < 0
+            allowed[index] -= 1
+            broken = broken or allowed[index] < 0
         (violating if broken else others).append(pod)
     return violating, others
 
@@ -232,18 +232,18 @@ def _protecting(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Iterator[in
 
 def _best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The candidates that the scheduler prefers: the one that it takes, or those between which it has no preference."""
-    left = list(candidates)
+    best = list(candidates)
     for cost in _COSTS:
-        if len(left) <= 1:
+        if len(best) <= 1:
             break
-        costs = [cost(entry) for entry in left]
+        costs = [cost(candidate) for candidate in best]
         lowest = min(costs)
-        left = [entry for entry, own in zip(left, costs, strict=True) if own == lowest]
-    if len(left) > 1:
-        starts = [_earliest_start(entry) for entry in left]
+        best = [candidate for candidate, own in zip(best, costs, strict=True) if own == lowest]
+    if len(best) > 1:
+        starts = [_earliest_start(candidate) for candidate in best]
         latest = max(starts)
-        left = [entry for entry, own in zip(left, starts, strict=True) if own == latest]
-    return tuple(left)
+        best = [candidate for candidate, own in zip(best, starts, strict=True) if own == latest]
+    return tuple(best)
 
 
 _COSTS: tuple[Callable[[Candidate], int], ...] = (

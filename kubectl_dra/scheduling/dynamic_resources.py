@@ -177,10 +177,10 @@ class DynamicResources(Plugin):
             self.extended = alone.extended
             return
         resolved = list(resolve(pod, state))
-        if reasons := tuple(entry for entry in resolved if isinstance(entry, Reason)):
+        if reasons := tuple(each for each in resolved if isinstance(each, Reason)):
             self.rejection = Rejection(self.name, reasons[:1])
             return
-        self.claims = tuple(entry for entry in resolved if isinstance(entry, ResourceClaim))
+        self.claims = tuple(each for each in resolved if isinstance(each, ResourceClaim))
         if self.cycle.features.extended_resources:
             self.extended = extended_requests(pod, state.snapshot.classes)
         self.skipped = not self.claims and self.extended is None
@@ -277,8 +277,8 @@ class DynamicResources(Plugin):
     @property
     def _names(self) -> Mapping[str, str]:
         """The claim's name for each entry of the pod that has one."""
-        found = ((claim.name, _claim_name(self.pod, claim)[0]) for claim in self.pod.claims)
-        return {entry: name for entry, name in found if name is not None}
+        pairs = ((claim.name, _claim_name(self.pod, claim)[0]) for claim in self.pod.claims)
+        return {pod_claim: name for pod_claim, name in pairs if name is not None}
 
     @cached_property
     def _mapped_of_others(self) -> frozenset[str]:
@@ -346,11 +346,11 @@ def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
     """The claims of the pod's entries in order, or the reason why one is unavailable. Entries without need of
     a claim are skipped.
     """
-    for entry in pod.claims:
-        name, generated = _claim_name(pod, entry)
+    for pod_claim in pod.claims:
+        name, generated = _claim_name(pod, pod_claim)
         if name is None:
             if not generated:
-                yield ClaimNotCreated(pod.key, entry.name)
+                yield ClaimNotCreated(pod.key, pod_claim.name)
             continue
         key = (pod.metadata.namespace, name)
         claim = state.snapshot.claims.get(key)
@@ -364,12 +364,12 @@ def resolve(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim | Reason]:
             yield claim
 
 
-def _claim_name(pod: Pod, entry: PodClaim) -> tuple[str | None, bool]:
+def _claim_name(pod: Pod, pod_claim: PodClaim) -> tuple[str | None, bool]:
     """The claim of an entry (None if there is none), and whether the controller has decided about the entry."""
-    if entry.claim_name:
-        return entry.claim_name, False
+    if pod_claim.claim_name:
+        return pod_claim.claim_name, False
     statuses = pod.claim_statuses
-    return statuses.get(entry.name), entry.name in statuses
+    return statuses.get(pod_claim.name), pod_claim.name in statuses
 
 
 # DynamicResources: nodes that can serve earlier subrequests (firstAvailable) score higher.
@@ -402,6 +402,6 @@ def preference(claim: ResourceClaim, requests: Iterable[str]) -> int:
     return sum(
         _MOST_SUBREQUESTS - place
         for request in claim.requests
-        for place, entry in enumerate(request.first_available)
-        if f"{request.name}/{entry.name}" in chosen
+        for place, spec in enumerate(request.first_available)
+        if f"{request.name}/{spec.name}" in chosen
     )

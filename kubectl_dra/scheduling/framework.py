@@ -106,7 +106,7 @@ class NodeState:
             self.node,
             pods,
             self._rules,
-            (*self.removed, *(pod for pod in gone if not any(entry is pod for entry in self.added))),
+            (*self.removed, *(pod for pod in gone if not any(other is pod for other in self.added))),
             (*(pod for pod in self.added if id(pod) not in out), *more),
         )
 

@@ -36,7 +36,7 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     work = len(waiting) * (len(state.nodes) + len(state.snapshot.slices))
     if work > GANG_WORK:
         return Obstacle.TOO_LARGE
-    if any(isinstance(found, ClaimNotCreated) for member in waiting for found in resolve(member, state)):
+    if any(isinstance(resolved, ClaimNotCreated) for member in waiting for resolved in resolve(member, state)):
         return Obstacle.CLAIMS
     volumes = (entry.claim for member in waiting for entry in volume_claims(member, state))
     if len(waiting) > 1 and any(claim is not None and not fully_bound(claim) for claim in volumes):
@@ -45,24 +45,24 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
     if domains is None:
         return Obstacle.DOMAIN
     budget = Budget(GANG_STEPS)
-    found, *others = _in_domains(gang, waiting, bound, state, domains, budget, chance := Chance.of_try(0))
+    placed, *others = _in_domains(gang, waiting, bound, state, domains, budget, chance := Chance.of_try(0))
     tries = SMALL_GANG_TRIES if work <= SMALL_GANG_WORK else GANG_TRIES
     for number in range(1, tries if chance.taken else 1):
         more = _in_domains(gang, waiting, bound, state, domains, budget, Chance.of_try(number))
-        if more[0].fits != found.fits:
+        if more[0].fits != placed.fits:
             return Obstacle.CHANCE
         others.extend(more)
-    if not budget.left or (not found.fits and any(_is_open(one) for one in found.refused.values())):
+    if not budget.left or (not placed.fits and any(_is_open(outcome) for outcome in placed.refused.values())):
         return Obstacle.TOO_LONG
-    if found.fits and any((pod.key in other.nodes) != (pod.key in found.nodes) for other in others):
+    if placed.fits and any((pod.key in other.nodes) != (pod.key in placed.nodes) for other in others):
         return Obstacle.LEFT_OUT
-    said = {_said(pod, one) for one in (found, *others)}
-    return found if len(said) == 1 else structs.replace(found, alike=False)
+    said = {_said(pod, each) for each in (placed, *others)}
+    return placed if len(said) == 1 else structs.replace(placed, alike=False)
 
 
-def _said(pod: Pod, found: Placed) -> str:
+def _said(pod: Pod, placed: Placed) -> str:
     """The scheduler's text about the pod itself; empty if it fits."""
-    refused = found.refused.get(pod.key)
+    refused = placed.refused.get(pod.key)
     return refused.message if refused is not None else ""
 
 
@@ -89,10 +89,10 @@ def _in_domains(
     for value, nodes in domains.items():
         placed, refused, given = _one_after_another(waiting, state, nodes, budget, chance)
         tried.append(Placed(gang, placed, bound, refused, value, names, given=given))
-    if fitting := [one for one in tried if one.fits]:
+    if fitting := [placed for placed in tried if placed.fits]:
         return fitting
     nowhere = Placed(gang, {}, bound, {}, domains=names)
-    return [max(tried, key=lambda one: one.count, default=nowhere)]
+    return [max(tried, key=lambda placed: placed.count, default=nowhere)]
 
 
 def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:

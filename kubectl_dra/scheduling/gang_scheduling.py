@@ -137,7 +137,14 @@ class Placed(Struct, frozen=True):
     @property
     def evicting(self) -> Outcome | None:
         """The first attempt that found pods to evict; the scheduler may evict them for the group."""
-        return next((one for one in self.refused.values() if one.preemption is not None and one.preemption.best), None)
+        return next(
+            (
+                outcome
+                for outcome in self.refused.values()
+                if outcome.preemption is not None and outcome.preemption.best
+            ),
+            None,
+        )
 
     @property
     def fits(self) -> bool:
@@ -145,27 +152,27 @@ class Placed(Struct, frozen=True):
         return bool(self.nodes) and self.count >= self.gang.minimum
 
 
-def message_of(pod: Pod, found: Placed, state: ClusterState) -> str:
+def message_of(pod: Pod, placed: Placed, state: ClusterState) -> str:
     """The scheduler's message for a pod of the gang; empty if it writes none or the message is unknown."""
-    if state.release not in GROUP_IN_ONE_CYCLE or found.domains or not found.alike or found.evicting is not None:
+    if state.release not in GROUP_IN_ONE_CYCLE or placed.domains or not placed.alike or placed.evicting is not None:
         return ""
-    if pod.key in found.refused:
-        refused = found.refused[pod.key]
+    if pod.key in placed.refused:
+        refused = placed.refused[pod.key]
         return refused.message if refused.certain else ""
-    return "" if found.fits else UNSCHEDULABLE_GROUP
+    return "" if placed.fits else UNSCHEDULABLE_GROUP
 
 
 def in_queue(pod: Pod, state: ClusterState) -> Rejection | None:
     """What keeps a pod of a group out of the scheduler's queue."""
-    found = gang_of(pod, state)
-    if isinstance(found, Reason):
-        return Rejection(PluginName.GANG_SCHEDULING, (found,))
-    if found is None or len(found.members) >= found.minimum:
+    gang = gang_of(pod, state)
+    if isinstance(gang, Reason):
+        return Rejection(PluginName.GANG_SCHEDULING, (gang,))
+    if gang is None or len(gang.members) >= gang.minimum:
         waiting = (member for member in members(pod, state.snapshot) if not member.node_name) if pod.pod_group else ()
         differs = next((other for member in waiting if (other := priority_differs(member, state))), None)
         return Rejection(PluginName.GANG_SCHEDULING, (differs,)) if differs is not None else None
-    peers = tuple(sorted(member.key for member in found.members))
-    return Rejection(PluginName.GANG_SCHEDULING, (TooFewPeers(found.name, found.minimum, peers),))
+    peers = tuple(sorted(member.key for member in gang.members))
+    return Rejection(PluginName.GANG_SCHEDULING, (TooFewPeers(gang.name, gang.minimum, peers),))
 
 
 def priority_differs(pod: Pod, state: ClusterState) -> PriorityDiffers | None:
@@ -203,9 +210,9 @@ def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:
         workload: Workload | None = state.others("Workload").get((namespace, reference.name))
         if workload is None:
             return None if state.unknown("Workload", namespace) else GroupMissing("Workload", reference.name)
-        for entry in workload.spec.pod_groups:
-            if entry.name == reference.pod_group:
-                return _gang(f"{reference.name}/{reference.pod_group}", entry.policy, pod, state)
+        for pod_group in workload.spec.pod_groups:
+            if pod_group.name == reference.pod_group:
+                return _gang(f"{reference.name}/{reference.pod_group}", pod_group.policy, pod, state)
         return GroupNotInWorkload(reference.name, reference.pod_group)
     if not (name := pod.pod_group):
         return None
@@ -213,10 +220,10 @@ def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:
     if group is None:
         return None if state.unknown("PodGroup", namespace) else GroupMissing("PodGroup", name)
     constraints = group.spec.scheduling_constraints
-    topology = tuple(entry.key for entry in constraints.topology) if constraints else ()
-    found = _gang(name, group.spec.scheduling_policy, pod, state, topology)
+    topology = tuple(constraint.key for constraint in constraints.topology) if constraints else ()
+    gang = _gang(name, group.spec.scheduling_policy, pod, state, topology)
     nested = bool(group.spec.parent_composite_pod_group_name)
-    return found if found is None else structs.replace(found, nested=nested)
+    return gang if gang is None else structs.replace(gang, nested=nested)
 
 
 def _gang(name: str, policy: GroupPolicy, pod: Pod, state: ClusterState, topology: tuple[str, ...] = ()) -> Gang | None:
@@ -227,14 +234,14 @@ def _gang(name: str, policy: GroupPolicy, pod: Pod, state: ClusterState, topolog
 
 def members(pod: Pod, snapshot: Snapshot) -> list[Pod]:
     """The pods of the same group that have not ended, including the pod itself."""
-    found = [pod]
+    pods = [pod]
     for other in snapshot.pods.values():
         if other.metadata.namespace != pod.metadata.namespace or other.metadata.name == pod.metadata.name:
             continue
         same = other.spec.scheduling_group == pod.spec.scheduling_group
         if same and other.spec.workload_ref == pod.spec.workload_ref and not other.finished:
-            found.append(other)
-    return found
+            pods.append(other)
+    return pods
 
 
 def domains_of(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] | None:
@@ -246,10 +253,10 @@ def domains_of(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] 
     if not gang.topology:
         return {"": frozenset(state.nodes)}
     key = gang.topology[0]
-    found: dict[str, set[str]] = {}
+    domains: dict[str, set[str]] = {}
     for name, node in state.nodes.items():
         if (value := node.node.labels.get(key)) is not None:
-            found.setdefault(value, set()).add(name)
+            domains.setdefault(value, set()).add(name)
     running = {
         state.nodes[member.node_name].node.labels.get(key) if member.node_name in state.nodes else None
         for member in gang.members
@@ -257,4 +264,4 @@ def domains_of(gang: Gang, state: ClusterState) -> Mapping[str, frozenset[str]] 
     }
     if len(running) > 1 or None in running:
         return None
-    return {value: frozenset(names) for value, names in found.items() if not running or value in running}
+    return {value: frozenset(names) for value, names in domains.items() if not running or value in running}

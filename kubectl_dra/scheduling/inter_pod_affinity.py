@@ -61,7 +61,10 @@ def preferred(pod: Pod, state: ClusterState) -> list[Term]:
     """The preferred terms with their weights; those of anti-affinity are negative."""
     affinity = _affinity(pod)
     return [
-        *(replace(_resolved(entry.term, pod, state), weight=entry.weight) for entry in affinity.pod_affinity.preferred),
+        *(
+            replace(_resolved(preference.term, pod, state), weight=preference.weight)
+            for preference in affinity.pod_affinity.preferred
+        ),
         *(
             replace(_resolved(preference.term, pod, state), weight=-preference.weight)
             for preference in affinity.pod_anti_affinity.preferred
@@ -100,28 +103,28 @@ def pairs_of(terms: Iterable[Term], node: Node) -> list[Pair]:
 
 def namespace_labels(pod: Pod, state: ClusterState) -> Mapping[str, str]:
     """The labels of the pod's namespace."""
-    found = state.namespaces.get(pod.metadata.namespace)
-    return found.labels if found is not None else {}
+    metadata = state.namespaces.get(pod.metadata.namespace)
+    return metadata.labels if metadata is not None else {}
 
 
 def _affinity(pod: Pod) -> Affinity:
     return pod.spec.affinity or _NO_AFFINITY
 
 
-def _resolved(entry: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
+def _resolved(term: PodAffinityTerm, pod: Pod, state: ClusterState) -> Term:
     """The term with its namespace selector resolved to the namespaces that it matches.
 
     Before 1.37 the scheduler also evaluates a resolved selector on no labels at all, so a selector that only
     excludes labels means every namespace.
     """
-    named, chosen = entry.namespaces, entry.namespace_selector
+    named, chosen = term.namespaces, term.namespace_selector
     if chosen is None:
-        return Term(entry.topology_key, entry.label_selector, frozenset(named or (pod.metadata.namespace,)))
+        return Term(term.topology_key, term.label_selector, frozenset(named or (pod.metadata.namespace,)))
     again = state.release not in NAMESPACES_READ_ONCE
     if chosen.empty or (again and chosen.matches({})):
-        return Term(entry.topology_key, entry.label_selector, None)
-    found = (name for name, meta in state.namespaces.items() if chosen.matches(meta.labels))
-    return Term(entry.topology_key, entry.label_selector, frozenset((*named, *found)))
+        return Term(term.topology_key, term.label_selector, None)
+    matching = (name for name, meta in state.namespaces.items() if chosen.matches(meta.labels))
+    return Term(term.topology_key, term.label_selector, frozenset((*named, *matching)))
 
 
 class AffinityNotMet(Reason, frozen=True):
@@ -297,13 +300,15 @@ class InterPodAffinityScore(ScorePlugin):
         """The terms that may count: the pod's preferred ones, and all of existing pods."""
         own = self.pod.spec.affinity
         if own is not None:
-            yield from (entry.term for entry in (*own.pod_affinity.preferred, *own.pod_anti_affinity.preferred))
+            yield from (
+                preference.term for preference in (*own.pod_affinity.preferred, *own.pod_anti_affinity.preferred)
+            )
         for node in self.state.nodes_with_affinity:
             for other in node.pods_with_affinity:
                 affinity = other.spec.affinity
                 if affinity is not None:
                     weighted = (*affinity.pod_affinity.preferred, *affinity.pod_anti_affinity.preferred)
-                    yield from (*affinity.pod_affinity.required, *(entry.term for entry in weighted))
+                    yield from (*affinity.pod_affinity.required, *(preference.term for preference in weighted))
 
     def scores(self) -> Mapping[str, int]:
         sums = {node.name: sum(self._weights.get(pair, 0) for pair in node.node.labels.items()) for node in self.nodes}

@@ -48,22 +48,22 @@ def kinds_needed(pod: Pod, lowest: int | None) -> tuple[str, ...]:
     ``lowest`` is the lowest priority of a pod on any node, or None without pods: budgets matter only if the
     pod can evict another.
     """
-    found: list[str] = []
+    kinds: list[str] = []
     if uses_volumes(pod):
-        found.extend(VOLUME_KINDS)
+        kinds.extend(VOLUME_KINDS)
     if lowest is not None and lowest < pod.priority and pod.spec.preemption_policy != _NEVER:
-        found.append("PodDisruptionBudget")
+        kinds.append("PodDisruptionBudget")
     if kind := group_kind(pod):
-        found.append(kind)
-    return tuple(found)
+        kinds.append(kind)
+    return tuple(kinds)
 
 
 def selecting_kinds(pod: Pod, profile: Profile) -> tuple[str, ...]:
     """The kinds that determine which pods are spread with this one, if the profile's own constraints spread it."""
     if pod.spec.topology_spread_constraints or not profile.args.spread.constraints:
         return ()
-    found = ["Service"] if pod.metadata.labels else []
+    kinds = ["Service"] if pod.metadata.labels else []
     owner = pod.metadata.controller()
     if owner is not None and owner.api_version in CONTROLLERS.get(owner.kind, ()):
-        found.append(owner.kind)
-    return tuple(found)
+        kinds.append(owner.kind)
+    return tuple(kinds)

@@ -56,8 +56,8 @@ class NodeAttempts:
             self._first = node, claims, delegated, attempt
             return attempt
         if not self._equivalence:
-            asked, own, others, attempt = self._first
-            self._remember(self._key(asked, own, others, attempt.pools), attempt)
+            first_node, own, others, attempt = self._first
+            self._remember(self._key(first_node, own, others, attempt.pools), attempt)
         key = self._key(node, claims, delegated, pools)
         known = self._known.get(key) if key is not None else None
         if known is None or pools is None:
@@ -91,7 +91,7 @@ def judge_at_once(cycle: Cycle, nodes: Iterable[Node], claims: Iterable[Resource
     for node in nodes:
         with suppress(AllocationError):
             for pool in cycle.pools_of(node).pools:
-                devices += [device for entry in pool.slices for device in entry.devices]
+                devices += [device for slice_ in pool.slices for device in slice_.devices]
     specs = [spec for claim in claims for spec in claim.alternatives()]
     for expression in {text for spec in specs for text in _expressions(cycle, spec) or () if text}:
         cycle.selectors.prefetch(expression, devices)
@@ -108,7 +108,7 @@ class NodeEquivalence:
     def __init__(self, cycle: Cycle, claims: Sequence[ResourceClaim]) -> None:
         self._cycle = cycle
         self._specs = [spec for claim in claims for spec in claim.alternatives()]
-        self._compared = [entry.attribute for claim in claims for entry in claim.constraints]
+        self._compared = [constraint.attribute for claim in claims for constraint in claim.constraints]
         self._derives = any(spec.derived_attributes for spec in self._specs)
         self._amounts = any(spec.capacity for spec in self._specs)
         self._expressions = [_expressions(cycle, spec) for spec in self._specs]
@@ -147,45 +147,45 @@ class NodeEquivalence:
             if pool.counter_sets:
                 if not (
                     pool.id.name not in self._names
-                    and all(entry.scope.node_name == node.name for entry in self._cycle.index.by_pool[pool.id])
+                    and all(slice_.scope.node_name == node.name for slice_ in self._cycle.index.by_pool[pool.id])
                 ):
                     return None
                 seen.append(tuple((name, _amounts(counters)) for name, counters in pool.counter_sets.items()))
-            for entry in pool.slices:
-                kinds = self._of_slice(entry, pool, node)
+            for slice_ in pool.slices:
+                kinds = self._of_slice(slice_, pool, node)
                 if kinds is None:
                     return None
-                seen.append((kinds, node.skips_operations) if entry.skip_node_operations else kinds)
+                seen.append((kinds, node.skips_operations) if slice_.skip_node_operations else kinds)
         return tuple(seen)
 
-    def _of_slice(self, entry: ResourceSlice, pool: Pool, node: Node) -> Hashable:
-        kinds: Sequence[Hashable] | None = self._of_list.get(entry.devices)
+    def _of_slice(self, slice_: ResourceSlice, pool: Pool, node: Node) -> Hashable:
+        kinds: Sequence[Hashable] | None = self._of_list.get(slice_.devices)
         if kinds is None:
             never, kind = self._refused, self._kind
             kinds = self._of_list.put(
-                entry.devices,
+                slice_.devices,
                 tuple(
                     [
                         _NEVER_TAKEN if id(device) in never and not device.consumes_counters else kind(device)
-                        for device in entry.devices
+                        for device in slice_.devices
                     ]
                 ),
             )
-        if entry.per_device_node_selection:
+        if slice_.per_device_node_selection:
             try:
                 kinds = [
                     kind and (kind, scope_matches(device.scope, node))
-                    for kind, device in zip(kinds, entry.devices, strict=True)
+                    for kind, device in zip(kinds, slice_.devices, strict=True)
                 ]
             except InvalidNodeSelector:
                 return None
         if self._passes_held and pool.id not in self._used and not pool.counter_sets:
             if held := self._held.get(pool.id):
-                kinds = [_NEVER_TAKEN if name in held else kind for kind, name in zip(kinds, entry.names, strict=True)]
+                kinds = [_NEVER_TAKEN if name in held else kind for kind, name in zip(kinds, slice_.names, strict=True)]
         elif pool.id in self._used or pool.id in self._held:
             kinds = [
                 self._with_use(kind, DeviceID(*pool.id, name), counted=bool(pool.counter_sets))
-                for kind, name in zip(kinds, entry.names, strict=True)
+                for kind, name in zip(kinds, slice_.names, strict=True)
             ]
         return tuple(kinds)
 
@@ -215,7 +215,8 @@ class NodeEquivalence:
         features = self._cycle.features
         # Where others hold a device, what it takes of the counters is read in any case.
         counters = tuple(
-            (entry.counter_set, _amounts(entry.counters), entry.groups) for entry in device.consumes_counters
+            (consumption.counter_set, _amounts(consumption.counters), consumption.groups)
+            for consumption in device.consumes_counters
         )
         verdicts = tuple([self._verdict(expressions or (), device) for expressions in self._expressions])
         if not any(verdicts) and not counters:
@@ -248,8 +249,8 @@ def _expressions(cycle: Cycle, spec: DeviceRequest) -> list[str] | None:
     device_class = cycle.classes.get(spec.device_class)
     if device_class is None:
         return None
-    found = [text for text in (*device_class.selectors, *spec.selectors) if text is not None]
-    return found if len(found) == len(device_class.selectors) + len(spec.selectors) else None
+    expressions = [text for text in (*device_class.selectors, *spec.selectors) if text is not None]
+    return expressions if len(expressions) == len(device_class.selectors) + len(spec.selectors) else None
 
 
 def _amounts(amounts: Mapping[str, Quantity]) -> Hashable:

@@ -99,7 +99,7 @@ def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
     """The nodes that the terms name; None if some term names none, or there are no terms."""
     if not terms:
         return None
-    found: set[str] = set()
+    names: set[str] = set()
     for term in terms:
         named: set[str] | None = None
         for field in term.fields:
@@ -107,8 +107,8 @@ def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
                 named = set(field.values) if named is None else named & set(field.values)
         if named is None:
             return None
-        found |= named
-    return frozenset(found)
+        names |= named
+    return frozenset(names)
 
 
 # NodeAffinity: the weights of the preferred terms that hold on the node.
@@ -130,9 +130,9 @@ class NodeAffinityScore(ScorePlugin):
 
     def _score(self, node: Node) -> int:
         score = 0
-        for entry in self._preferred:
+        for preference in self._preferred:
             try:
-                score += entry.weight if term_matches(entry.preference, node) else 0
+                score += preference.weight if term_matches(preference.preference, node) else 0
             except InvalidNodeSelector:
                 continue
         return score

@@ -81,7 +81,7 @@ def _kind(node: Node, slices: Sequence[ResourceSlice]) -> Hashable:
     """What nodes have in common of which one more may be had. A zone counts: there may be no place in another one."""
     own = _names(node)
     labels = sorted((key, value) for key, value in node.labels.items() if key != HOSTNAME and value not in own)
-    devices = tuple((entry.driver, tuple(entry.names)) for entry in slices)
+    devices = tuple((slice_.driver, tuple(slice_.names)) for slice_ in slices)
     return json.encode((labels, node.spec, node.status.allocatable)), devices
 
 
@@ -93,23 +93,23 @@ def _names(node: Node) -> tuple[str, str]:
 def _local(nodes: Mapping[str, Node], index: SliceIndex) -> dict[str, Sequence[ResourceSlice]]:
     """The newest slices of the pools that are for one node alone, by this node."""
     hosts = {host: name for name, node in nodes.items() if (host := node.labels.get(HOSTNAME))}
-    found: dict[str, Sequence[ResourceSlice]] = {}
+    by_node: dict[str, Sequence[ResourceSlice]] = {}
     for entries in index.by_pool.values():
         home = _home(entries[0], hosts)
-        if not home or any(_home(entry, hosts) != home for entry in entries[1:]):
+        if not home or any(_home(slice_, hosts) != home for slice_ in entries[1:]):
             continue
         if len(entries) > 1:
             (entries,) = newest_slices(entries).values()
-        found[home] = (*found[home], *entries) if home in found else entries
-    return found
+        by_node[home] = (*by_node[home], *entries) if home in by_node else entries
+    return by_node
 
 
-def _home(entry: ResourceSlice, hosts: Mapping[str, str]) -> str:
+def _home(slice_: ResourceSlice, hosts: Mapping[str, str]) -> str:
     """The only node that can use the devices of a slice; empty if there is none, or several."""
-    if not entry.per_device_node_selection:
-        return _only_node(entry.scope, hosts)
-    found = {_only_node(device.scope, hosts) for device in entry.devices}
-    return found.pop() if len(found) == 1 else ""
+    if not slice_.per_device_node_selection:
+        return _only_node(slice_.scope, hosts)
+    homes = {_only_node(device.scope, hosts) for device in slice_.devices}
+    return homes.pop() if len(homes) == 1 else ""
 
 
 def _only_node(scope: NodeScope, hosts: Mapping[str, str]) -> str:
@@ -118,9 +118,9 @@ def _only_node(scope: NodeScope, hosts: Mapping[str, str]) -> str:
     if len(scope.node_selector.terms) != 1:
         return ""
     (term,) = scope.node_selector.terms
-    for entry in (*term.expressions, *term.fields):
-        if entry.operator == "In" and len(entry.values) == 1 and entry.key in (HOSTNAME, _NAME):
-            return entry.values[0] if entry.key == _NAME else hosts.get(entry.values[0], "")
+    for requirement in (*term.expressions, *term.fields):
+        if requirement.operator == "In" and len(requirement.values) == 1 and requirement.key in (HOSTNAME, _NAME):
+            return requirement.values[0] if requirement.key == _NAME else hosts.get(requirement.values[0], "")
     return ""
 
 
@@ -138,7 +138,7 @@ class _Copier:
         self._like = like
         self._slices = slices
         self._state = state
-        self._pools = {entry.pool: entry.pool for entry in slices}
+        self._pools = {slice_.pool: slice_.pool for slice_ in slices}
         self.number = number
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
             self.number += 1
@@ -155,7 +155,7 @@ class _Copier:
     def copied(self, exist: int) -> NodeCopy:
         """The node with all that it brings; ``exist`` nodes of its kind are there."""
         pods, claims = self._daemons()
-        slices = [self._slice(entry) for entry in self._slices]
+        slices = [self._slice(slice_) for slice_ in self._slices]
         return NodeCopy(self._like.name, exist, self._node(), pods, slices, claims, self._csi_node())
 
     def _node(self) -> Node:
@@ -172,7 +172,8 @@ class _Copier:
         if old is None:
             return None
         drivers = tuple(
-            structs.replace(entry, node_id=self._texts.get(entry.node_id, entry.node_id)) for entry in old.spec.drivers
+            structs.replace(driver, node_id=self._texts.get(driver.node_id, driver.node_id))
+            for driver in old.spec.drivers
         )
         return structs.replace(
             old,
@@ -218,15 +219,15 @@ class _Copier:
     def _pool(self, pool: PoolID) -> PoolID:
         return pool._replace(name=pool.name + self._more)
 
-    def _slice(self, entry: ResourceSlice) -> ResourceSlice:
+    def _slice(self, slice_: ResourceSlice) -> ResourceSlice:
         """A slice with the same devices, healthy ones. What a rule taints is told where the copy is added."""
-        exact = entry.exact()
+        exact = slice_.exact()
         devices = tuple(map(self._device, exact.devices))
         return structs.replace(
             exact,
-            name=entry.name + self._more,
-            pool=self._pool(entry.pool),
-            scope=self._scope(entry.scope),
+            name=slice_.name + self._more,
+            pool=self._pool(slice_.pool),
+            scope=self._scope(slice_.scope),
             devices=devices,
         )
 
@@ -257,5 +258,5 @@ class _Copier:
         )
         return structs.replace(scope, node_selector=NodeSelector(terms))
 
-    def _requirement(self, entry: Requirement) -> Requirement:
-        return structs.replace(entry, values=tuple(self._texts.get(value, value) for value in entry.values))
+    def _requirement(self, requirement: Requirement) -> Requirement:
+        return structs.replace(requirement, values=tuple(self._texts.get(value, value) for value in requirement.values))

@@ -220,7 +220,11 @@ def _share(strategy: ScoringStrategy) -> Share:
 
 def _counted(resources: Sequence[ResourceWeight], own: Amounts) -> list[tuple[str, int]]:
     """The resources that count for a pod, with their weights; scalar ones only if it requests them."""
-    return [(entry.name, entry.weight or 1) for entry in resources if own.get(entry.name) or not _scalar(entry.name)]
+    return [
+        (resource.name, resource.weight or 1)
+        for resource in resources
+        if own.get(resource.name) or not _scalar(resource.name)
+    ]
 
 
 def _scalar(resource: str) -> bool:
@@ -246,9 +250,9 @@ def _add(into: Amounts, amounts: Mapping[str, int], times: int) -> None:
 def _lacks_requests(pod: Pod) -> bool:
     """Whether any container requests no cpu or no memory."""
     return any(
-        name not in entry.resources.requests
+        name not in container.resources.requests
         for entries in (pod.spec.containers, pod.spec.init_containers)
-        for entry in entries
+        for container in entries
         for name in _RESOURCES
     )
 
@@ -269,7 +273,7 @@ def _with(pod: Pod, assumed: Mapping[str, Amount]) -> Pod:
         spec=structs.replace(
             spec,
             containers=tuple(_with_requests(container, assumed) for container in spec.containers),
-            init_containers=tuple(_with_requests(entry, assumed) for entry in spec.init_containers),
+            init_containers=tuple(_with_requests(container, assumed) for container in spec.init_containers),
         ),
     )
 

@@ -168,16 +168,16 @@ def taken_on(
     Raises:
         CannotTell: the scheduler cannot compute it, or we do not know.
     """
-    found: dict[str, NodeResourcesOfClaim] = {}
+    by_claim: dict[str, NodeResourcesOfClaim] = {}
     counted: list[DeviceID] = []
     for claim, results in claims:
-        if claim.metadata.name in found or not any(_counts(node, result, slices) for result in results):
+        if claim.metadata.name in by_claim or not any(_counts(node, result, slices) for result in results):
             continue
-        entry, devices = _of_claim(node, claim, results, slices)
+        resources, devices = _of_claim(node, claim, results, slices)
         counted.extend(devices)
-        if entry.mapping or entry.overhead:
-            found[claim.metadata.name] = structs.replace(entry, containers=tuple(_users(pod, claim, names)))
-    return Taken(tuple(found[name] for name in sorted(found)), tuple(dict.fromkeys(counted)))
+        if resources.mapping or resources.overhead:
+            by_claim[claim.metadata.name] = structs.replace(resources, containers=tuple(_users(pod, claim, names)))
+    return Taken(tuple(by_claim[name] for name in sorted(by_claim)), tuple(dict.fromkeys(counted)))
 
 
 def refusals(pod: Pod, node: NodeState, taken: Taken, rules: Rules) -> tuple[Reason, ...]:
@@ -189,17 +189,17 @@ def refusals(pod: Pod, node: NodeState, taken: Taken, rules: Rules) -> tuple[Rea
     if rules.pod_level and (exceeded := next(_exceeded(pod, taken), None)) is not None:
         return (exceeded,)
     alone = pod_amounts(pod, rules._replace(of_devices=False))
-    asked = pod_amounts(with_devices, rules)
-    found: list[Reason] = []
-    for name, amount in asked.items():
+    requested = pod_amounts(with_devices, rules)
+    reasons: list[Reason] = []
+    for name, amount in requested.items():
         huge = name.startswith(_HUGE_PAGES)
         if not huge and (name not in _CHECKED or amount <= 0):
             continue
         capacity, used = node.allocatable.get(name, 0), node.requested.get(name, 0)
         if amount > capacity - used:
             of_devices = amount - alone.get(name, 0)
-            found.append(InsufficientForDevices(name, amount, used, capacity, of_devices, taken.devices))
-    return tuple(found)
+            reasons.append(InsufficientForDevices(name, amount, used, capacity, of_devices, taken.devices))
+    return tuple(reasons)
 
 
 def about_nodes(rejection: Rejection) -> bool:
@@ -210,7 +210,7 @@ def about_nodes(rejection: Rejection) -> bool:
 def is_mapped(claim: ResourceClaim, slices: Slices) -> bool:
     """Whether a device of the allocated claim stands for part of a resource of its node."""
     devices = (device for result in claim.results for _, device in _published(result.device, slices))
-    return any(entry.mapped for device in devices for entry in device.node_resources)
+    return any(node_resource.mapped for device in devices for node_resource in device.node_resources)
 
 
 def _counts(node: Node, result: DeviceResult, slices: Slices) -> bool:
@@ -230,14 +230,14 @@ def _of_claim(
     per_container: dict[str, Quantity] = {}
     counted = []
     for result in results:
-        for entry in _device(node, claim.key, result, slices).node_resources:
+        for node_resource in _device(node, claim.key, result, slices).node_resources:
             counted.append(result.device)
-            if (amount := _mapped(entry, claim, result)) is not None:
-                pod_resources.add(mapped, {entry.name: amount})
-            if entry.per_pod is not None:
-                pod_resources.add(per_pod, {entry.name: entry.per_pod})
-            if entry.per_container is not None:
-                pod_resources.add(per_container, {entry.name: entry.per_container})
+            if (amount := _mapped(node_resource, claim, result)) is not None:
+                pod_resources.add(mapped, {node_resource.name: amount})
+            if node_resource.per_pod is not None:
+                pod_resources.add(per_pod, {node_resource.name: node_resource.per_pod})
+            if node_resource.per_container is not None:
+                pod_resources.add(per_container, {node_resource.name: node_resource.per_container})
     overhead = tuple(
         OverheadResource(name, _text(per_pod.get(name)), _text(per_container.get(name)))
         for name in sorted(per_pod.keys() | per_container.keys())
@@ -246,17 +246,17 @@ def _of_claim(
     return NodeResourcesOfClaim(claim.metadata.name, mapping=mapping, overhead=overhead), counted
 
 
-def _mapped(entry: NodeResource, claim: ResourceClaim, result: DeviceResult) -> Quantity | None:
+def _mapped(node_resource: NodeResource, claim: ResourceClaim, result: DeviceResult) -> Quantity | None:
     """What one device stands for of a resource; None if nothing."""
-    if not entry.capacity:
-        return entry.multiplier
+    if not node_resource.capacity:
+        return node_resource.multiplier
     if not result.consumed_capacity:
-        raise CannotTell(NothingConsumed(claim.key, result.device, entry.capacity, entry.name))
-    consumed = result.consumed_capacity.get(entry.capacity)
-    if consumed is None or entry.multiplier is None:
+        raise CannotTell(NothingConsumed(claim.key, result.device, node_resource.capacity, node_resource.name))
+    consumed = result.consumed_capacity.get(node_resource.capacity)
+    if consumed is None or node_resource.multiplier is None:
         return consumed
     # Finer than a billionth is rounded up, as where it is stored.
-    return Quantity(-(-consumed.nanos * entry.multiplier.nanos // _NANO), -9, consumed.format, wide=True)
+    return Quantity(-(-consumed.nanos * node_resource.multiplier.nanos // _NANO), -9, consumed.format, wide=True)
 
 
 def _device(node: Node, claim: str, result: DeviceResult, slices: Slices) -> Device:
@@ -265,30 +265,30 @@ def _device(node: Node, claim: str, result: DeviceResult, slices: Slices) -> Dev
     Raises:
         CannotTell: there is none, or several that differ.
     """
-    found: dict[tuple[object, ...], Device] = {}
-    for entry, device in _published(result.device, slices):
-        if entry.per_device_node_selection:
+    devices: dict[tuple[object, ...], Device] = {}
+    for slice_, device in _published(result.device, slices):
+        if slice_.per_device_node_selection:
             if not _usable(device.scope, node):
                 raise CannotTell(DeviceGone(claim, result.device, elsewhere=True))
-        elif not _usable(entry.scope, node):
+        elif not _usable(slice_.scope, node):
             continue
-        found.setdefault(tuple(map(_compared, device.node_resources)), device)
-    if not found:
+        devices.setdefault(tuple(map(_compared, device.node_resources)), device)
+    if not devices:
         raise CannotTell(DeviceGone(claim, result.device, elsewhere=False))
-    if len(found) > 1:
+    if len(devices) > 1:
         raise CannotTell(PublishedTwice(result.device))
-    return next(iter(found.values()))
+    return next(iter(devices.values()))
 
 
-def _compared(entry: NodeResource) -> tuple[object, ...]:
-    return structs.astuple(entry)
+def _compared(node_resource: NodeResource) -> tuple[object, ...]:
+    return structs.astuple(node_resource)
 
 
 def _published(device: DeviceID, slices: Slices) -> Iterator[tuple[ResourceSlice, Device]]:
-    for entry in slices.get(PoolID(device.driver, device.pool), ()):
-        for published, name in zip(entry.devices, entry.names, strict=True):
+    for slice_ in slices.get(PoolID(device.driver, device.pool), ()):
+        for published, name in zip(slice_.devices, slice_.names, strict=True):
             if name == device.device:
-                yield entry, published
+                yield slice_, published
 
 
 def _usable(scope: NodeScope, node: Node) -> bool:
@@ -303,8 +303,8 @@ def _usable(scope: NodeScope, node: Node) -> bool:
 def _users(pod: Pod, claim: ResourceClaim, names: Mapping[str, str]) -> Iterator[str]:
     """The containers that use a claim, one for each mention."""
     for container in chain(pod.spec.init_containers, pod.spec.containers):
-        for entry in container.resources.claims:
-            if names.get(entry.name) == claim.metadata.name:
+        for mention in container.resources.claims:
+            if names.get(mention.name) == claim.metadata.name:
                 yield container.name
 
 

@@ -59,7 +59,7 @@ _CINDER: Final = MigratedType(
     "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"
 )
 _PORTWORX: Final = MigratedType("kubernetes.io/portworx-volume", "pxd.portworx.com", "")
-_BY_PLUGIN: Final = {entry.plugin: entry for entry in (_EBS, _GCE, _AZURE, _CINDER, _PORTWORX)}
+_BY_PLUGIN: Final = {migrated.plugin: migrated for migrated in (_EBS, _GCE, _AZURE, _CINDER, _PORTWORX)}
 
 
 def type_of_provisioner(provisioner: str) -> MigratedType | None:
@@ -115,7 +115,7 @@ def migrated_affinity(kind: MigratedType, volume: PersistentVolume) -> NodeSelec
     renamed = {region: _REGION} | ({zone: kind.zone_label} if zone else {})
     added: tuple[Requirement, ...] = ()
     if zone is None and label is not None:
-        zones = {entry.strip() for entry in volume.metadata.labels[label].split(_SEVERAL)} - {""}
+        zones = {zone.strip() for zone in volume.metadata.labels[label].split(_SEVERAL)} - {""}
         added = (Requirement(kind.zone_label, "In", tuple(sorted(zones))),) if zones else ()
     if not terms:
         return NodeSelector((NodeSelectorTerm(added),)) if added else written
@@ -124,7 +124,10 @@ def migrated_affinity(kind: MigratedType, volume: PersistentVolume) -> NodeSelec
             structs.replace(
                 term,
                 expressions=(
-                    *(structs.replace(entry, key=renamed.get(entry.key, entry.key)) for entry in term.expressions),
+                    *(
+                        structs.replace(requirement, key=renamed.get(requirement.key, requirement.key))
+                        for requirement in term.expressions
+                    ),
                     *added,
                 ),
             )
@@ -188,19 +191,21 @@ class NodeVolumeLimits(Plugin):
 
     def filter(self, node: NodeState) -> Rejection | None:
         csi_node: CSINode | None = self.state.others("CSINode").get(("", node.name))
-        missing = next((entry for entry in volume_claims(self.pod, self.state) if entry.claim is None), None)
+        missing = next(
+            (volume_claim for volume_claim in volume_claims(self.pod, self.state) if volume_claim.claim is None), None
+        )
         if missing is not None:
             return Rejection(self.name, (ClaimUnknown(self.pod.metadata.namespace, missing.name),))
         wanted = self._volumes(self.pod, csi_node)
         if isinstance(wanted, ClaimOfAnotherPod):
             return Rejection(self.name, (wanted,), error=True)
-        for driver in sorted({entry.driver for entry in wanted}):
+        for driver in sorted({volume.driver for volume in wanted}):
             if self._missing_on(driver, csi_node):
                 return Rejection(self.name, (DriverNotOnNode(driver),), resolvable=True)
         if not wanted:
             return None
         if csi_node is None and self.state.unknown("CSINode"):
-            driver, count = Counter(entry.driver for entry in wanted).most_common(1)[0]
+            driver, count = Counter(volume.driver for volume in wanted).most_common(1)[0]
             return Rejection(self.name, (NotRead("CSINode", VolumeLimitReached(driver, 0, 0, count)),))
         limits = _limits(csi_node)
         if not limits:
@@ -211,9 +216,9 @@ class NodeVolumeLimits(Plugin):
             if isinstance(theirs, ClaimOfAnotherPod):
                 return Rejection(self.name, (theirs,), error=True)
             attached |= theirs
-        new = Counter(entry.driver for entry in wanted - attached)
+        new = Counter(volume.driver for volume in wanted - attached)
         # A volume that is attached and used by no pod (any more) takes a place too.
-        there = Counter(entry.driver for entry in attached | self._attachments.get(node.name, set()))
+        there = Counter(volume.driver for volume in attached | self._attachments.get(node.name, set()))
         for driver, count in sorted(new.items()):
             limit = limits.get(driver)
             if limit is None:
@@ -228,14 +233,14 @@ class NodeVolumeLimits(Plugin):
     def _volumes(self, pod: Pod, node: CSINode | None) -> set[Attached] | ClaimOfAnotherPod:
         """The CSI volumes that the pod attaches on a node; missing claims do not count."""
         out: set[Attached] = set()
-        for entry in volume_claims(pod, self.state):
-            if entry.claim is None:
+        for volume_claim in volume_claims(pod, self.state):
+            if volume_claim.claim is None:
                 continue
-            if entry.ephemeral and not owned_by(entry.claim, pod):
-                return ClaimOfAnotherPod(pod.metadata.namespace, entry.name, pod.metadata.name)
-            found = self._of_claim(entry.claim, node)
-            if found is not None and found.driver and found.handle:
-                out.add(found)
+            if volume_claim.ephemeral and not owned_by(volume_claim.claim, pod):
+                return ClaimOfAnotherPod(pod.metadata.namespace, volume_claim.name, pod.metadata.name)
+            attached_volume = self._of_claim(volume_claim.claim, node)
+            if attached_volume is not None and attached_volume.driver and attached_volume.handle:
+                out.add(attached_volume)
         for volume in pod.spec.volumes:
             migrated = type_of_source(volume)
             if migrated is not None and counts_as_csi(migrated[0], node, self.state.release):
@@ -273,18 +278,18 @@ class NodeVolumeLimits(Plugin):
             return False
         if self.state.release in CSI_DRIVERS_MAY_BE_MISSING and not installed.spec.prevent_pod_scheduling_if_missing:
             return False
-        return node is None or all(entry.name != driver for entry in node.spec.drivers)
+        return node is None or all(installed.name != driver for installed in node.spec.drivers)
 
     @cached_property
     def _attachments(self) -> Mapping[str, set[Attached]]:
         """The attached volumes, by node."""
         out: dict[str, set[Attached]] = {}
         entries: Mapping[tuple[str, str], VolumeAttachment] = self.state.others("VolumeAttachment")
-        for entry in entries.values():
-            volume = persistent_volume(self.state, entry.spec.source.persistent_volume_name)
-            if entry.spec.attacher and volume is not None and volume.spec.csi is not None:
-                own = Attached(entry.spec.attacher, volume.spec.csi.volume_handle)
-                out.setdefault(entry.spec.node_name, set()).add(own)
+        for attachment in entries.values():
+            volume = persistent_volume(self.state, attachment.spec.source.persistent_volume_name)
+            if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
+                own = Attached(attachment.spec.attacher, volume.spec.csi.volume_handle)
+                out.setdefault(attachment.spec.node_name, set()).add(own)
         return out
 
 

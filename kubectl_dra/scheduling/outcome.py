@@ -203,7 +203,7 @@ class Outcome:
             # Otherwise one would come last that has its place in the order of the cluster.
             out.accepting = layered(self.accepting, {name: refused[name] is None or None for name in nodes})
         if not self.errors:
-            out.errors = tuple(entry for entry in refused.values() if entry is not None and entry.error)
+            out.errors = tuple(rejection for rejection in refused.values() if rejection is not None and rejection.error)
         return out
 
     @property
@@ -225,8 +225,8 @@ class Outcome:
         """Why nodes do not accept the pod, for those that do not."""
         if self.before is not None:
             return dict.fromkeys(self.asked, self.before)
-        found = {name: self._refusal(name) for name in self.asked}
-        return {name: rejection for name, rejection in found.items() if rejection is not None}
+        refusals = {name: self._refusal(name) for name in self.asked}
+        return {name: rejection for name, rejection in refusals.items() if rejection is not None}
 
     def _refusal(self, name: str) -> Rejection | None:
         known = self.filtered.get(name)

@@ -71,15 +71,17 @@ def constraints(pod: Pod, when_unsatisfiable: str, state: ClusterState) -> list[
     written = pod.spec.topology_spread_constraints
     if written:
         return [
-            _constraint(entry, _selector(entry, pod.metadata.labels))
-            for entry in written
-            if entry.when_unsatisfiable == when_unsatisfiable
+            _constraint(constraint, _selector(constraint, pod.metadata.labels))
+            for constraint in written
+            if constraint.when_unsatisfiable == when_unsatisfiable
         ]
     defaults = [
-        entry for entry in state.profile.args.spread.constraints if entry.when_unsatisfiable == when_unsatisfiable
+        constraint
+        for constraint in state.profile.args.spread.constraints
+        if constraint.when_unsatisfiable == when_unsatisfiable
     ]
     selector = _default_selector(pod, state) if defaults else Selector({})
-    return [] if selector.empty else [_constraint(entry, selector) for entry in defaults]
+    return [] if selector.empty else [_constraint(constraint, selector) for constraint in defaults]
 
 
 def unread_selecting(pod: Pod, state: ClusterState) -> str:
@@ -91,14 +93,14 @@ def unread_selecting(pod: Pod, state: ClusterState) -> str:
     return ""
 
 
-def _constraint(entry: TopologySpreadConstraint | DefaultConstraint, selector: Selector) -> Constraint:
+def _constraint(constraint: TopologySpreadConstraint | DefaultConstraint, selector: Selector) -> Constraint:
     return Constraint(
-        max_skew=entry.max_skew,
-        key=entry.topology_key,
+        max_skew=constraint.max_skew,
+        key=constraint.topology_key,
         selector=selector,
-        min_domains=entry.min_domains or 1,
-        honors_affinity=entry.node_affinity_policy == "Honor",
-        honors_taints=entry.node_taints_policy == "Honor",
+        min_domains=constraint.min_domains or 1,
+        honors_affinity=constraint.node_affinity_policy == "Honor",
+        honors_taints=constraint.node_taints_policy == "Honor",
     )
 
 
@@ -109,7 +111,7 @@ def comparing(state: ClusterState) -> bool:
 
 def has_keys(labels: Mapping[str, str], entries: Sequence[Constraint]) -> bool:
     """Whether a node has the labels of all constraints. A node that lacks one is in no domain of any."""
-    return all(entry.key in labels for entry in entries)
+    return all(constraint.key in labels for constraint in entries)
 
 
 def matching_pods(pods: Sequence[Pod], selector: Selector, namespace: str) -> int:
@@ -124,29 +126,31 @@ def matching_pods(pods: Sequence[Pod], selector: Selector, namespace: str) -> in
     )
 
 
-def _selector(entry: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
+def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
     """The constraint's selector, including the pod's own values of ``matchLabelKeys``."""
-    written = entry.label_selector
+    written = constraint.label_selector
     if written is None:
         return Selector({}, nothing=True)
-    own = tuple(Requirement(key, "In", (labels[key],)) for key in entry.match_label_keys if key in labels)
+    own = tuple(Requirement(key, "In", (labels[key],)) for key in constraint.match_label_keys if key in labels)
     return Selector(written.match_labels, (*written.match_expressions, *own))
 
 
 def _default_selector(pod: Pod, state: ClusterState) -> Selector:
     equal: dict[str, str] = {}
-    for service in (entry for key, entry in state.others("Service").items() if key[0] == pod.metadata.namespace):
+    for service in (
+        candidate for key, candidate in state.others("Service").items() if key[0] == pod.metadata.namespace
+    ):
         selector = service.spec.selector
         if selector and all(pod.metadata.labels.get(key) == value for key, value in selector.items()):
             equal.update(selector)
     requirements: tuple[Requirement, ...] = ()
     owner = pod.metadata.controller()
     if owner is not None:
-        found = _controller(owner, pod.metadata.namespace, state)
-        if found is not None and owner.kind == "ReplicationController":
-            equal.update(found.spec.selector)
-        elif found is not None:
-            written = convert(found.spec.selector, LabelSelector)
+        controller = _controller(owner, pod.metadata.namespace, state)
+        if controller is not None and owner.kind == "ReplicationController":
+            equal.update(controller.spec.selector)
+        elif controller is not None:
+            written = convert(controller.spec.selector, LabelSelector)
             requirements = (
                 *(Requirement(key, "In", (value,)) for key, value in written.match_labels.items()),
                 *written.match_expressions,
@@ -157,8 +161,8 @@ def _default_selector(pod: Pod, state: ClusterState) -> Selector:
 def _controller(owner: OwnerReference, namespace: str, state: ClusterState) -> PodSelecting | None:
     if owner.api_version not in CONTROLLERS.get(owner.kind, ()):
         return None
-    found: PodSelecting | None = state.others(owner.kind).get((namespace, owner.name))
-    return found
+    controller: PodSelecting | None = state.others(owner.kind).get((namespace, owner.name))
+    return controller
 
 
 class TooManyInDomain(Reason, frozen=True):
@@ -219,11 +223,11 @@ class PodTopologySpread(Plugin):
             labels = node.node.labels
             if not has_keys(labels, self._constraints):
                 continue
-            for entry, domains in zip(self._constraints, self._domains, strict=True):
-                if entry.counts(pod, node.node, comparing=self._comparing):
-                    found = matching_pods(node.pods, entry.selector, pod.metadata.namespace)
-                    value = labels[entry.key]
-                    domains.counts[value] = domains.counts.get(value, 0) + found
+            for constraint, domains in zip(self._constraints, self._domains, strict=True):
+                if constraint.counts(pod, node.node, comparing=self._comparing):
+                    matching = matching_pods(node.pods, constraint.selector, pod.metadata.namespace)
+                    value = labels[constraint.key]
+                    domains.counts[value] = domains.counts.get(value, 0) + matching
         for domains in self._domains:
             domains.settle()
 
@@ -231,31 +235,31 @@ class PodTopologySpread(Plugin):
         if self._unread is not None:
             return self._unread
         labels = node.node.labels
-        for entry, domains in zip(self._constraints, self._domains, strict=True):
-            value = labels.get(entry.key)
+        for constraint, domains in zip(self._constraints, self._domains, strict=True):
+            value = labels.get(constraint.key)
             if value is None:
-                return Rejection(self.name, (NoDomain(entry.key),))
-            change = self._change(entry, node, labels)
+                return Rejection(self.name, (NoDomain(constraint.key),))
+            change = self._change(constraint, node, labels)
             here = domains.counts.get(value, 0) + change
-            least = self._least(entry, domains, value, here)
-            own = entry.selector.matches(self.pod.metadata.labels)
-            if here + own - least > entry.max_skew:
+            least = self._least(constraint, domains, value, here)
+            own = constraint.selector.matches(self.pod.metadata.labels)
+            if here + own - least > constraint.max_skew:
                 reason = TooManyInDomain(
-                    entry.key, value, here, least, entry.max_skew, len(domains.counts), entry.min_domains
+                    constraint.key, value, here, least, constraint.max_skew, len(domains.counts), constraint.min_domains
                 )
                 return Rejection(self.name, (reason,), resolvable=True)
         return None
 
-    def _least(self, entry: Constraint, domains: _Domains, value: str, here: int) -> int:
+    def _least(self, constraint: Constraint, domains: _Domains, value: str, here: int) -> int:
         """The count of the emptiest domain, given that the domain ``value`` has ``here``."""
-        if len(domains.counts) < entry.min_domains:
+        if len(domains.counts) < constraint.min_domains:
             return 0
         beside = domains.least_beside(value)
         if value not in domains.counts:
             return beside or 0
         return here if beside is None else min(here, beside)
 
-    def _change(self, entry: Constraint, node: NodeState, labels: Mapping[str, str]) -> int:
+    def _change(self, constraint: Constraint, node: NodeState, labels: Mapping[str, str]) -> int:
         """How the count of the node's domain differs if pods are assumed to be there or gone.
 
         The scheduler subtracts a matching pod that was already terminating, although it had not counted it.
@@ -264,14 +268,15 @@ class PodTopologySpread(Plugin):
             return 0
         if not has_keys(labels, self._constraints):
             return 0
-        if not entry.counts(self.pod, node.node, comparing=self._comparing):
+        if not constraint.counts(self.pod, node.node, comparing=self._comparing):
             return 0
-        return self._matching(entry, node.added) - self._matching(entry, node.removed)
+        return self._matching(constraint, node.added) - self._matching(constraint, node.removed)
 
-    def _matching(self, entry: Constraint, pods: Sequence[Pod]) -> int:
+    def _matching(self, constraint: Constraint, pods: Sequence[Pod]) -> int:
         namespace = self.pod.metadata.namespace
         return sum(
-            other.metadata.namespace == namespace and entry.selector.matches(other.metadata.labels) for other in pods
+            other.metadata.namespace == namespace and constraint.selector.matches(other.metadata.labels)
+            for other in pods
         )
 
 
@@ -301,8 +306,8 @@ class PodTopologySpreadScore(ScorePlugin):
 
     def scores(self) -> Mapping[str, int]:
         sizes = [
-            len(self._scored) if entry.key == HOSTNAME else len(domains)
-            for entry, domains in zip(self._constraints, self._domains, strict=True)
+            len(self._scored) if constraint.key == HOSTNAME else len(domains)
+            for constraint, domains in zip(self._constraints, self._domains, strict=True)
         ]
         weights = [math.log(size + 2) for size in sizes]
         pods = {node.name: self._score(node, weights) for node in self._scored}
@@ -320,21 +325,21 @@ class PodTopologySpreadScore(ScorePlugin):
         for node in self.state.nodes.values():
             if not node.pods or not self._counts(node):
                 continue
-            for entry, domains in zip(self._constraints, self._domains, strict=True):
-                value = node.node.labels.get(entry.key, "")
-                if value in domains and entry.counts(self.pod, node.node, comparing=compares):
-                    domains[value] += matching_pods(node.pods, entry.selector, self.pod.metadata.namespace)
+            for constraint, domains in zip(self._constraints, self._domains, strict=True):
+                value = node.node.labels.get(constraint.key, "")
+                if value in domains and constraint.counts(self.pod, node.node, comparing=compares):
+                    domains[value] += matching_pods(node.pods, constraint.selector, self.pod.metadata.namespace)
 
     def _score(self, node: NodeState, weights: Sequence[float]) -> int:
         score = 0.0
-        for entry, domains, weight in zip(self._constraints, self._domains, weights, strict=True):
-            value = node.node.labels.get(entry.key)
+        for constraint, domains, weight in zip(self._constraints, self._domains, weights, strict=True):
+            value = node.node.labels.get(constraint.key)
             if value is None:
                 continue
-            if entry.key == HOSTNAME:
-                count = matching_pods(node.pods, entry.selector, self.pod.metadata.namespace)
+            if constraint.key == HOSTNAME:
+                count = matching_pods(node.pods, constraint.selector, self.pod.metadata.namespace)
             else:
                 count = domains[value]
-            score += count * weight + (entry.max_skew - 1)
+            score += count * weight + (constraint.max_skew - 1)
         # Go rounds halves up; Python would round them to even.
         return math.floor(score + 0.5)

@@ -97,8 +97,10 @@ class Profile(Struct, frozen=True):
 
     def unknown(self, effect: Effect, pod: Pod) -> tuple[str, ...]:
         """The unmodelled parts that have this effect on a pod: plugins, and extenders by address."""
-        plugins = (entry.subject for entry in self.unmodelled if entry.effect is effect)
-        services = (entry.url for entry in self.extenders if effect in entry.effects and entry.asked_about(pod))
+        plugins = (unmodelled.subject for unmodelled in self.unmodelled if unmodelled.effect is effect)
+        services = (
+            extender.url for extender in self.extenders if effect in extender.effects and extender.asked_about(pod)
+        )
         return tuple(dict.fromkeys((*plugins, *services)))
 
     def runs(self, plugin: PluginName, point: Point) -> bool:
@@ -238,15 +240,15 @@ def made(
     everywhere = _merged(default_plugins(release), multi_point)
     plugins = {point: tuple(_expanded(point, written.get(point, PluginSet()), everywhere, release)) for point in Point}
     # Where a foreign plugin of multiPoint takes part is not known: it may sort, and need not.
-    foreign = {entry.name for entry in everywhere} - _POINTS.keys()
+    foreign = {plugin.name for plugin in everywhere} - _POINTS.keys()
     sorting = [name for name in plugins[Point.QUEUE_SORT] if name not in foreign]
     if len(sorting) > 1 or not plugins[Point.QUEUE_SORT]:
         raise WrongProfile(f"one queueSort plugin is needed, not {len(sorting)}")
     if not plugins[Point.BIND]:
         raise WrongProfile("no bind plugin is left")
     weights: dict[str, int] = {}
-    for entry in (*written.get(Point.SCORE, PluginSet()).enabled, *everywhere):
-        weights.setdefault(entry.name, entry.weight or 1)
+    for plugin in (*written.get(Point.SCORE, PluginSet()).enabled, *everywhere):
+        weights.setdefault(plugin.name, plugin.weight or 1)
     return Profile(
         scheduler,
         MappingProxyType(plugins),
@@ -260,17 +262,17 @@ def made(
 
 def _merged(defaults: tuple[Enabled, ...], custom: PluginSet) -> tuple[Enabled, ...]:
     """The plugins of multiPoint. A default one that is enabled again keeps its place and loses its weight."""
-    again = {entry.name: entry for entry in custom.enabled}
+    again = {plugin.name: plugin for plugin in custom.enabled}
     kept: list[Enabled] = []
     if ALL not in custom.disabled:
-        kept = [again.get(entry.name, entry) for entry in defaults if entry.name not in custom.disabled]
-    replaced = {entry.name for entry in kept}
-    return (*kept, *(entry for entry in custom.enabled if entry.name not in replaced))
+        kept = [again.get(plugin.name, plugin) for plugin in defaults if plugin.name not in custom.disabled]
+    replaced = {plugin.name for plugin in kept}
+    return (*kept, *(plugin for plugin in custom.enabled if plugin.name not in replaced))
 
 
 def _expanded(point: Point, own: PluginSet, everywhere: tuple[Enabled, ...], release: Release) -> Iterator[str]:
     """The plugins of one point: those enabled here in place of multiPoint's, multiPoint's, the others enabled here."""
-    here = [entry.name for entry in own.enabled]
+    here = [plugin.name for plugin in own.enabled]
     for name in here:
         if here.count(name) > 1:
             raise WrongProfile(f"{name} is enabled twice at {point}")
@@ -280,12 +282,12 @@ def _expanded(point: Point, own: PluginSet, everywhere: tuple[Enabled, ...], rel
         yield from here
         return
     shared = []
-    for entry in everywhere:
-        if entry.name in own.disabled or (entry.name in _POINTS and not _takes_part(entry.name, point, release)):
+    for plugin in everywhere:
+        if plugin.name in own.disabled or (plugin.name in _POINTS and not _takes_part(plugin.name, point, release)):
             continue
-        if entry.name in shared:
-            raise WrongProfile(f"{entry.name} is enabled twice in multiPoint")
-        shared.append(entry.name)
+        if plugin.name in shared:
+            raise WrongProfile(f"{plugin.name} is enabled twice in multiPoint")
+        shared.append(plugin.name)
     yield from (name for name in here if name in shared)
     yield from (name for name in shared if name not in here)
     yield from (name for name in here if name not in shared)

@@ -21,9 +21,9 @@ def kept_out(pod: Pod, state: ClusterState) -> Rejection | None:
     if gates := pod.scheduling_gates:
         return Rejection(PluginName.SCHEDULING_GATES, (Gated(gates),))
     if state.profile.runs(PluginName.DYNAMIC_RESOURCES, Point.PRE_ENQUEUE):
-        for found in dynamic_resources.resolve(pod, state):
-            if isinstance(found, Reason):
-                return Rejection(PluginName.DYNAMIC_RESOURCES, (found,))
+        for resolved in dynamic_resources.resolve(pod, state):
+            if isinstance(resolved, Reason):
+                return Rejection(PluginName.DYNAMIC_RESOURCES, (resolved,))
     if state.profile.runs(PluginName.GANG_SCHEDULING, Point.PRE_ENQUEUE):
         return gang_scheduling.in_queue(pod, state)
     return None

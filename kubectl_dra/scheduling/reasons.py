@@ -94,15 +94,15 @@ def none_available(
     message = f"0/{total} nodes are available:"
     if before is not None:
         message += f" {', '.join(reason.words for reason in before.reasons)}."
-    elif told := counted(rejections):
-        message += f" {', '.join(f'{number} {words}' for words, number in told)}."
+    elif counts := counted(rejections):
+        message += f" {', '.join(f'{number} {words}' for words, number in counts)}."
     return f"{message} {after}" if after else message
 
 
 def counted(rejections: Iterable[Rejection]) -> list[tuple[str, int]]:
     """The scheduler's texts, each with its number of nodes, in the order of its text sort."""
     counts = Counter(reason.words for rejection in rejections for reason in rejection.reasons)
-    return sorted(counts.items(), key=lambda entry: f"{entry[1]} {entry[0]}".encode())
+    return sorted(counts.items(), key=lambda item: f"{item[1]} {item[0]}".encode())
 
 
 def foreign(message: str) -> list[str]:
@@ -110,8 +110,8 @@ def foreign(message: str) -> list[str]:
     _, available, rest = message.partition(" nodes are available: ")
     if not available:
         return []
-    told = _COUNTED.split(rest.partition(". ")[0].removesuffix("."))
-    return [text for text in told if _STARTS_WITH_COUNT.match(text) and not _KNOWN.search(text)]
+    texts = _COUNTED.split(rest.partition(". ")[0].removesuffix("."))
+    return [text for text in texts if _STARTS_WITH_COUNT.match(text) and not _KNOWN.search(text)]
 
 
 _COUNTED: Final = re.compile(r", (?=\d+ )")

@@ -79,5 +79,5 @@ def _of_defect(name: str, defect: Defect, *, gone: bool) -> SchedulerChange:
     return SchedulerChange(name, ChangeKind.DEFECT_GONE if gone else ChangeKind.DEFECT_NEW, defect.what, link)
 
 
-def _different(one: Struct, other: Struct) -> Iterator[str]:
-    return (name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name))
+def _different(first: Struct, other: Struct) -> Iterator[str]:
+    return (name for name in first.__struct_fields__ if getattr(first, name) != getattr(other, name))

@@ -117,7 +117,7 @@ class Scheduler(Struct, frozen=True, dict=True):
 
     def attempt(
         self,
-        asked: Pod | ClaimsAlone,
+        subject: Pod | ClaimsAlone,
         cluster: Cluster,
         budget: Budget | None = None,
         *,
@@ -128,10 +128,10 @@ class Scheduler(Struct, frozen=True, dict=True):
         from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone, DynamicResources
         from kubectl_dra.scheduling.outcome import Outcome
 
-        if isinstance(asked, ClaimsAlone):
+        if isinstance(subject, ClaimsAlone):
             nobody = Pod()
-            return Outcome(nobody, self.sees(cluster), budget, plugins=(DynamicResources,), alone=asked)
-        return self.attempt_in(self.sees(cluster, asked), asked, budget, only=only, retried=retried)
+            return Outcome(nobody, self.sees(cluster), budget, plugins=(DynamicResources,), alone=subject)
+        return self.attempt_in(self.sees(cluster, subject), subject, budget, only=only, retried=retried)
 
     @staticmethod
     def attempt_in(
@@ -183,5 +183,5 @@ _S = TypeVar("_S", bound=Struct)
 
 
 def _blended(own: _S, other: _S, names: Set[str]) -> _S:
-    taken: dict[str, Any] = {name: getattr(other, name) for name in own.__struct_fields__ if name in names}
-    return replace(own, **taken)
+    fields: dict[str, Any] = {name: getattr(other, name) for name in own.__struct_fields__ if name in names}
+    return replace(own, **fields)

@@ -55,8 +55,8 @@ class _PluginSet(Strict, frozen=True, kw_only=True):
     @property
     def value(self) -> PluginSet:
         return PluginSet(
-            tuple(Enabled(entry.name, entry.weight) for entry in self.enabled),
-            frozenset(entry.name for entry in self.disabled),
+            tuple(Enabled(plugin.name, plugin.weight) for plugin in self.enabled),
+            frozenset(plugin.name for plugin in self.disabled),
         )
 
 
@@ -120,7 +120,7 @@ class _Extender(Strict, frozen=True, kw_only=True):
         return Extender(
             self.url_prefix,
             tuple(effect for verb, effect in verbs if verb),
-            frozenset(entry.name for entry in self.managed_resources),
+            frozenset(resource.name for resource in self.managed_resources),
         )
 
 
@@ -189,46 +189,46 @@ def _profiles(raw: Mapping[str, Any], release: Release) -> dict[str, Profile]:
     written = config.profiles or (_Profile(),)
     _check_range(config.percentage_of_nodes_to_score or 0, 0, 100, "percentageOfNodesToScore")
     ignored = frozenset(
-        entry.name
+        resource.name
         for extender in config.extenders
-        for entry in extender.managed_resources
-        if entry.ignored_by_scheduler
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
     )
-    found: dict[str, Profile] = {}
+    profiles: dict[str, Profile] = {}
     for index, each in enumerate(written):
         at = f"profiles[{index}]"
         name = each.scheduler_name or (DEFAULT_SCHEDULER if len(written) == 1 else "")
         if not name:
             raise _Wrong(f"{at}.schedulerName", "is needed where there are several profiles")
-        if name in found:
+        if name in profiles:
             raise _Wrong(f"{at}.schedulerName", f"{name} has a profile already")
         percentage = each.percentage_of_nodes_to_score
         if percentage is None:
             percentage = config.percentage_of_nodes_to_score or 0
         _check_range(percentage, 0, 100, f"{at}.percentageOfNodesToScore")
-        told = _args(each.plugin_config, f"{at}.pluginConfig")
-        fit = told.fit
+        plugin_args = _args(each.plugin_config, f"{at}.pluginConfig")
+        fit = plugin_args.fit
         if ignored:
             fit = msgspec.structs.replace(fit, ignored_resources=(*fit.ignored_resources, *ignored))
         try:
-            found[name] = made(
+            profiles[name] = made(
                 name,
                 release,
                 {point: _set(each.plugins, point) for point in Point},
                 each.plugins.multi_point.value,
-                msgspec.structs.replace(told, fit=fit),
+                msgspec.structs.replace(plugin_args, fit=fit),
                 percentage,
-                tuple(entry.value for entry in config.extenders),
+                tuple(extender.value for extender in config.extenders),
             )
         except WrongProfile as error:
             raise _Wrong(f"{at}.plugins", str(error)) from None
-    return found
+    return profiles
 
 
 def _set(plugins: _Plugins, point: Point) -> PluginSet:
     names = {field.encode_name: field.name for field in msgspec.structs.fields(plugins)}
-    found: _PluginSet = getattr(plugins, names[point])
-    return found.value
+    plugin_set: _PluginSet = getattr(plugins, names[point])
+    return plugin_set.value
 
 
 def _decoded(raw: Any, kind: type[T], at: str) -> T:
@@ -256,7 +256,7 @@ _KINDS: Final[Mapping[str, str]] = {
 
 def _args(written: Sequence[_PluginConfig], at: str) -> PluginArgs:
     kinds = {field.name: field.type for field in msgspec.structs.fields(PluginArgs)}
-    found: dict[str, Any] = {}
+    args: dict[str, Any] = {}
     for index, each in enumerate(written):
         path = f"{at}[{index}]"
         name = _KINDS.get(each.name)
@@ -264,14 +264,14 @@ def _args(written: Sequence[_PluginConfig], at: str) -> PluginArgs:
             if each.name in known_plugins() and each.args:
                 raise _Wrong(f"{path}.args", f"{each.name} takes no arguments")
             continue
-        if name in found:
+        if name in args:
             raise _Wrong(path, f"{each.name} has arguments already")
         value = _decoded(each.args, kinds[name], f"{path}.args")
         if value.kind not in ("", f"{each.name}Args"):
             raise _Wrong(f"{path}.args.kind", f"is {value.kind}, not {each.name}Args")
         _CHECKS[name](value, f"{path}.args")
-        found[name] = value
-    return PluginArgs(**found)
+        args[name] = value
+    return PluginArgs(**args)
 
 
 def _check_range(value: int, least: int, most: int | None, at: str) -> None:
@@ -288,8 +288,8 @@ def _check_fit(value: args.FitArgs, at: str) -> None:
     kinds = (args.LEAST_ALLOCATED, args.MOST_ALLOCATED, args.REQUESTED_TO_CAPACITY)
     if strategy.type not in kinds:
         raise _Wrong(f"{at}.type", f'"{strategy.type}" is none of {", ".join(kinds)}')
-    for index, entry in enumerate(strategy.resources):
-        _check_range(entry.weight or 1, 1, 100, f"{at}.resources[{index}].weight")
+    for index, resource in enumerate(strategy.resources):
+        _check_range(resource.weight or 1, 1, 100, f"{at}.resources[{index}].weight")
     if strategy.type == args.REQUESTED_TO_CAPACITY:
         ratio = strategy.requested_to_capacity_ratio
         _check_shape(ratio.shape if ratio is not None else (), f"{at}.requestedToCapacityRatio.shape")
@@ -307,11 +307,11 @@ def _check_shape(shape: Sequence[args.ShapePoint], at: str) -> None:
 
 def _check_balanced(value: args.BalancedAllocationArgs, at: str) -> None:
     names = [resource.name for resource in value.resources]
-    for index, entry in enumerate(value.resources):
-        if (entry.weight or 1) != 1:
+    for index, resource in enumerate(value.resources):
+        if (resource.weight or 1) != 1:
             raise _Wrong(f"{at}.resources[{index}].weight", "must be 1")
-        if entry.name in names[:index]:
-            raise _Wrong(f"{at}.resources[{index}].name", f"{entry.name} stands there twice")
+        if resource.name in names[:index]:
+            raise _Wrong(f"{at}.resources[{index}].name", f"{resource.name} stands there twice")
 
 
 def _check_spread(value: args.SpreadArgs, at: str) -> None:
@@ -320,33 +320,37 @@ def _check_spread(value: args.SpreadArgs, at: str) -> None:
     if value.system and value.default_constraints:
         raise _Wrong(f"{at}.defaultingType", "must be List where there are defaultConstraints")
     seen: set[tuple[str, str]] = set()
-    for index, entry in enumerate(value.default_constraints):
+    for index, constraint in enumerate(value.default_constraints):
         path = f"{at}.defaultConstraints[{index}]"
-        _check_range(entry.max_skew, 1, None, f"{path}.maxSkew")
-        if not entry.topology_key:
+        _check_range(constraint.max_skew, 1, None, f"{path}.maxSkew")
+        if not constraint.topology_key:
             raise _Wrong(f"{path}.topologyKey", "is needed")
-        if entry.when_unsatisfiable not in ("DoNotSchedule", "ScheduleAnyway"):
+        if constraint.when_unsatisfiable not in ("DoNotSchedule", "ScheduleAnyway"):
             raise _Wrong(
-                f"{path}.whenUnsatisfiable", f'"{entry.when_unsatisfiable}" is none of DoNotSchedule, ScheduleAnyway'
+                f"{path}.whenUnsatisfiable",
+                f'"{constraint.when_unsatisfiable}" is none of DoNotSchedule, ScheduleAnyway',
             )
-        if entry.label_selector is not None:
+        if constraint.label_selector is not None:
             raise _Wrong(f"{path}.labelSelector", "must not be there: it follows from each pod")
-        pair = (entry.topology_key, entry.when_unsatisfiable)
+        pair = (constraint.topology_key, constraint.when_unsatisfiable)
         if pair in seen:
             raise _Wrong(path, f"{pair[0]} with {pair[1]} stands there twice")
         seen.add(pair)
 
 
 def _check_node_affinity(value: args.NodeAffinityArgs, at: str) -> None:
-    for entry in _requirements(value.added_affinity):
+    for requirement in _requirements(value.added_affinity):
         try:
-            requirement_matches(entry, {})
+            requirement_matches(requirement, {})
         except InvalidNodeSelector as error:
             raise _Wrong(f"{at}.addedAffinity", str(error)) from None
 
 
 def _requirements(affinity: NodeAffinity) -> Iterator[Requirement]:
-    terms = (*(affinity.required.terms if affinity.required else ()), *(one.preference for one in affinity.preferred))
+    terms = (
+        *(affinity.required.terms if affinity.required else ()),
+        *(preference.preference for preference in affinity.preferred),
+    )
     for term in terms:
         yield from term.expressions
 

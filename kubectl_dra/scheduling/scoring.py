@@ -190,17 +190,17 @@ def _device_preference(chain: Chain, feasible: Sequence[str]) -> dict[str, int]:
     if devices is None:
         return {}
     allocated = sum(
-        preference(claim, (entry.request for entry in claim.allocation.results))
+        preference(claim, (result.request for result in claim.allocation.results))
         for claim in devices.claims
         if claim.allocation is not None
     )
     out = {}
     for name in feasible:
         attempt = devices.on(name)
-        found = 0
+        preferred = 0
         if attempt is not None:
             claims = devices.claims_on(chain.state.nodes[name].node)
             for claim, result in zip(claims, attempt.results, strict=True):
-                found += preference(claim, (device["request"] for device in result.devices))
-        out[name] = allocated + found
+                preferred += preference(claim, (device["request"] for device in result.devices))
+        out[name] = allocated + preferred
     return out

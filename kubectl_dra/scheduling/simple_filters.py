@@ -99,14 +99,14 @@ class NodePorts(Plugin):
         self.skipped = not self._wanted
 
     def filter(self, node: NodeState) -> Rejection | None:
-        taken = tuple(
+        ports = tuple(
             (port, pod.key)
             for pod in node.pods
             for other in host_ports(pod)
             for port in self._wanted
             if port.conflicts(other)
         )
-        return Rejection(self.name, (PortsTaken(taken),), resolvable=True) if taken else None
+        return Rejection(self.name, (PortsTaken(ports),), resolvable=True) if ports else None
 
 
 def host_ports(pod: Pod) -> Iterator[HostPort]:
@@ -114,10 +114,10 @@ def host_ports(pod: Pod) -> Iterator[HostPort]:
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         if not container.ports or not container.long_lived:
             continue
-        for entry in container.ports:
-            port = entry.host_port or (entry.container_port if pod.spec.host_network else 0)
+        for container_port in container.ports:
+            port = container_port.host_port or (container_port.container_port if pod.spec.host_network else 0)
             if port > 0:
-                yield HostPort(entry.protocol or "TCP", port, entry.host_ip or EVERY_ADDRESS)
+                yield HostPort(container_port.protocol or "TCP", port, container_port.host_ip or EVERY_ADDRESS)
 
 
 # NodeDeclaredFeatures (KEP-5328): features that the pod needs from the kubelet, and those that the node declares.
@@ -163,7 +163,9 @@ class NodeDeclaredFeatures(Plugin):
 
     def __init__(self, pod: Pod, state: ClusterState) -> None:
         super().__init__(pod, state)
-        self._needed = tuple(entry.name for entry in _FEATURES if state.release in entry.checked and entry.needed(pod))
+        self._needed = tuple(
+            feature.name for feature in _FEATURES if state.release in feature.checked and feature.needed(pod)
+        )
         self.skipped = GATE not in state.gates or not self._needed
 
     def filter(self, node: NodeState) -> Rejection | None:

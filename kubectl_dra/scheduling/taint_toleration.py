@@ -27,8 +27,8 @@ def proved_by_pods(pod: Pod, snapshot: Snapshot) -> frozenset[str]:
     """The gate of the operators that a pod uses, where a pod of the cluster shows that it is on: where it is off, the
     server refuses them.
     """
-    found = _compares(pod) and any(_compares(other) for other in snapshot.pods.values())
-    return frozenset((COMPARISON,)) if found else frozenset()
+    both_compare = _compares(pod) and any(_compares(other) for other in snapshot.pods.values())
+    return frozenset((COMPARISON,)) if both_compare else frozenset()
 
 
 def _compares(pod: Pod) -> bool:

@@ -141,7 +141,9 @@ class VolumeBinding(Plugin):
         self.skipped = not entries
         self._bound: list[PersistentVolumeClaim] = []
         self._delayed: list[PersistentVolumeClaim] = []
-        reason = next(filter(None, (self._unusable(entry) for entry in entries)), None) or self._sort(entries)
+        reason = next(filter(None, (self._unusable(volume_claim) for volume_claim in entries)), None) or self._sort(
+            entries
+        )
         if reason is not None:
             self.rejection = Rejection(self.name, (reason,))
 
@@ -160,50 +162,50 @@ class VolumeBinding(Plugin):
             out.reasons = delayed
             return out
         # The scheduler's order: volumes elsewhere, nothing to bind, no room, volumes that are missing.
-        elsewhere = [entry for entry in bound if isinstance(entry, VolumeElsewhere)]
-        out.reasons = [*elsewhere, *delayed, *(entry for entry in bound if entry not in elsewhere)]
+        elsewhere = [reason for reason in bound if isinstance(reason, VolumeElsewhere)]
+        out.reasons = [*elsewhere, *delayed, *(reason for reason in bound if reason not in elsewhere)]
         return out
 
-    def _unusable(self, entry: VolumeClaim) -> Reason | None:
-        claim = entry.claim
+    def _unusable(self, volume_claim: VolumeClaim) -> Reason | None:
+        claim = volume_claim.claim
         if claim is None:
-            if entry.ephemeral:
-                missing = EphemeralClaimNotMade(entry.name)
+            if volume_claim.ephemeral:
+                missing = EphemeralClaimNotMade(volume_claim.name)
                 return self.state.unless_unread(CLAIM, missing, self.pod.metadata.namespace)
-            return claim_not_found(self.state, self.pod.metadata.namespace, entry.name)
+            return claim_not_found(self.state, self.pod.metadata.namespace, volume_claim.name)
         if claim.status.phase == "Lost":
-            return ClaimLost(entry.name, claim.spec.volume_name)
+            return ClaimLost(volume_claim.name, claim.spec.volume_name)
         if claim.metadata.deletion_timestamp:
-            return ClaimEnding(entry.name)
-        if entry.ephemeral and not owned_by(claim, self.pod):
-            return ClaimOfAnotherPod(self.pod.metadata.namespace, entry.name, self.pod.metadata.name)
+            return ClaimEnding(volume_claim.name)
+        if volume_claim.ephemeral and not owned_by(claim, self.pod):
+            return ClaimOfAnotherPod(self.pod.metadata.namespace, volume_claim.name, self.pod.metadata.name)
         return None
 
     def _sort(self, entries: Sequence[VolumeClaim]) -> Reason | None:
         """Split claims into bound ones and those that wait for the pod; a reason if others remain."""
         unbound = []
-        for entry in entries:
-            claim = entry.claim
+        for volume_claim in entries:
+            claim = volume_claim.claim
             assert claim is not None
             if fully_bound(claim):
                 self._bound.append(claim)
             elif not claim.spec.volume_name and waits_for_consumer(claim, self.state):
                 self._delayed.append(claim)
             else:
-                unbound.append(entry.name)
+                unbound.append(volume_claim.name)
         if not unbound:
             return None
         reason = UnboundImmediateClaims(tuple(unbound))
-        if any(entry.assumed for entry in entries if entry.name in unbound):
+        if any(volume_claim.assumed for volume_claim in entries if volume_claim.name in unbound):
             # Its volume is made before the pod has a node, and nobody knows where.
             return NotRead(_VOLUME, reason)
         # A class that is not there makes claims immediate.
         return reason if all(map(self._class_known, entries)) else self.state.unless_unread("StorageClass", reason)
 
-    def _class_known(self, entry: VolumeClaim) -> bool:
-        if entry.claim is None or fully_bound(entry.claim) or entry.claim.spec.volume_name:
+    def _class_known(self, volume_claim: VolumeClaim) -> bool:
+        if volume_claim.claim is None or fully_bound(volume_claim.claim) or volume_claim.claim.spec.volume_name:
             return True
-        name = class_of_claim(entry.claim)
+        name = class_of_claim(volume_claim.claim)
         return not name or storage_class(self.state, name) is not None
 
     def _check_bound(self, node: NodeState) -> list[Reason]:
@@ -235,13 +237,13 @@ class VolumeBinding(Plugin):
                 to_make.append(claim)
             else:
                 return [NoVolumeToBind((claim.metadata.name,))]
-        taken: set[str] = set()
-        for claim in sorted(to_match, key=lambda entry: stored(entry.spec.resources.requests)):
-            volume = best_match(claim, self._volumes.get(class_of_claim(claim), ()), node.node.labels, taken)
+        matched: set[str] = set()
+        for claim in sorted(to_match, key=lambda waiting: stored(waiting.spec.resources.requests)):
+            volume = best_match(claim, self._volumes.get(class_of_claim(claim), ()), node.node.labels, matched)
             if volume is None:
                 to_make.append(claim)
             else:
-                taken.add(volume.metadata.name)
+                matched.add(volume.metadata.name)
                 out.matched.append((claim, volume))
         return self._make(to_make, node, out)
 
@@ -271,15 +273,15 @@ class VolumeBinding(Plugin):
     def _room(self, claim: PersistentVolumeClaim, kind: StorageClass, node: NodeState) -> CSIStorageCapacity | None:
         """The reported capacity that has room for the claim's volume."""
         wanted = -(-stored(claim.spec.resources.requests) // _GIGA)
-        for entry in self._capacities:
-            limit = entry.maximum_volume_size if entry.maximum_volume_size is not None else entry.capacity
+        for capacity in self._capacities:
+            limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
             if (
-                entry.storage_class_name == kind.metadata.name
+                capacity.storage_class_name == kind.metadata.name
                 and limit is not None
                 and -(-in_nanos(limit) // _GIGA) >= wanted
-                and (entry.node_topology is not None and entry.node_topology.matches(node.node.labels))
+                and (capacity.node_topology is not None and capacity.node_topology.matches(node.node.labels))
             ):
-                return entry
+                return capacity
         return None
 
     @cached_property
@@ -302,7 +304,8 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
     labels = node.node.labels
     terms = kind.allowed_topologies
     return not terms or any(
-        term.requirements and all(labels.get(entry.key) in entry.values for entry in term.requirements)
+        term.requirements
+        and all(labels.get(requirement.key) in requirement.values for requirement in term.requirements)
         for term in terms
     )
 
@@ -340,16 +343,16 @@ def _score(placement: PodVolumes, shape: Sequence[tuple[int, int]]) -> int:
             requested[name] = requested.get(name, 0) + _bytes(stored(claim.spec.resources.requests))
             capacity[name] = capacity.get(name, 0) + _bytes(stored(volume.spec.capacity))
     else:
-        for entry in placement.provisioned:
-            if entry.capacity is not None:
-                name = class_of_claim(entry.claim)
-                requested[name] = requested.get(name, 0) + _bytes(stored(entry.claim.spec.resources.requests))
+        for provisioned in placement.provisioned:
+            if provisioned.capacity is not None:
+                name = class_of_claim(provisioned.claim)
+                requested[name] = requested.get(name, 0) + _bytes(stored(provisioned.claim.spec.resources.requests))
                 # One pool serves all claims of a class.
-                capacity[name] = _bytes(in_nanos(entry.capacity.capacity))
+                capacity[name] = _bytes(in_nanos(provisioned.capacity.capacity))
     if not requested:
         return 0
-    left = [along(shape, _used(requested[name], capacity[name])) for name in requested]
-    return math.floor(sum(left) / len(left) + 0.5)
+    shares = [along(shape, _used(requested[name], capacity[name])) for name in requested]
+    return math.floor(sum(shares) / len(shares) + 0.5)
 
 
 def _used(requested: int, capacity: int) -> int:

@@ -69,8 +69,8 @@ class VolumeRestrictions(Plugin):
                 if any(_conflict(volume, existing) for existing in other.spec.volumes):
                     return Rejection(self.name, (DiskConflict(volume.name, other.key),), resolvable=True)
         # The scheduler compares names of claims here without their namespace.
-        left = len(self._in_use) + self._uses(node.added) - self._uses(node.removed)
-        if left > 0:
+        users = len(self._in_use) + self._uses(node.added) - self._uses(node.removed)
+        if users > 0:
             claims = tuple(sorted(self._in_use or self._of_one_pod))
             return Rejection(self.name, (ClaimOfOnePodInUse(claims),), resolvable=True)
         return None
@@ -231,6 +231,6 @@ def _places(volume: PersistentVolume) -> Iterator[_Place]:
         written = volume.metadata.labels.get(label)
         if written is None:
             continue
-        values = [entry.strip() for entry in written.split(_SEVERAL)]
+        values = [part.strip() for part in written.split(_SEVERAL)]
         if all(values):
             yield _Place(volume.metadata.name, label, frozenset(values))

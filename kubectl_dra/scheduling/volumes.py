@@ -110,21 +110,21 @@ def class_of_volume(volume: PersistentVolume) -> str:
 
 def storage_class(state: ClusterState, name: str) -> StorageClass | None:
     """The storage class of that name."""
-    found: StorageClass | None = state.others("StorageClass").get(("", name))
-    return found
+    storage_class: StorageClass | None = state.others("StorageClass").get(("", name))
+    return storage_class
 
 
 def persistent_volume(state: ClusterState, name: str) -> PersistentVolume | None:
     """The volume of that name."""
-    found: PersistentVolume | None = state.others("PersistentVolume").get(("", name))
-    return found
+    persistent_volume: PersistentVolume | None = state.others("PersistentVolume").get(("", name))
+    return persistent_volume
 
 
 def waits_for_consumer(claim: PersistentVolumeClaim, state: ClusterState) -> bool:
     """Whether the claim is bound only once a pod that uses it has a node."""
     name = class_of_claim(claim)
-    found = storage_class(state, name) if name else None
-    return found is not None and found.volume_binding_mode == "WaitForFirstConsumer"
+    kind = storage_class(state, name) if name else None
+    return kind is not None and kind.volume_binding_mode == "WaitForFirstConsumer"
 
 
 def fully_bound(claim: PersistentVolumeClaim) -> bool:
@@ -146,12 +146,12 @@ def _to_be_made(pod: Pod, name: str, source: EphemeralVolumeSource, state: Clust
 def _default_class(state: ClusterState) -> str:
     """The class of claims that name none: the newest one marked as default."""
     marked: list[StorageClass] = [
-        entry
-        for entry in state.others("StorageClass").values()
-        if any(entry.metadata.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+        storage_class
+        for storage_class in state.others("StorageClass").values()
+        if any(storage_class.metadata.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
     ]
-    marked.sort(key=lambda entry: entry.metadata.name)
-    newest = max(marked, key=lambda entry: entry.metadata.creation_timestamp, default=None)
+    marked.sort(key=lambda storage_class: storage_class.metadata.name)
+    newest = max(marked, key=lambda storage_class: storage_class.metadata.creation_timestamp, default=None)
     return newest.metadata.name if newest is not None else ""
 
 
@@ -187,18 +187,18 @@ def best_match(
     claim: PersistentVolumeClaim,
     volumes: Iterable[PersistentVolume],
     labels: Mapping[str, str],
-    taken: Set[str],
+    matched: Set[str],
 ) -> PersistentVolume | None:
     """The volume for the claim on a node with these labels: the one reserved for it, else the smallest that
     fits.
 
-    ``volumes`` are those of the claim's class; ``taken`` are the names of those given to the pod's other
+    ``volumes`` are those of the claim's class; ``matched`` are the names of those given to the pod's other
     claims.
     """
     wanted = stored(claim.spec.resources.requests)
     smallest: PersistentVolume | None = None
     for volume in volumes:
-        if volume.metadata.name in taken or not _open_to(volume, claim):
+        if volume.metadata.name in matched or not _open_to(volume, claim):
             continue
         size = stored(volume.spec.capacity)
         if size < wanted or volume.metadata.deletion_timestamp or not _same_kind(volume, claim):

@@ -302,5 +302,5 @@ def _metadata(raw: Mapping[str, Any]) -> ObjectMeta:
 
 def _recent(raw: Mapping[str, Any]) -> bool:
     """Whether somebody may be asking with this rule right now; then its answer is shared."""
-    made = times.parse(_metadata(raw).creation_timestamp)
-    return made is not None and (times.now() - made).total_seconds() < RECENT_SECONDS
+    created = times.parse(_metadata(raw).creation_timestamp)
+    return created is not None and (times.now() - created).total_seconds() < RECENT_SECONDS

@@ -124,13 +124,13 @@ class Radius(Struct, frozen=True):
 
     def deleted(self, device: DeviceID | None = None) -> int:
         """The number of pods that the taints are known to delete, now or later, for one device or all."""
-        found = {
+        pods = {
             pod.identity
             for claim in self.claims
             for pod in claim.pods
             if pod.fate in (NOW, LATER) and device in (None, claim.device)
         }
-        return len(found)
+        return len(pods)
 
 
 _RANK: Final = {ENDED: 0, GOING: 0, STAYS: 1, UNKNOWN: 2, LATER: 3, NOW: 4}
@@ -180,8 +180,8 @@ def blast_radius(
     blind = blind_scheduler(snapshot.release)
     devices = [row.device for desired in blocking if (target := targets.get(desired.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
-    asked = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    return Radius(claims, tuple(lost), asked, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
+    all_requests = tuple(_all_requests(blocking, targets, snapshot, cycle))
+    return Radius(claims, tuple(lost), all_requests, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
 
 
 class _Evicting(NamedTuple):

@@ -121,16 +121,16 @@ class Drain:
         reminded = looked = clock()
         while True:
             self._follow(holders)
-            blockers, left = self._round(holders)
-            if not left:
+            blockers, remaining = self._round(holders)
+            if not remaining:
                 holders = self.holders()
                 if not holders:
                     self.blockers = ()
                     self._round(())
                     self._check_published()
                     return ()
-                blockers, left = self._round(holders)
-            holders, self.blockers = left, blockers
+                blockers, remaining = self._round(holders)
+            holders, self.blockers = remaining, blockers
             if self.patience.expired():
                 return blockers
             self._check_rules()
@@ -158,13 +158,13 @@ class Drain:
     def _round(self, holders: Sequence[Holder]) -> tuple[tuple[Blocker, ...], tuple[Holder, ...]]:
         """Examine claims and pods once. Returns what blocks, and the claims that still hold devices."""
         blockers: list[Blocker] = []
-        left: list[Holder] = []
+        remaining: list[Holder] = []
         pods: dict[tuple[str, str, str], PodState] = {}
         for holder in holders:
             raw = self._get("ResourceClaim", holder.name, holder.namespace)
             if raw is None or holder not in _held(raw, self._rules):
                 continue
-            left.append(holder)
+            remaining.append(holder)
             claim = ResourceClaim.from_json(raw)
             blockers.extend(self._blockers(holder, claim, pods))
         for key in [key for key in self._said if key not in pods and self._said[key] != GONE]:
@@ -172,7 +172,7 @@ class Drain:
             pods[key] = self._pod(*key)
         for key, state in pods.items():
             self._tell(key, state)
-        return tuple(blockers), tuple(left)
+        return tuple(blockers), tuple(remaining)
 
     def _blockers(
         self, holder: Holder, claim: ResourceClaim, pods: dict[tuple[str, str, str], PodState]
@@ -208,10 +208,10 @@ class Drain:
         if taint.effect != "NoExecute":
             return f"running; {taint.effect} does not end it"
         for result in claim.results:
-            found = [t for t in result.tolerations if t.effect == "NoExecute" and t.tolerates(taint)]
-            if result.device == device and found:
-                limits = [t.seconds for t in found if t.seconds is not None]
-                if len(limits) == len(found):
+            tolerations = [t for t in result.tolerations if t.effect == "NoExecute" and t.tolerates(taint)]
+            if result.device == device and tolerations:
+                limits = [t.seconds for t in tolerations if t.seconds is not None]
+                if len(limits) == len(tolerations):
                     return f"running; it tolerates the taint for {min(limits)} s"
                 return "running; it tolerates the taint, so nothing ends it"
         return "running; not evicted yet"
@@ -295,7 +295,7 @@ def _used(raw: Mapping[str, Any], devices: Container[DeviceID], *, admin: bool) 
 def _looks(raw: Mapping[str, Any], devices: Container[DeviceID]) -> str:
     """A claim with admin access, and the pods that use it."""
     seen = ", ".join(map(str, _used(raw, devices, admin=True)))
-    consumers = [str(entry.get("name")) for entry in (raw.get("status") or EMPTY).get("reservedFor") or ()]
+    consumers = [str(consumer.get("name")) for consumer in (raw.get("status") or EMPTY).get("reservedFor") or ()]
     users = f" (used by {', '.join(consumers)})" if consumers else ""
     return f"claim {_key(raw)}{users} looks at {seen} with admin access, which is not waited for"
 
@@ -308,7 +308,7 @@ def _key(raw: Mapping[str, Any]) -> str:
 def _published(raw: Mapping[str, Any]) -> list[DeviceID]:
     spec = raw.get("spec") or EMPTY
     driver, pool = spec.get("driver") or "", (spec.get("pool") or EMPTY).get("name") or ""
-    return [DeviceID(driver, pool, entry.get("name") or "") for entry in spec.get("devices") or ()]
+    return [DeviceID(driver, pool, device.get("name") or "") for device in spec.get("devices") or ()]
 
 
 def _deleted_at(raw: Mapping[str, Any]) -> str:

@@ -81,18 +81,18 @@ def _rule(
     at: datetime,
 ) -> TaintLine:
     notes = rule.metadata.annotations
-    one = only_device(rule)
-    devices = (one,) if one else tuple(dict.fromkeys(row.id for row in rows if rule.selects(*row.id)))
-    held = devices if one else tuple(id for id in users if rule.selects(*id))
-    row = by_id.get(one) if one else None
+    device = only_device(rule)
+    devices = (device,) if device else tuple(dict.fromkeys(row.id for row in rows if rule.selects(*row.id)))
+    held = devices if device else tuple(id for id in users if rule.selects(*id))
+    row = by_id.get(device) if device else None
     expires = times.parse(notes.get(EXPIRES, ""))
     warnings: list[str] = []
-    if one is not None and row is None:
+    if device is not None and row is None:
         warnings.append("no driver publishes this device now")
     recorded, actual = notes.get(HARDWARE, ""), hardware_id(row.device) if row else ""
     if recorded and actual and recorded != actual:
         warnings.append(f"the name now belongs to other hardware: {actual}; the rule was made for {recorded}")
-    if one is None:
+    if device is None:
         warnings.append(_breadth(rule, len(devices)))
     if expires is not None and expires <= at:
         warnings.append("it has expired: kubectl dra untaint --expired removes it")
@@ -101,7 +101,7 @@ def _rule(
         name=rule.metadata.name,
         taint=rule.taint,
         devices=devices,
-        selects="" if one else _selects(rule),
+        selects="" if device else _selects(rule),
         where=row.where if row else "",
         ours=is_ours(rule.metadata),
         reason=notes.get(REASON, ""),

@@ -103,7 +103,7 @@ class _Trial:
         Raises:
             _TooLong: no steps are left.
         """
-        if of_question(question, self._snapshot) or any(entry.claim is None for entry in question.claims):
+        if of_question(question, self._snapshot) or any(claim_entry.claim is None for claim_entry in question.claims):
             return False
         self._check_budget()
         now = analysis_of(question, self._snapshot, self._settings, self._budget)
@@ -147,12 +147,12 @@ class _Trial:
 
 def _pending(snapshot: Snapshot, settings: Settings) -> Iterator[Question]:
     """The pods that the scheduler is to place and that need devices, and the pending claims that no pod uses."""
-    for entry in waiting(snapshot, settings):
-        if isinstance(entry, Pod):
-            if entry.is_queued:
-                yield about_pod(entry, snapshot, exists=True)
-        elif not entry.metadata.deletion_timestamp:
-            yield about_claim(entry)
+    for subject in waiting(snapshot, settings):
+        if isinstance(subject, Pod):
+            if subject.is_queued:
+                yield about_pod(subject, snapshot, exists=True)
+        elif not subject.metadata.deletion_timestamp:
+            yield about_claim(subject)
 
 
 def _may_get(question: Question, devices: Sequence[Device], cycle: Cycle, cache: dict[str, bool]) -> bool:

@@ -208,9 +208,9 @@ def _differences(desired: DesiredRule, rule: DeviceTaintRule, stage: RuleStage) 
         stage.next_effect and stage.next_effect != desired.taint.effect
     ):
         out.append(f"the effect {stage.effect}")
-    for name, asked in (("reason", desired.reason), ("ticket", desired.ticket)):
+    for name, wanted in (("reason", desired.reason), ("ticket", desired.ticket)):
         recorded = annotations.get(REASON if name == "reason" else TICKET, "")
-        if asked and recorded and asked != recorded:
+        if wanted and recorded and wanted != recorded:
             out.append(f'the {name} "{recorded}"')
     recorded = annotations.get(HARDWARE, "")
     if desired.hardware and recorded and desired.hardware != recorded:

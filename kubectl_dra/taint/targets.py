@@ -79,14 +79,14 @@ class Devices:
         return exact or [target for target in self._targets.values() if is_called(target.id, target.where, word)]
 
     def _one(self, word: str) -> Target:
-        found = self._meant(word)
-        published = [target for target in found if target.published]
-        found = published or found
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = sorted(str(target.id) for target in found)
-            raise InputError(f'"{word}" is the name of {len(found)} devices: {some(names, 6)}; write a longer name')
+        targets = self._meant(word)
+        published = [target for target in targets if target.published]
+        targets = published or targets
+        if len(targets) == 1:
+            return targets[0]
+        if targets:
+            names = sorted(str(target.id) for target in targets)
+            raise InputError(f'"{word}" is the name of {len(targets)} devices: {some(names, 6)}; write a longer name')
         for gap in self._snapshot.unread(("ResourceSlice",)):
             raise UndeterminedError(f"{gap}, so whether there is a device {word} is unknown{gap.help}")
         raise InputError(f'there is no device "{word}"{self._hint(word)}')
@@ -110,12 +110,12 @@ class Devices:
         """
         out: list[Target] = []
         for wanted in hardware:
-            found = [target for target in self._targets.values() if target.hardware.lower() == wanted.lower()]
-            if not found:
+            targets = [target for target in self._targets.values() if target.hardware.lower() == wanted.lower()]
+            if not targets:
                 near = nearest(wanted, {target.hardware for target in self._targets.values() if target.hardware})
                 hint = f"; {did_you_mean(near)}" if near else ""
                 raise InputError(f"--uuid: no published device has uuid or serial number {wanted}{hint}")
-            out.extend(found)
+            out.extend(targets)
         return tuple(dict.fromkeys(out))
 
     def of_claim(self, name: str, namespace: str) -> tuple[Target, ...]:

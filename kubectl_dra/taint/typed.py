@@ -156,16 +156,16 @@ def later(time: datetime, by_seconds: float) -> datetime:
 
 def span(total: float) -> str:
     """A duration in kubectl's short form: the two largest units."""
-    left = max(0, round(total))
-    if left < 120:
-        return f"{left}s"
-    if left < 3600:
-        minutes, rest = divmod(left, 60)
+    seconds = max(0, round(total))
+    if seconds < 120:
+        return f"{seconds}s"
+    if seconds < 3600:
+        minutes, rest = divmod(seconds, 60)
         return f"{minutes}m{rest}s" if rest and minutes < 10 else f"{minutes}m"
-    if left < 48 * 3600:
-        hours, rest = divmod(left // 60, 60)
+    if seconds < 48 * 3600:
+        hours, rest = divmod(seconds // 60, 60)
         return f"{hours}h{rest}m" if rest else f"{hours}h"
-    return f"{left // 86400}d"
+    return f"{seconds // 86400}d"
 
 
 def age(since: str, at: datetime) -> str:

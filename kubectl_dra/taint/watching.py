@@ -143,8 +143,8 @@ class Watcher:
         path = self.patience.ask(lambda: self._cluster.path(kind, namespace))
         if path is None or self._watch(kind, namespace):
             return
-        told = partial(self._take, kind, whole)
-        watch = self._watches[kind, namespace] = Watch(self._cluster.client, path, told, query)
+        take = partial(self._take, kind, whole)
+        watch = self._watches[kind, namespace] = Watch(self._cluster.client, path, take, query)
         watch.start()
 
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
@@ -166,9 +166,9 @@ class Watcher:
     def changed(self, kind: str) -> bool:
         """Whether any object of a kind may have changed since the last call; always true if it is not watched."""
         with self._condition:
-            told = kind in self._changed
+            changed = kind in self._changed
             self._changed.discard(kind)
-            return told or not any(watch.live for (each, _), watch in self._watches.items() if each == kind)
+            return changed or not any(watch.live for (each, _), watch in self._watches.items() if each == kind)
 
     def pause(self, longest: float, unwatched: float = POLL_SECONDS) -> None:
         """Wait for a change of what was read, for at most ``longest`` seconds and never beyond the deadline.
@@ -180,8 +180,8 @@ class Watcher:
             live = all(watch.live for watch in self._watches.values())
             if not self._woken:
                 self._condition.wait(self.patience.within(longest if live else unwatched))
-            told, self._woken = self._woken, False
-        if told:
+            woken, self._woken = self._woken, False
+        if woken:
             self.patience.pause(_CALM_SECONDS)
 
     def _watch(self, kind: str, namespace: str) -> Watch | None:

@@ -111,7 +111,7 @@ class Screens(RowKeys):
         self.worker = BackgroundWorker(
             source,
             lambda seen: self.tell(lambda: self._show_seen(seen)),
-            lambda found: self.tell(lambda: self._show_waiting(found)),
+            lambda overview: self.tell(lambda: self._show_waiting(overview)),
             lambda sentence: self.tell(lambda: self._show_progress(sentence)),
             lambda error, fatal: self.tell(lambda: self._failed(error, fatal)),
         )

@@ -52,18 +52,18 @@ ALL: Final = ("all", "-A")
 def goal(typed: str) -> Going:
     """Where what was typed leads. Raises InputError, which says what was probably meant."""
     word, *more = typed.lower().removeprefix(":").split()
-    found = _GOALS.get(word)
-    if found is None:
+    going = _GOALS.get(word)
+    if going is None:
         near = nearest(word, (*_GOALS, *ACTIONS), 1)
         hint = f"; did you mean {near[0]}?" if near else f"; there are {WORDS}"
         raise InputError(f"there is no :{word}{hint}")
     if len(more) > 1:
         raise InputError(f":{word} takes one namespace, or all")
     if not more:
-        return found
+        return going
     namespace = "" if more[0] in (each.lower() for each in ALL) else more[0]
     # ``ns NAME`` stays in the table that is seen.
-    return Going(namespace=namespace) if word in _FLEET[UseBy.namespaces] else found._replace(namespace=namespace)
+    return Going(namespace=namespace) if word in _FLEET[UseBy.namespaces] else going._replace(namespace=namespace)
 
 
 # Commands to paste.
@@ -72,21 +72,21 @@ def goal(typed: str) -> Going:
 def of_row(subject: Subject, where: ClusterFlags) -> tuple[CommandLine, ...]:
     """The commands that say more about a row."""
     if isinstance(subject, Asked):
-        found = kubectl("dra", "explain", kind=subject.kind, name=subject.name, namespace=subject.namespace)
+        command = kubectl("dra", "explain", kind=subject.kind, name=subject.name, namespace=subject.namespace)
     elif isinstance(subject, DeviceID):
-        found = kubectl("dra", "explain", more=(f"device/{subject.pool}/{subject.device}",), others=(subject.device,))
+        command = kubectl("dra", "explain", more=(f"device/{subject.pool}/{subject.device}",), others=(subject.device,))
     elif subject.by in (UseBy.nodes, UseBy.classes):
         flag = "--node" if subject.by is UseBy.nodes else "--class"
-        found = kubectl("dra", "devices", more=(flag, subject.first), others=(subject.first,))
+        command = kubectl("dra", "devices", more=(flag, subject.first), others=(subject.first,))
     else:
-        found = kubectl("dra", "claims", namespace=subject.first)
-    return (where.asks(found),)
+        command = kubectl("dra", "claims", namespace=subject.first)
+    return (where.asks(command),)
 
 
 def of_answer(blocks: list[Block]) -> tuple[CommandLine, ...]:
     """The commands of an answer: those of its fixes, those that only read first, then what to look at next."""
-    found = dict.fromkeys(command for block in blocks for command in _commands(block))
-    return tuple(sorted(found, key=lambda command: command.effect.changes))
+    commands = dict.fromkeys(command for block in blocks for command in _commands(block))
+    return tuple(sorted(commands, key=lambda command: command.effect.changes))
 
 
 def _commands(block: object) -> Iterator[CommandLine]:

@@ -65,22 +65,22 @@ ALL: Final = (
 
 def line(*groups: Sequence[ScreenKey], source: ScreenSource | None = None) -> Text:
     """Keys with their short words, for the bottom of a screen."""
-    found = Text(no_wrap=True, overflow="ellipsis")
+    text = Text(no_wrap=True, overflow="ellipsis")
     for key in (key for group in groups for key in group if key.short):
         if key.writes and source is not None and not source.live:
             continue
-        found.append(f"{'  ' if found else ''}{key.name}", "bold").append(f" {key.short}")
-    return found
+        text.append(f"{'  ' if text else ''}{key.name}", "bold").append(f" {key.short}")
+    return text
 
 
 def page() -> Text:
     """All keys with what they do."""
-    found = Text()
+    text = Text()
     for title, keys in ALL:
-        found.append(f"{title}\n", "bold")
+        text.append(f"{title}\n", "bold")
         for key in keys:
-            found.append(f"  {key.name:9}", "bold").append(f"{key.does}\n")
-    return found
+            text.append(f"  {key.name:9}", "bold").append(f"{key.does}\n")
+    return text
 
 
 # What a page over the tables needs of the application.

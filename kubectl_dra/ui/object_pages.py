@@ -45,20 +45,20 @@ class ObjectPage(ScreenPage):
 
         def job() -> None:
             try:
-                found, said = screens.source.described(*self._wanted), ""
+                raw, said = screens.source.described(*self._wanted), ""
             except DraError as error:
-                found, said = None, str(error)
-            screens.tell(lambda: self._read(found, said))
+                raw, said = None, str(error)
+            screens.tell(lambda: self._read(raw, said))
 
         screens.worker.do(job)
 
-    def _read(self, found: Any, said: str) -> None:
+    def _read(self, raw: Any, said: str) -> None:
         if not self.is_attached:
             return
-        self.remark(said or ("" if found is not None else "There is no such object any more."))
-        if found is not None:
-            metadata = {key: value for key, value in found.get("metadata", {}).items() if key != "managedFields"}
-            text = yaml.safe_dump({**found, "metadata": metadata}, sort_keys=False, allow_unicode=True)
+        self.remark(said or ("" if raw is not None else "There is no such object any more."))
+        if raw is not None:
+            metadata = {key: value for key, value in raw.get("metadata", {}).items() if key != "managedFields"}
+            text = yaml.safe_dump({**raw, "metadata": metadata}, sort_keys=False, allow_unicode=True)
             self._lines = "\n".join(map(one_line, text.splitlines()))
             self.draw()
 

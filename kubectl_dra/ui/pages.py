@@ -144,10 +144,10 @@ class Prompt(Horizontal):
 
     def action_leave(self) -> None:
         """Answer nothing."""
-        left = self._left
+        leaving = self._left
         self._hide()
-        if left is not None:
-            left()
+        if leaving is not None:
+            leaving()
 
     def _hide(self) -> None:
         self.display = False
@@ -360,16 +360,16 @@ class ExplainPage(ScreenPage):
             if seen is None:
                 return
             try:
-                found = answer(screens.source, seen, self.subject, changes)
+                diagnosis = answer(screens.source, seen, self.subject, changes)
             except DraError as error:
                 said = str(error)
                 screens.tell(lambda: self._answered(changes, None, said))
             else:
-                screens.tell(lambda: self._answered(changes, found, ""))
+                screens.tell(lambda: self._answered(changes, diagnosis, ""))
 
         screens.worker.do(job)
 
-    def _answered(self, changes: tuple[WhatIfChange, ...], found: Diagnosis | None, error: str) -> None:
+    def _answered(self, changes: tuple[WhatIfChange, ...], diagnosis: Diagnosis | None, error: str) -> None:
         if changes != self._changes or not self.is_attached:
             return
         if error and changes:
@@ -378,8 +378,8 @@ class ExplainPage(ScreenPage):
             return
         # What was typed may be wrong since the question was asked.
         self.remark(error or self._problem)
-        if found is not None:
-            self._diagnosis = found
+        if diagnosis is not None:
+            self._diagnosis = diagnosis
             self.draw()
 
 

@@ -121,36 +121,36 @@ class RowKeys(App[None]):
 
         def job() -> None:
             try:
-                found = commands.logs(subject, view.snapshot, self.source.where)
+                log_commands = commands.logs(subject, view.snapshot, self.source.where)
             except DraError as error:
                 said = str(error)
                 self.tell(lambda: self.say(said))
             else:
-                self.tell(lambda: self._show_logs(found))
+                self.tell(lambda: self._show_logs(log_commands))
 
         self.worker.do(job)
         self.say("looking for the driver ...")
 
-    def _show_logs(self, found: tuple[CommandLine, ...]) -> None:
-        self.push_screen(CommandsPage("logs of drivers", found))
+    def _show_logs(self, commands: tuple[CommandLine, ...]) -> None:
+        self.push_screen(CommandsPage("logs of drivers", commands))
 
     def action_copy(self) -> None:
         """Copy the suggested command to the terminal's clipboard; when asked again, the next one."""
         if isinstance(self.screen, (ExplainPage, CommandsPage)):
-            found = self.screen.commands
+            page_commands = self.screen.commands
         else:
             subject = self._subject()
-            found = commands.of_row(subject, self.source.where) if subject is not None else ()
-        if not found:
+            page_commands = commands.of_row(subject, self.source.where) if subject is not None else ()
+        if not page_commands:
             self.say("There is no command here to copy.")
             return
         before, at = self._copied
-        at = (at + 1) % len(found) if before == found else 0
-        self._copied = (found, at)
-        self.copy_to_clipboard(str(found[at]))
-        which = f" {at + 1} of {len(found)}, y: the next" if len(found) > 1 else ""
-        warning = "; it changes the cluster" if found[at].effect.changes else ""
-        self.say(f"copied{which}{warning}: {found[at]}")
+        at = (at + 1) % len(page_commands) if before == page_commands else 0
+        self._copied = (page_commands, at)
+        self.copy_to_clipboard(str(page_commands[at]))
+        which = f" {at + 1} of {len(page_commands)}, y: the next" if len(page_commands) > 1 else ""
+        warning = "; it changes the cluster" if page_commands[at].effect.changes else ""
+        self.say(f"copied{which}{warning}: {page_commands[at]}")
 
     def _device(self) -> DeviceID | None:
         subject = self._subject()

@@ -94,8 +94,8 @@ class RowList(Widget, can_focus=True):
             wanted = self.subject
         self._columns, self._widths = table.columns, table.widths
         self._rows, self._empty = rows, empty
-        found = next((index for index, row in enumerate(rows) if row.subject == wanted), None)
-        self._put((0 if anew else self.at) if found is None else found)
+        position = next((index for index, row in enumerate(rows) if row.subject == wanted), None)
+        self._put((0 if anew else self.at) if position is None else position)
 
     def action_move(self, by: int) -> None:
         """Move the cursor by so many rows."""

@@ -218,16 +218,16 @@ def _devices(inventory: Inventory) -> Table:
     return _table(devices_text.summary(inventory), columns, rows)
 
 
-def waiting(found: Overview) -> Table:
+def waiting(pending: Overview) -> Table:
     """What is pending, stuck ones first."""
-    ranked = sorted(found.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
+    ranked = sorted(pending.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     columns = _columns(overview.HEADER, _PENDING_GO, {"cannot be scheduled": "red", "undetermined": "yellow"})
     rows = (
         _row(overview.cells(alike), Asked(kind, alike.diagnosis.namespace, name))
         for alike in ranked
         for kind, _, name in (alike.names[0].partition("/"),)
     )
-    answer = overview_answer(found)
+    answer = overview_answer(pending)
     return _table(answer, columns, rows, answer)
 
 
@@ -246,19 +246,23 @@ def _row(cells: Sequence[str], subject: Subject) -> Row:
 
 
 def _table(summary: str, columns: Sequence[ScreenColumn], rows: Iterable[Row], empty: str = "") -> Table:
-    found = tuple(rows)
+    listed = tuple(rows)
     widths = (
-        max(cell_len(column.heading), max((cell_len(row.cells[index]) for row in found), default=0))
+        max(cell_len(column.heading), max((cell_len(row.cells[index]) for row in listed), default=0))
         for index, column in enumerate(columns)
     )
     shown = "\n".join(map(one_line, summary.splitlines()))
-    return Table(shown, tuple(columns), found, empty, tuple(widths))
+    return Table(shown, tuple(columns), listed, empty, tuple(widths))
 
 
 def matching(table: Table, words: str) -> tuple[Row, ...]:
     """The rows that contain each of the words, in whatever case; after ``=`` a word has to stand alone."""
     wanted = [_pattern(word) for word in words.lower().split()]
-    return tuple(row for row in table.rows if all(one.search(row.text) for one in wanted)) if wanted else table.rows
+    return (
+        tuple(row for row in table.rows if all(pattern.search(row.text) for pattern in wanted))
+        if wanted
+        else table.rows
+    )
 
 
 _AGE: Final = re.compile(r"(?:\d+[smhdy])+")

@@ -76,51 +76,51 @@ def ways_to_align(item: PodAlignment, snapshot: Snapshot, settings: Settings) ->
     shared = tuple(claim.key for claim in claims if len(claim.reserved_for) > 1)
     if shared:
         return (NotAlignable(claims=shared),)
-    found: list[Way] = []
+    ways: list[Way] = []
     nearer: list[DevicePlace] = []
     for topology in reversed(item.split):
-        told = [place for place in item.places if place.at(topology)]
-        if all(place in nearer for place in told):
+        places = [place for place in item.places if place.at(topology)]
+        if all(place in nearer for place in places):
             continue
-        names = _common(told, topology)
+        names = _common(places, topology)
         if not names:
-            found.append(
-                NotAlignable(names=tuple(sorted({name for place in told for name in _names(place, topology)})))
+            ways.append(
+                NotAlignable(names=tuple(sorted({name for place in places for name in _names(place, topology)})))
             )
             continue
-        way = _best(_candidates(claims, told, topology, names[0]), item, read, settings)
+        way = _best(_candidates(claims, places, topology, names[0]), item, read, settings)
         if isinstance(way, Aligned) and way.node:
-            nearer += told
-        found.append(way)
-    return tuple(found)
+            nearer += places
+        ways.append(way)
+    return tuple(ways)
 
 
 def _names(place: DevicePlace, topology: Topology) -> list[str]:
     return [name for name in place.attributes if topology_of(name) is topology]
 
 
-def _common(told: Sequence[DevicePlace], topology: Topology) -> list[str]:
+def _common(places: Sequence[DevicePlace], topology: Topology) -> list[str]:
     """The names that all of the devices have, those of Kubernetes first: a constraint compares one name."""
-    names = set.intersection(*({*_names(place, topology)} for place in told))
+    names = set.intersection(*({*_names(place, topology)} for place in places))
     return sorted(names, key=lambda name: (not name.startswith(STANDARD), name))
 
 
 def _candidates(
-    claims: Sequence[ResourceClaim], told: Sequence[DevicePlace], topology: Topology, attribute: str
+    claims: Sequence[ResourceClaim], places: Sequence[DevicePlace], topology: Topology, attribute: str
 ) -> Iterator[tuple[ResourceClaim, Aligned]]:
     """The claim with all requests under one constraint; else, of equal numbers of devices, in pairs."""
     keys = tuple(claim.key for claim in claims) if len(claims) > 1 else ()
     merged, renamed = _merged(claims)
-    covered = list(dict.fromkeys(renamed[place.claim, place.request.partition("/")[0]] for place in told))
+    covered = list(dict.fromkeys(renamed[place.claim, place.request.partition("/")[0]] for place in places))
     yield _constrained(merged, Aligned(topology, attribute, (tuple(covered),), keys))
     requests = {request.name: request for request in merged.requests}
-    counts = {entry.count if (entry := requests[name].exactly) is not None else 0 for name in covered}
+    counts = {spec.count if (spec := requests[name].exactly) is not None else 0 for name in covered}
     count = counts.pop() if len(counts) == 1 else 0
     if len(covered) < 2 or not 1 < count <= MAX_RESULTS // len(covered):
         return
     parted = merged
     for name in covered:
-        at = next(number for number, entry in enumerate(parted.requests) if entry.name == name)
+        at = next(number for number, request in enumerate(parted.requests) if request.name == name)
         # None of them is a prioritized list, which has no count.
         parted = in_single_requests(parted, at) or parted
     pairs = tuple(tuple(f"{name}-{number}" for name in covered) for number in range(count))
@@ -183,8 +183,8 @@ def _best(
 def _tried(claim: ResourceClaim, way: Aligned, item: PodAlignment, snapshot: Snapshot, settings: Settings) -> Aligned:
     """With where the pod fits then: on its node if it can."""
     pod = _waiting(item.pod, {*way.merged} or {claim.key})
-    made = as_made_for(pod, claim.deallocated(), f"{pod.metadata.name}-{_MERGED}")
-    cluster = Cluster(snapshot).with_named_nodes().unbinding(replace(item.pod, node_name="")).editing(pod, made)
+    merged_claim = as_made_for(pod, claim.deallocated(), f"{pod.metadata.name}-{_MERGED}")
+    cluster = Cluster(snapshot).with_named_nodes().unbinding(replace(item.pod, node_name="")).editing(pod, merged_claim)
     outcome = settings.scheduler.attempt(pod, cluster, unlimited(PROOF_STEPS))
     nodes = list(outcome.taking)
     if not nodes:
@@ -199,9 +199,11 @@ def _tried(claim: ResourceClaim, way: Aligned, item: PodAlignment, snapshot: Sna
 
 def _waiting(pod: Pod, merged: set[str]) -> Pod:
     """The pod before it had a node, with one claim in place of those that come together."""
-    namespace, made = pod.metadata.namespace, pod.claim_statuses
+    namespace, statuses = pod.metadata.namespace, pod.claim_statuses
     kept = [
-        entry for entry in pod.claims if f"{namespace}/{entry.claim_name or made.get(entry.name) or ''}" not in merged
+        pod_claim
+        for pod_claim in pod.claims
+        if f"{namespace}/{pod_claim.claim_name or statuses.get(pod_claim.name) or ''}" not in merged
     ]
     entries = (PodClaim(_MERGED, claim_name=f"{pod.metadata.name}-{_MERGED}"), *kept)
     status = replace(pod.status, phase="Pending", nominated_node_name="")

@@ -88,12 +88,12 @@ class PodAlignment(Struct, frozen=True):
     def state(self, topology: Topology) -> Alignment:
         """How the devices that publish it are aligned in one respect."""
         of_request: dict[tuple[str, str], set[object]] = {}
-        told = [place for place in self.places if place.at(topology)]
-        for place in told:
+        places = [place for place in self.places if place.at(topology)]
+        for place in places:
             of_request.setdefault((place.claim, place.request), set()).update(place.at(topology))
-        if len(told) < 2:
+        if len(places) < 2:
             return Alignment.UNKNOWN
-        if frozenset.intersection(*(place.at(topology) for place in told)):
+        if frozenset.intersection(*(place.at(topology) for place in places)):
             return Alignment.ALIGNED
         several = list(of_request.values())
         return Alignment.SPREAD if all(values == several[0] for values in several) else Alignment.APART
@@ -159,8 +159,8 @@ def alignments(
     claims = {key: [*_claims_of(pod, read.claims)] for key, pod in wanted.items()}
     held = {device for own in claims.values() for claim in own for device in claim.devices}
     devices = _published(held, read)
-    found = [PodAlignment(pod, tuple(_places(claims[key], devices))) for key, pod in wanted.items()]
-    several = [item for item in found if len(item.places) > 1]
+    pod_alignments = [PodAlignment(pod, tuple(_places(claims[key], devices))) for key, pod in wanted.items()]
+    several = [item for item in pod_alignments if len(item.places) > 1]
     order = list(Alignment)
     several.sort(key=lambda item: order.index(item.alignment))
     stakes = (
@@ -168,7 +168,7 @@ def alignments(
         Stake("Pod", namespace, "which pods use the claims is unknown"),
         Stake("ResourceSlice", "", "where devices are is unknown"),
     )
-    single = sum(len(item.places) == 1 for item in found)
+    single = sum(len(item.places) == 1 for item in pod_alignments)
     return Alignments(tuple(several), single, tuple(unread_of(stakes, snapshot)))
 
 
@@ -182,12 +182,12 @@ def _claims_of(pod: Pod, known: Mapping[Key, ResourceClaim]) -> Iterator[Resourc
 def _published(wanted: Collection[DeviceID], snapshot: Snapshot) -> Mapping[DeviceID, Device]:
     """The devices as the newest slice that has them; of one generation the first."""
     pools = {device[:2] for device in wanted}
-    slices = [entry for entry in reversed(snapshot.slices) if entry.pool in pools]
+    slices = [slice_ for slice_ in reversed(snapshot.slices) if slice_.pool in pools]
     return {
         key: device
-        for entry in sorted(slices, key=lambda entry: entry.generation)
-        for name, device in zip(entry.names, entry.devices, strict=True)
-        if (key := DeviceID(*entry.pool, name)) in wanted
+        for slice_ in sorted(slices, key=lambda slice_: slice_.generation)
+        for name, device in zip(slice_.names, slice_.devices, strict=True)
+        if (key := DeviceID(*slice_.pool, name)) in wanted
     }
 
 
@@ -197,8 +197,8 @@ def _places(claims: Iterable[ResourceClaim], devices: Mapping[DeviceID, Device])
             if result.admin_access:
                 continue
             device = devices.get(result.device)
-            told = place_attributes(device) if device is not None else {}
-            yield DevicePlace(claim.key, result.request, result.device, told, device is not None)
+            attributes = place_attributes(device) if device is not None else {}
+            yield DevicePlace(claim.key, result.request, result.device, attributes, device is not None)
 
 
 def place_attributes(device: Device) -> dict[str, Values]:

@@ -126,18 +126,18 @@ def claim_uses(
         raise UndeterminedError(f"{gap}, so which claims there are is unknown{gap.help}")
     users = _users(snapshot)
     wanted = frozenset(states)
-    found = [
+    claim_uses = [
         _use(claim, users.get(key, []), snapshot)
         for key, claim in sorted(snapshot.claims.items())
         if namespace in ("", key[0]) and (labels is None or labels.matches(claim.metadata.labels))
     ]
-    unread = tuple(_unread(snapshot, namespace, found))
-    return ClaimUses(tuple(one for one in found if not wanted or one.state in wanted), unread)
+    unread = tuple(_unread(snapshot, namespace, claim_uses))
+    return ClaimUses(tuple(claim_use for claim_use in claim_uses if not wanted or claim_use.state in wanted), unread)
 
 
 def _unread(snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse]) -> Iterator[Unread]:
     yield from unread_of((Stake("ResourceClaim", namespace, "which claims there are is unknown"),), snapshot)
-    if any(one.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for one in uses):
+    if any(claim_use.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for claim_use in uses):
         yield from unread_of((Stake("Pod", namespace, "which pods use the claims is unknown"),), snapshot)
 
 

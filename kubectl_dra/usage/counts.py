@@ -59,8 +59,8 @@ def demand_of_namespaces(claims: ClaimUses) -> list[DeviceDemand]:
 
 def demand_of_owners(claims: ClaimUses) -> list[DeviceDemand]:
     """What each owner holds; claims without an owner are one row of their namespace."""
-    found = _grouped(claims, lambda item: (item.claim.metadata.namespace, item.owner))
-    return [_demand(space, owner, items) for (space, owner), items in found]
+    groups = _grouped(claims, lambda item: (item.claim.metadata.namespace, item.owner))
+    return [_demand(space, owner, items) for (space, owner), items in groups]
 
 
 def _grouped(claims: ClaimUses, key: Callable[[ClaimUse], K]) -> list[tuple[K, list[ClaimUse]]]:
@@ -284,7 +284,7 @@ def use_reports(
     unread = tuple(dict.fromkeys((*inventory.unread, *hidden, *claims.unread)))
     idle = len(idle_devices(inventory.rows, claims))
     pending = sum(item.state == "pending" for item in claims.items)
-    found = []
+    use_reports = []
     for by in subjects:
         supply: list[DeviceSupply] = []
         demand: list[DeviceDemand] = []
@@ -297,7 +297,7 @@ def use_reports(
             listed = claims.items
         else:
             demand = (demand_of_namespaces if by is UseBy.namespaces else demand_of_owners)(claims)
-        found.append(
+        use_reports.append(
             UseReport(
                 by,
                 len(inventory.rows),
@@ -310,10 +310,10 @@ def use_reports(
                 _sorted(listed, _CLAIMS, sort or UseSort.held),
                 notes,
                 unread,
-                sum(len(one.devices) for one in inventory.unpublished),
+                sum(len(unpublished.devices) for unpublished in inventory.unpublished),
             )
         )
-    return found
+    return use_reports
 
 
 def _sorted(rows: Sequence[T], keys: dict[UseSort, Callable[[T], int]], sort: UseSort) -> tuple[T, ...]:

@@ -53,15 +53,15 @@ Used = Mapping[str, frozenset[str]]
 
 def used_by_constraints(devices: Mapping[str, Any]) -> Used:
     """The attributes that the constraints of a claim compare."""
-    found: dict[str, set[str]] = {}
+    attributes: dict[str, set[str]] = {}
     for constraint in devices.get("constraints") or ():
         constraint = constraint or {}
         match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
         name = distinct if match is None else match
         if name is not None:
             for request in constraint.get("requests") or ("",):
-                found.setdefault(request or "", set()).add(name)
-    return {request: frozenset(names) for request, names in found.items()}
+                attributes.setdefault(request or "", set()).add(name)
+    return {request: frozenset(names) for request, names in attributes.items()}
 
 
 def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used, context: ServerContext) -> Violations:
@@ -137,13 +137,13 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
         yield violation(("spec",), INVALID, "spec-immutable", IMMUTABLE)
     yield from check_template_metadata(spec.get("metadata"), ("spec", "metadata"))
     devices, at = struct(claim_spec, "devices"), ("spec", "spec", "devices")
-    found = tuple(_check_devices(devices, at, context))
-    yield from found
+    violations = tuple(_check_devices(devices, at, context))
+    yield from violations
     if context.old is not None and context.release not in STORED_UNREAD:
         # Servers of 1.34 check the new spec once more, as if it were stored.
-        known = {(one.field, one.reason) for one in found}
+        known = {(violation.field, violation.reason) for violation in violations}
         again = _check_devices(devices, at, context.as_stored())
-        yield from (one for one in again if (one.field, one.reason) not in known)
+        yield from (violation for violation in again if (violation.field, violation.reason) not in known)
 
 
 def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
@@ -178,7 +178,7 @@ def _name(raw: Mapping[str, Any] | None) -> str:
 def request_names(devices: Mapping[str, Any]) -> RequestNames:
     """The names of a claim's requests and their alternatives."""
     return {
-        _name(request): frozenset(_name(entry) for entry in (request or {}).get("firstAvailable") or ())
+        _name(request): frozenset(_name(alternative) for alternative in (request or {}).get("firstAvailable") or ())
         for request in devices.get("requests") or ()
     }
 
@@ -192,7 +192,7 @@ def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: Se
         yield violation(at, INVALID, "request-kind-both", message)
         # The content was checked up to 1.34. Since 1.37 it is again, by the rules that the API's types declare.
         if context.is_declarative():
-            yield from (found for found in inside if is_declared(found))
+            yield from (violation for violation in inside if is_declared(violation))
         elif context.release in BOTH_KINDS_READ:
             yield from inside
     elif exactly is not None or alternatives:

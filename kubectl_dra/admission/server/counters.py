@@ -108,7 +108,7 @@ def _check_known(consumptions: Any, at: Path, sets: Sets) -> Violations:
 
 
 def _counters(entries: Any) -> int:
-    return sum(len((entry or {}).get("counters") or ()) for entry in entries or ())
+    return sum(len((consumption or {}).get("counters") or ()) for consumption in entries or ())
 
 
 def _check_counters(

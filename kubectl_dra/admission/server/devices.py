@@ -80,7 +80,7 @@ def check_capacity(
             message = f"must be set with {'validValues' if values else 'validRange'}"
             yield where.child("default").violation("Required", "policy-default-missing", message)
         elif values:
-            amounts = [Quantity.from_json(entry) for entry in values]
+            amounts = [Quantity.from_json(quantity) for quantity in values]
             exact = context.on(FRACTIONS)
             yield from _check_values(amounts, Quantity.from_json(default), value, where.child("validValues"), exact)
         else:
@@ -289,16 +289,16 @@ def _check_sizes(
 
 def _check_key(name: str, at: Path, rule: str, context: ServerContext) -> Violations:
     """The name of an attribute or capacity. The server reports it at the map, up to 1.35 at the entry."""
-    for found in check_qualified(name, at, (rule, rule), below=(Key(name),), release=context.release):
-        yield found if context.release in KEY_AT_MAP else replace(found, field=key_at(at, name, _KEY_SHOWN)[1])
+    for problem in check_qualified(name, at, (rule, rule), below=(Key(name),), release=context.release):
+        yield problem if context.release in KEY_AT_MAP else replace(problem, field=key_at(at, name, _KEY_SHOWN)[1])
 
 
 def _check_attributes(attributes: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
     for name, attribute in attributes.items():
         yield from _check_key(name, at, "attribute-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
-        for found in _check_attribute(attribute or {}, context):
-            inside, reason, rule, message = found
+        for problem in _check_attribute(attribute or {}, context):
+            inside, reason, rule, message = problem
             shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inside)
             yield violation((*path, *inside), reason, rule, message, field=field + shown)
 
@@ -326,15 +326,15 @@ def _check_text(value: str, inside: Path, kind: str) -> Any:
         message = f"{value!r} is not a semantic version such as 1.2.3"
         yield inside, INVALID, "attribute-version", message
     rule = "attribute-version" if kind == "version" else "attribute-string-long"
-    for found in check_length(value, inside, MAX_ATTRIBUTE_VALUE, rule):
-        yield inside, found.reason, rule, found.message
+    for problem in check_length(value, inside, MAX_ATTRIBUTE_VALUE, rule):
+        yield inside, problem.reason, rule, problem.message
 
 
 def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, context: ServerContext) -> Violations:
-    for name, entry in capacity.items():
+    for name, value in capacity.items():
         yield from _check_key(name, at, "capacity-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
-        yield from check_capacity(entry, path, field, shared, context)
+        yield from check_capacity(value, path, field, shared, context)
 
 
 def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:

@@ -169,8 +169,8 @@ def check_set(
 
 def struct(raw: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
     """A struct field that is not a pointer: missing and null mean the empty struct."""
-    found: Mapping[str, Any] = (raw or {}).get(name) or {}
-    return found
+    content: Mapping[str, Any] = (raw or {}).get(name) or {}
+    return content
 
 
 def text(raw: Mapping[str, Any] | None, name: str) -> str:
@@ -235,7 +235,7 @@ def _same(first: Any, second: Any, field: Field) -> bool:
         if len(first) != len(second):
             return False
         if field.container == "list":
-            return all(_same_item(one, other, field) for one, other in zip(first, second, strict=True))
+            return all(_same_item(first_item, other, field) for first_item, other in zip(first, second, strict=True))
         return all(key in second and _same_item(first[key], second[key], field) for key in first)
     if field.pointer and (first is None or second is None):
         return first is second
@@ -287,16 +287,16 @@ def beyond_limit(
     """What servers since 1.37 find in the items of a list over its limit, where the types do not declare the limit."""
     if context.is_declarative() and limit is not None and len(values or ()) > limit:
         for index, value in enumerate(values or ()):
-            yield from (found for found in check(value, (*at, index)) if is_declared(found))
+            yield from (violation for violation in check(value, (*at, index)) if is_declared(violation))
 
 
-def is_declared(found: Violation) -> bool:
+def is_declared(violation: Violation) -> bool:
     """Whether the API's types declare the violated rule."""
-    if found.rule == "class-name-invalid" or found.rule == "class-name-missing":
-        return "firstAvailable" in found.path
-    if found.rule == "attribute-string-long":
-        return "strings" in found.path
-    return found.reason in _DECLARED.get(found.rule, ())
+    if violation.rule == "class-name-invalid" or violation.rule == "class-name-missing":
+        return "firstAvailable" in violation.path
+    if violation.rule == "attribute-string-long":
+        return "strings" in violation.path
+    return violation.reason in _DECLARED.get(violation.rule, ())
 
 
 def in_v1beta1(field: str) -> str:

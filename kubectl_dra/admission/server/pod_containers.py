@@ -156,7 +156,7 @@ def _name_problems(name: str) -> Sequence[str]:
 
 def check_host_ports(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Violations:
     """Host ports of a pod's containers: each only once, and with hostNetwork equal to the container port."""
-    taken: set[tuple[str, str, int]] = set()
+    used: set[tuple[str, str, int]] = set()
     for number, container in enumerate(spec.get("containers") or ()):
         for index, port in enumerate((container or {}).get("ports") or ()):
             port = port or {}
@@ -169,9 +169,9 @@ def check_host_ports(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Viol
             if not host:
                 continue
             key = (text(port, "hostIP"), text(port, "protocol") or "TCP", host)
-            if key in taken:
+            if key in used:
                 yield violation(here, DUPLICATE, _RULE, f"{host} is taken by another container")
-            taken.add(key)
+            used.add(key)
 
 
 # A pod's volumes, and where its containers mount them.
@@ -208,7 +208,7 @@ _REQUIRED: Final = {
 
 def check_volumes(spec: Mapping[str, Any], at: Path) -> tuple[list[Violation], frozenset[str]]:
     """What is wrong with ``volumes`` of a pod spec, and the names of the valid ones."""
-    found: list[Violation] = []
+    violations: list[Violation] = []
     sound: set[str] = set()
     for index, volume in enumerate(spec.get("volumes") or ()):
         volume = volume or {}
@@ -222,8 +222,8 @@ def check_volumes(spec: Mapping[str, Any], at: Path) -> tuple[list[Violation], f
             own.append(violation((*here, "name"), DUPLICATE, _POD_VOLUMES_RULE, f"{name!r} is already in the list"))
         if not own:
             sound.add(name)
-        found.extend(own)
-    return found, frozenset(sound)
+        violations.extend(own)
+    return violations, frozenset(sound)
 
 
 def _pod_volumes_check_source(volume: Mapping[str, Any], at: Path) -> Violations:

@@ -67,8 +67,8 @@ def derived_cost(expression: str, context: ServerContext) -> int:
     """The worst-case cost of a derived attribute; 0 where it does not compile."""
     if not expression or size(expression) > MAX_EXPRESSION_BYTES:
         return 0
-    found = compiled(context.environment, expression, True)
-    return 0 if isinstance(found, Exception) else found.max_cost
+    program = compiled(context.environment, expression, True)
+    return 0 if isinstance(program, Exception) else program.max_cost
 
 
 @lru_cache(maxsize=4096)
@@ -87,13 +87,13 @@ def compiled(environment: Environment, expression: str, derived: bool = False) -
 def _problem(environment: Environment, expression: str, derived: bool = False) -> Problem | None:
     from kubectl_dra.cel.errors import Phase
 
-    found = compiled(environment, expression, derived)
-    if isinstance(found, Exception):
-        if found.phase is Phase.INSTANTIATION:
-            return INTERNAL_ERROR, "cel-program", str(found), found.issues[0].offset, ""
-        messages = [f"{issue.message} ({issue.hint})" if issue.hint else issue.message for issue in found.issues]
-        return INVALID, "cel-compile", "; ".join(messages), found.issues[0].offset, found.issues[0].near
-    cost = found.max_cost
+    program = compiled(environment, expression, derived)
+    if isinstance(program, Exception):
+        if program.phase is Phase.INSTANTIATION:
+            return INTERNAL_ERROR, "cel-program", str(program), program.issues[0].offset, ""
+        messages = [f"{issue.message} ({issue.hint})" if issue.hint else issue.message for issue in program.issues]
+        return INVALID, "cel-compile", "; ".join(messages), program.issues[0].offset, program.issues[0].near
+    cost = program.max_cost
     if cost > MAX_EXPRESSION_COST:
         message = f"may cost up to {cost} in the worst case, more than {MAX_EXPRESSION_COST}"
         return FORBIDDEN, "cel-cost", message, None, ""

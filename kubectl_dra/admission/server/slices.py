@@ -129,10 +129,10 @@ def _check_partition_type(spec: Mapping[str, Any], context: ServerContext) -> Vi
     for index, device in consumers:
         attributes = device.get("attributes") or {}
         where = (*_SPEC, "devices", index, "attributes", Key(name))
-        found = attributes.get(name, attributes.get(bare))
-        if found is None and name not in attributes and bare not in attributes:
+        attribute = attributes.get(name, attributes.get(bare))
+        if attribute is None and name not in attributes and bare not in attributes:
             yield missing(where, rule, "must be set, as partitionTypeAttribute names it")
-        elif (found or {}).get("string") is None:
+        elif (attribute or {}).get("string") is None:
             yield violation(where, INVALID, rule, "must be a string, as partitionTypeAttribute names it")
 
 

@@ -60,8 +60,8 @@ _OTHERS: Final = {
 def check_of(kind: str) -> _Check:
     """The rules for a known kind; imports their module."""
     module, name = _CHECKS[kind]
-    found: _Check = getattr(import_module(f"kubectl_dra.admission.server.{module}"), name)
-    return found
+    check: _Check = getattr(import_module(f"kubectl_dra.admission.server.{module}"), name)
+    return check
 
 
 def is_known(raw: Any) -> bool:
@@ -98,12 +98,14 @@ def check(
     broken = broken_parts(raw, release, duplicate_fields)
     if broken:
         return ServerVerdict(False, 400, broken, deprecation(raw))
-    found, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
+    violations, unsure, warnings = _validation(raw, group, version, release, features, namespaces or {})
     warnings = (*deprecation(raw), *warnings)
-    if not found:
+    if not violations:
         return ServerVerdict(True, 201, (), warnings, unsure)
-    crashed = any(one.rule == "policy-range-step-zero" and one.reason == INTERNAL_ERROR for one in found)
-    return ServerVerdict(False, 500 if crashed else 422, found, warnings, unsure)
+    crashed = any(
+        violation.rule == "policy-range-step-zero" and violation.reason == INTERNAL_ERROR for violation in violations
+    )
+    return ServerVerdict(False, 500 if crashed else 422, violations, warnings, unsure)
 
 
 def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
@@ -129,13 +131,13 @@ def _validation(
     if group != GROUP or kind not in KINDS:
         return tuple(check_of(kind)(raw, context)), (), ()
     v1 = without_disabled(reshaped(defaulted(raw)), context.features, release)
-    found = [as_written(one, kind, version, context) for one in check_of(kind)(v1, context)]
+    violations = [as_written(violation, kind, version, context) for violation in check_of(kind)(v1, context)]
     warnings = _warnings(v1, kind)
     unsure: list[Violation] = []
     if context.labels is None:
-        unsure = [one for one in found if one.rule == "admin-access-namespace"]
-        found = [one for one in found if one.rule != "admin-access-namespace"]
-    return tuple(found), tuple(unsure), warnings
+        unsure = [violation for violation in violations if violation.rule == "admin-access-namespace"]
+        violations = [violation for violation in violations if violation.rule != "admin-access-namespace"]
+    return tuple(violations), tuple(unsure), warnings
 
 
 def _warnings(v1: Mapping[str, Any], kind: str) -> tuple[str, ...]:
@@ -146,11 +148,11 @@ def _warnings(v1: Mapping[str, Any], kind: str) -> tuple[str, ...]:
     return slice_warnings(v1)
 
 
-def as_written(found: Violation, kind: str, version: str, context: ServerContext) -> Violation:
+def as_written(violation: Violation, kind: str, version: str, context: ServerContext) -> Violation:
     """A violation of an object in v1's shape, as the server reports it about the manifest."""
-    old_shape = version == "v1beta1" and context.is_declarative() and is_declared(found)
-    field = in_v1beta1(found.field) if old_shape else found.field
-    return replace(found, path=_written(found.path, kind, version), field=field)
+    old_shape = version == "v1beta1" and context.is_declarative() and is_declared(violation)
+    field = in_v1beta1(violation.field) if old_shape else violation.field
+    return replace(violation, path=_written(violation.path, kind, version), field=field)
 
 
 def _written(path: Path, kind: str, version: str) -> Path:
@@ -224,8 +226,8 @@ def check_update(
     else:
         new = without_disabled(new, gates, release, part)
     check = _STATUS[kind] if status else check_of(kind)
-    found = tuple(as_written(one, kind, version, context) for one in check(new, context))
-    return ServerVerdict(not found, 422 if found else 200, found, deprecation(raw))
+    violations = tuple(as_written(violation, kind, version, context) for violation in check(new, context))
+    return ServerVerdict(not violations, 422 if violations else 200, violations, deprecation(raw))
 
 
 def check_written_status(
@@ -251,7 +253,11 @@ def check_written_status(
     written = {**raw, "metadata": {**metadata, "resourceVersion": metadata.get("resourceVersion") or "1"}}
     verdict = check_update(written, stored, status=True, release=release, features=features, namespaces=namespaces)
     # Violations outside the status do not concern it.
-    return () if verdict is None else tuple(found for found in verdict.violations if found.path[:1] == ("status",))
+    return (
+        ()
+        if verdict is None
+        else tuple(violation for violation in verdict.violations if violation.path[:1] == ("status",))
+    )
 
 
 def _context(

@@ -121,8 +121,8 @@ def check_job(job: Mapping[str, Any], context: ServerContext) -> Violations:
     if not meta.get("labels") and (template.get("metadata") or {}).get("labels") is not None:
         # The server gives a job without labels those of its template, with a name also those that it adds.
         own = {**(extra if text(meta, "name") else {}), **_labels(template)}
-        found = check_labels(own, (*_TEMPLATE, "metadata", "labels"), ("metadata", "labels"))
-        yield from _of_name(found, extra)
+        violations = check_labels(own, (*_TEMPLATE, "metadata", "labels"), ("metadata", "labels"))
+        yield from _of_name(violations, extra)
     if selector is None:
         yield missing((*_SPEC, "selector"), RULE)
     syntax = tuple(check_label_selector(selector, (*_SPEC, "selector")))
@@ -178,14 +178,14 @@ def _check_job_spec(
         yield violation(where, INVALID, "restart-policy", "must be Never with a podFailurePolicy")
 
 
-def _of_name(found: Violations, extra: Mapping[str, str]) -> Violations:
+def _of_name(violations: Violations, extra: Mapping[str, str]) -> Violations:
     """Violations, with those of labels that the server derives from a job's name moved to the name."""
-    for one in found:
-        if len(one.path) > 1 and one.path[-2:] in {("labels", name) for name in extra}:
-            message = f"becomes a label of its pods: {one.message}"
-            yield replace(one, path=("metadata", "name"), message=message)
+    for invalid in violations:
+        if len(invalid.path) > 1 and invalid.path[-2:] in {("labels", name) for name in extra}:
+            message = f"becomes a label of its pods: {invalid.message}"
+            yield replace(invalid, path=("metadata", "name"), message=message)
         else:
-            yield one
+            yield invalid
 
 
 def _check_generated(

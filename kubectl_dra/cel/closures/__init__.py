@@ -137,8 +137,8 @@ class _Compiler:
         if isinstance(node, ast.Select) and node.test_only:
             # The presence test costs nothing itself, only the steps do.
             def present(frame: Frame) -> Value:
-                found = closure(frame)
-                return found.has_value if found.__class__ is OptionalValue else found
+                value = closure(frame)
+                return value.has_value if value.__class__ is OptionalValue else value
 
             return present
         if meter is None or base_is_conditional(node):

@@ -171,8 +171,8 @@ def _list_index(key: Value) -> int:
 def step(value: Value, key: Value, presence: bool) -> tuple[Value, bool]:
     """``value[key]`` and whether it exists. Without ``presence``, a missing key is an error."""
     if isinstance(value, dict):
-        found, result = find(value, key)
-        if found:
+        exists, result = find(value, key)
+        if exists:
             return result, True
     elif is_list(value):
         index = _list_index(key)
@@ -240,7 +240,7 @@ def general_steps(
                         raise located(EvaluationError(f"invalid qualifier type: {go_name(key)}"), node)
                 # Only the base of a chain is unwrapped.
                 owner = None if value.__class__ is OptionalValue else value
-                found, present = step(owner, key, optional or qualifier.test_only)
+                selected, present = step(owner, key, optional or qualifier.test_only)
             except EvaluationError as error:
                 # An optional step costs something only where it leads to a value.
                 if counted is not None and not optional:
@@ -252,12 +252,12 @@ def general_steps(
             if counted is not None and (present or not optional):
                 counted.spend(1)
             if qualifier.test_only and not optional:
-                found, present = present, True
+                selected, present = present, True
             if not present:
                 if recorder is not None:
                     recorder(node.id, OPTIONAL_NONE)
                 return OPTIONAL_NONE
-            value = found
+            value = selected
             if recorder is not None and node is not qualifiers[-1].node:
                 recorder(node.id, OptionalValue(value) if optional else value)
         return OptionalValue(value) if optional else value

@@ -72,10 +72,10 @@ class _Table(Mapping[str, Function]):
         self._listed = [name for name, homes in self._homes.items() if homes[0] not in _UNREACHABLE]
 
     def __getitem__(self, name: str) -> Function:
-        found = self._functions.get(name)
-        if found is None:
-            found = self._functions[name] = _merged(name, self._homes[name])
-        return found
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = _merged(name, self._homes[name])
+        return function
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._listed)
@@ -109,11 +109,11 @@ class FunctionReference(NamedTuple):
 
 def reference(name: str, library: str | None = None) -> FunctionReference:
     """What a function does: the one of a library, or whatever has that name."""
-    entries = [entry for home, entry in _references().get(name, ()) if library in (None, home)]
+    entries = [reference for home, reference in _references().get(name, ()) if library in (None, home)]
     if not entries:
         return FunctionReference("", ())
     return FunctionReference(
-        entries[0].documentation, tuple(example for entry in entries for example in entry.examples)
+        entries[0].documentation, tuple(example for reference in entries for example in reference.examples)
     )
 
 
@@ -129,6 +129,6 @@ def _references() -> Mapping[str, list[tuple[str, FunctionReference]]]:
             library = first[1:-1]
         else:
             name, _, documentation = first.partition(": ")
-            entry = FunctionReference(documentation, tuple(example.strip() for example in examples))
-            references.setdefault(name, []).append((library, entry))
+            reference = FunctionReference(documentation, tuple(example.strip() for example in examples))
+            references.setdefault(name, []).append((library, reference))
     return references

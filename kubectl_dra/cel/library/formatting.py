@@ -236,7 +236,7 @@ def _map(values: dict[Value, Value]) -> str:
         if key.__class__ not in (str, bool, int, Uint):
             raise FormatError(f"no formatting function for map key of type {type_name(key)}")
         entries.append((_element(key), _element(value)))
-    entries.sort(key=lambda entry: entry[0].encode())
+    entries.sort(key=lambda item: item[0].encode())
     return "{" + ", ".join(f"{key}:{value}" for key, value in entries) + "}"
 
 

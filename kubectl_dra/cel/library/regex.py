@@ -182,9 +182,9 @@ def as_re2_names_them(pattern: str) -> str:
     """The pattern with the names of its classes as RE2 knows them; unknown names become ones that RE2 rejects."""
     in_class = False
 
-    def renamed(found: re.Match[str]) -> str:
+    def renamed(match: re.Match[str]) -> str:
         nonlocal in_class
-        letter, negated, name, opened, closed = found.groups()
+        letter, negated, name, opened, closed = match.groups()
         if letter is None:
             if opened is not None and not (in_class and opened != "["):
                 in_class = True
@@ -192,7 +192,7 @@ def as_re2_names_them(pattern: str) -> str:
                 in_class = not opened.endswith("]")
             elif closed is not None:
                 in_class = False
-            return found.group()
+            return match.group()
         return _class_of(name, (letter == "P") != bool(negated), in_class)
 
     return _NAMED.sub(renamed, pattern)

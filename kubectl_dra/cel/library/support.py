@@ -219,7 +219,7 @@ def _traversal(value: Value) -> int:
     if isinstance(value, bytes):
         return int(len(value) * STRING_TRAVERSAL_FACTOR)
     if isinstance(value, dict):
-        return sum(_traversal(key) + _traversal(entry) for key, entry in value.items())
+        return sum(_traversal(key) + _traversal(element) for key, element in value.items())
     if is_list(value):
         return sum(map(_traversal, value))
     return 1

@@ -48,7 +48,7 @@ class Access(NamedTuple):
         return tuple(each for each in self.missing if each not in self.needs.always)
 
 
-def run(asked: CanFlags, connection: ConnectionFlags) -> int:
+def run(flags: CanFlags, connection: ConnectionFlags) -> int:
     """Prints which permissions are missing; returns the exit code.
 
     Raises:
@@ -56,31 +56,31 @@ def run(asked: CanFlags, connection: ConnectionFlags) -> int:
         UndeterminedError: the server does not answer such questions.
         ClusterError: no connection.
     """
-    if asked.command and asked.command not in NEEDS:
-        near = nearest(asked.command, NEEDS, 1)
+    if flags.command and flags.command not in NEEDS:
+        near = nearest(flags.command, NEEDS, 1)
         hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"
-        raise UsageError(f'can does not cover "{asked.command}"; {hint}')
-    found, user, namespace = _asked(asked, connection)
-    if asked.output != "text":
+        raise UsageError(f'can does not cover "{flags.command}"; {hint}')
+    permissions, user, namespace = _asked(flags, connection)
+    if flags.output != "text":
         from kubectl_dra.report.table import write
 
-        write(_json(found, user, namespace), asked.output, sys.stdout)
+        write(_json(permissions, user, namespace), flags.output, sys.stdout)
     else:
         # Whoever grants a permission is somebody else than who lacks it, whom the context may name.
         where = connection_flags(connection, ("kubeconfig", "cluster", "server"))
-        _write_text(found, user, namespace, where, asked)
-    return 0 if all(access.allowed for access in found) else EXIT_NO
+        _write_text(permissions, user, namespace, where, flags)
+    return 0 if all(access.allowed for access in permissions) else EXIT_NO
 
 
-def _asked(asked: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:
+def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:
     """Each command with what is missing, the user's name, and the namespace that was asked about besides."""
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster import access
     from kubectl_dra.cluster.kinds import is_namespaced_resource
     from kubectl_dra.cluster.live import ApiServer
 
-    cluster = ApiServer(connection_options(connection, asked.namespace))
-    names = (asked.command,) if asked.command else tuple(NEEDS)
+    cluster = ApiServer(connection_options(connection, flags.namespace))
+    names = (flags.command,) if flags.command else tuple(NEEDS)
     wanted = [*dict.fromkeys(each for name in names for each in (*NEEDS[name].always, *NEEDS[name].sometimes))]
     try:
         answers = access.allowed(cluster.client, wanted)
@@ -95,12 +95,12 @@ def _asked(asked: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
             raise UndeterminedError(f"the server does not say what you may do: {error}") from None
         raise
     there = frozenset(each for each, answer in zip(local, within, strict=True) if answer)
-    found = []
+    permissions = []
     for name in names:
         needs = NEEDS[name]
         lacks = tuple(each for each in (*needs.always, *needs.sometimes) if each in missing)
-        found.append(Access(name, needs, lacks, there))
-    return found, user, cluster.namespace
+        permissions.append(Access(name, needs, lacks, there))
+    return permissions, user, cluster.namespace
 
 
 def _is_served(permission: Permission, cluster: ApiServer) -> bool:
@@ -109,20 +109,22 @@ def _is_served(permission: Permission, cluster: ApiServer) -> bool:
     return kind is None or cluster.unserved(kind) is None
 
 
-def _write_text(found: Sequence[Access], user: str, namespace: str, where: ClusterFlags, asked: CanFlags) -> None:
+def _write_text(permissions: Sequence[Access], user: str, namespace: str, where: ClusterFlags, asked: CanFlags) -> None:
     from kubectl_dra.report.blocks import shell
     from kubectl_dra.report.blocks_text import write_blocks
     from kubectl_dra.report.paint import Painter
 
     out = Painter(color=asked.color)
-    if len(found) > 1:
-        _write_table(out, found, asked.full)
-    for access in found if len(found) == 1 else ():
+    if len(permissions) > 1:
+        _write_table(out, permissions, asked.full)
+    for access in permissions if len(permissions) == 1 else ():
         out.paragraph(_sentence(access), style="bold")
         for line in _lines(access, asked.full, namespace):
             out.write(f"  {line}")
     # Who may taint can end every pod with a device: that role only for who asks about it.
-    lacking = [access for access in found if access.missing and (len(found) == 1 or access.needs.role == READ)]
+    lacking = [
+        access for access in permissions if access.missing and (len(permissions) == 1 or access.needs.role == READ)
+    ]
     roles = dict.fromkeys(access.needs.role for access in lacking)
     if roles:
         out.write("")
@@ -147,12 +149,12 @@ def _sentence(access: Access) -> str:
     return f"no: {access.command} lacks {amount(len(access.missing), 'permission')}:"
 
 
-def _write_table(out: Any, found: Sequence[Access], full: bool) -> None:
+def _write_table(out: Any, permissions: Sequence[Access], full: bool) -> None:
     from kubectl_dra.report.table import aligned
 
     rows = [("COMMAND", "ALLOWED", "MISSING")]
     first: dict[tuple[str, ...], str] = {}
-    for access in found:
+    for access in permissions:
         word = "no" if not access.allowed else "partly" if access.missing else "yes"
         lines = tuple(_lines(access, full))
         same = first.setdefault(lines, access.command)
@@ -180,7 +182,7 @@ def _word(user: str) -> str:
     return kept.strip("-")[:40].strip("-") or "user"
 
 
-def _json(found: Sequence[Access], user: str, namespace: str) -> dict[str, Any]:
+def _json(permissions: Sequence[Access], user: str, namespace: str) -> dict[str, Any]:
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Access",
@@ -201,6 +203,6 @@ def _json(found: Sequence[Access], user: str, namespace: str) -> dict[str, Any]:
                     for each in access.missing
                 ],
             }
-            for access in found
+            for access in permissions
         ],
     }

@@ -23,52 +23,52 @@ EXIT_APART: Final = 1
 EXIT_UNDETERMINED: Final = 3
 
 
-def run(asked: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) -> int:
+def run(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) -> int:
     """Lists pods and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    if asked.states or asked.output in (ClaimsOutput.name, ClaimsOutput.wide):
+    if flags.states or flags.output in (ClaimsOutput.name, ClaimsOutput.wide):
         raise UsageError("--alignment lists pods: leave --state and -o wide and name out")
-    reading = ExplainFlags(namespace=asked.namespace, snapshots=asked.snapshots, complete=asked.complete)
+    reading = ExplainFlags(namespace=flags.namespace, snapshots=flags.snapshots, complete=flags.complete)
     snapshot, _ = read_cluster(reading, connection)
-    labels = label_selector(asked.labels) if asked.labels else None
-    found = alignments(snapshot, asked.namespace, labels, pods)
-    known = {name for space, name in snapshot.pods if asked.namespace in ("", space)}
+    labels = label_selector(flags.labels) if flags.labels else None
+    aligned = alignments(snapshot, flags.namespace, labels, pods)
+    known = {name for space, name in snapshot.pods if flags.namespace in ("", space)}
     if missing := [name for name in pods if name not in known]:
-        place = f" in namespace {asked.namespace}" if asked.namespace else ""
+        place = f" in namespace {flags.namespace}" if flags.namespace else ""
         raise InputError(f"there is no pod {missing[0]}{place}; {did_you_mean_or_known(missing[0], known)}")
     ways: tuple[Way, ...] = ()
-    if len(found.pods) == 1 and found.pods[0].split:
-        waiting = replace(found.pods[0].pod, node_name="")
+    if len(aligned.pods) == 1 and aligned.pods[0].split:
+        waiting = replace(aligned.pods[0].pod, node_name="")
         snapshot = completed(snapshot, [waiting], reading, connection)
-        ways = ways_to_align(found.pods[0], snapshot, assumed(snapshot))
-    _print(found, ways, pods, asked, connection)
-    if found.unread:
+        ways = ways_to_align(aligned.pods[0], snapshot, assumed(snapshot))
+    _print(aligned, ways, pods, flags, connection)
+    if aligned.unread:
         return EXIT_UNDETERMINED
-    if not found.pods:
+    if not aligned.pods:
         return EXIT_APART
-    states = found.counts
+    states = aligned.counts
     if Alignment.APART in states:
         return EXIT_APART
     return EXIT_UNDETERMINED if {*states} == {Alignment.UNKNOWN} else 0
 
 
 def _print(
-    found: Alignments, ways: Sequence[Way], pods: Sequence[str], asked: ClaimsFlags, connection: ConnectionFlags
+    alignments: Alignments, ways: Sequence[Way], pods: Sequence[str], flags: ClaimsFlags, connection: ConnectionFlags
 ) -> None:
-    if asked.output is not ClaimsOutput.text:
+    if flags.output is not ClaimsOutput.text:
         from kubectl_dra.report.alignment import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(found, ways), asked.output.value, sys.stdout)
+        write(to_json(alignments, ways), flags.output.value, sys.stdout)
         return
     from kubectl_dra.report.alignment import write_alignments
     from kubectl_dra.report.notes import sentences
     from kubectl_dra.report.paint import tell
 
-    for note in sentences(found.unread):
+    for note in sentences(alignments.unread):
         tell(f"note: {note}")
-    where = cluster_flags(asked, connection)
-    write_alignments(found, ways, asked.color.value, where=where, limit=asked.limit, named=pods)
+    where = cluster_flags(flags, connection)
+    write_alignments(alignments, ways, flags.color.value, where=where, limit=flags.limit, named=pods)

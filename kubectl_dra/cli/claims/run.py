@@ -23,54 +23,54 @@ EXIT_NONE = 1
 EXIT_UNDETERMINED = 3
 
 
-def run(asked: ClaimsFlags, connection: ConnectionFlags) -> int:
+def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     """Lists and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    if asked.namespace and asked.all_namespaces:
+    if flags.namespace and flags.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
-    if asked.alignment:
-        pods = tuple(map(_pod_name, asked.pods))
+    if flags.alignment:
+        pods = tuple(map(_pod_name, flags.pods))
         from kubectl_dra.cli.claims.alignment import run as run_alignment
 
-        return run_alignment(asked, pods, connection)
-    if asked.pods:
+        return run_alignment(flags, pods, connection)
+    if flags.pods:
         from kubectl_dra.cli.unknown_command import unexpected_words
 
-        raise unexpected_words("claims", asked.pods, files=False)
-    if asked.watch and asked.output not in (ClaimsOutput.text, ClaimsOutput.wide):
+        raise unexpected_words("claims", flags.pods, files=False)
+    if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
-    if asked.watch:
+    if flags.watch:
         from kubectl_dra.cli.watched import watched
 
-        watched(lambda: _look(asked, connection))
-    found, show = _look(asked, connection)
+        watched(lambda: _look(flags, connection))
+    claim_uses, show = _look(flags, connection)
     show()
-    if found.unread:
+    if claim_uses.unread:
         return EXIT_UNDETERMINED
-    return 0 if found.items else EXIT_NONE
+    return 0 if claim_uses.items else EXIT_NONE
 
 
-def _look(asked: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, Callable[[], None]]:
+def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, Callable[[], None]]:
     """The claims, and what prints them."""
-    snapshot = _read(asked, connection)
+    snapshot = _read(flags, connection)
     snapshot.require_dra()
-    labels = label_selector(asked.labels) if asked.labels else None
-    found = claim_uses(snapshot, asked.namespace, asked.states, labels)
-    return found, lambda: _print(found, snapshot, asked, connection)
+    labels = label_selector(flags.labels) if flags.labels else None
+    uses = claim_uses(snapshot, flags.namespace, flags.states, labels)
+    return uses, lambda: _print(uses, snapshot, flags, connection)
 
 
-def _print(found: ClaimUses, snapshot: Snapshot, asked: ClaimsFlags, connection: ConnectionFlags) -> None:
-    output = asked.output.value
+def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connection: ConnectionFlags) -> None:
+    output = flags.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(found), output, sys.stdout)
+        write(to_json(claim_uses), output, sys.stdout)
     elif output == "name":
-        names = (item.claim.metadata.name for item in found.items[: asked.limit])
+        names = (item.claim.metadata.name for item in claim_uses.items[: flags.limit])
         put("".join(f"resourceclaim.resource.k8s.io/{name}\n" for name in names))
     else:
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
@@ -78,18 +78,18 @@ def _print(found: ClaimUses, snapshot: Snapshot, asked: ClaimsFlags, connection:
         from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
 
-        for note in sentences((*found.unread, *driver_notes(snapshot), *twice_notes(snapshot))):
+        for note in sentences((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot))):
             tell(f"note: {note}")
         tell_age(at := moment(snapshot))
         write_claims(
-            found,
+            claim_uses,
             at.at,
-            asked.color.value,
+            flags.color.value,
             wide=output == "wide",
-            namespace=asked.namespace,
-            where=cluster_flags(asked, connection),
-            limit=asked.limit,
-            headers=not asked.no_headers,
+            namespace=flags.namespace,
+            where=cluster_flags(flags, connection),
+            limit=flags.limit,
+            headers=not flags.no_headers,
         )
 
 
@@ -100,12 +100,12 @@ def _pod_name(word: str) -> str:
     return name
 
 
-def _read(asked: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:
-    if asked.snapshots:
+def _read(flags: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:
+    if flags.snapshots:
         with Progress() as progress:
-            return read_saved(asked, progress=progress)
+            return read_saved(flags, progress=progress)
     from kubectl_dra.cluster.live import ApiServer
 
-    cluster = ApiServer(connection_options(connection, asked.namespace))
+    cluster = ApiServer(connection_options(connection, flags.namespace))
     with Progress() as progress:
-        return cluster.read_snapshot(KINDS, namespace=asked.namespace, progress=progress)
+        return cluster.read_snapshot(KINDS, namespace=flags.namespace, progress=progress)

@@ -60,32 +60,32 @@ def answer(words: Sequence[str]) -> None:
 
 def complete(words: Sequence[str]) -> tuple[list[str], int]:
     """The candidates for the last word, each with a tab and its meaning where it has one, and the directive."""
-    asked = wanted(words)
-    if asked.kind == COMMAND:
-        return _starting(COMMANDS.items(), asked.typed), NO_FILES
-    if asked.kind == FLAG:
-        return _flags(asked), NO_FILES
-    if isinstance(asked.kind, tuple):
-        return _starting(((word, "") for word in asked.kind), asked.typed), NO_FILES
-    if asked.kind == kinds.FILE:
+    typed = wanted(words)
+    if typed.kind == COMMAND:
+        return _starting(COMMANDS.items(), typed.typed), NO_FILES
+    if typed.kind == FLAG:
+        return _flags(typed), NO_FILES
+    if isinstance(typed.kind, tuple):
+        return _starting(((word, "") for word in typed.kind), typed.typed), NO_FILES
+    if typed.kind == kinds.FILE:
         return [], FILES
-    if asked.kind == kinds.DIRECTORY:
+    if typed.kind == kinds.DIRECTORY:
         return [], DIRECTORIES
-    if asked.kind in _LISTS:
-        return _list(asked.kind, asked.typed)
-    if asked.kind in VALUES:
-        return _starting(VALUES[asked.kind], asked.typed), NO_FILES | KEEP_ORDER
-    if asked.kind == kinds.TEXT:
+    if typed.kind in _LISTS:
+        return _list(typed.kind, typed.typed)
+    if typed.kind in VALUES:
+        return _starting(VALUES[typed.kind], typed.typed), NO_FILES | KEEP_ORDER
+    if typed.kind == kinds.TEXT:
         return [], NO_FILES
-    return _of_cluster(asked)
+    return _of_cluster(typed)
 
 
-def _flags(asked: TypedWords) -> list[str]:
-    flags = FLAGS.get(asked.command, {})
-    if len(asked.typed) == 2 and asked.typed[1] != "-":
-        return [asked.typed] if any(short == asked.typed for _, _, short, _ in flags.values()) else []
-    fresh = ((name, summary) for name, (_, again, _, summary) in flags.items() if again or name not in asked.given)
-    return sorted(_starting(fresh, asked.typed))
+def _flags(typed: TypedWords) -> list[str]:
+    flags = FLAGS.get(typed.command, {})
+    if len(typed.typed) == 2 and typed.typed[1] != "-":
+        return [typed.typed] if any(short == typed.typed for _, _, short, _ in flags.values()) else []
+    fresh = ((name, summary) for name, (_, again, _, summary) in flags.items() if again or name not in typed.given)
+    return sorted(_starting(fresh, typed.typed))
 
 
 def _list(kind: str, typed: str) -> tuple[list[str], int]:
@@ -94,19 +94,19 @@ def _list(kind: str, typed: str) -> tuple[list[str], int]:
     gate, equals, state = last.partition("=")
     if kind == "gate" and equals:
         return [f"{done}{comma}{gate}={word}" for word in ("true", "false") if word.startswith(state)], NO_FILES
-    taken = {word.partition("=")[0] for word in done.split(",")}
+    given = {word.partition("=")[0] for word in done.split(",")}
     ending = "=" if kind == "gate" else ""
-    fresh = ((f"{done}{comma}{value}{ending}", summary) for value, summary in VALUES[kind] if value not in taken)
+    fresh = ((f"{done}{comma}{value}{ending}", summary) for value, summary in VALUES[kind] if value not in given)
     return _starting(fresh, typed), NO_FILES | (NO_SPACE if kind == "gate" else 0)
 
 
-def _of_cluster(asked: TypedWords) -> tuple[list[str], int]:
-    if asked.kind == "change" and not any(asked.typed.startswith(part) for part in ("class=", "free=", "untaint=")):
-        return _starting(_CHANGES, asked.typed), NO_FILES | NO_SPACE | KEEP_ORDER
+def _of_cluster(typed: TypedWords) -> tuple[list[str], int]:
+    if typed.kind == "change" and not any(typed.typed.startswith(part) for part in ("class=", "free=", "untaint=")):
+        return _starting(_CHANGES, typed.typed), NO_FILES | NO_SPACE | KEEP_ORDER
     from kubectl_dra.cli.completion.live import candidates
 
-    found, more = candidates(asked)
-    return _starting(found, asked.typed), NO_FILES | KEEP_ORDER | (NO_SPACE if more else 0)
+    names, more = candidates(typed)
+    return _starting(names, typed.typed), NO_FILES | KEEP_ORDER | (NO_SPACE if more else 0)
 
 
 def _starting(values: Iterable[tuple[str, str]], typed: str) -> list[str]:

@@ -44,34 +44,34 @@ _READS: Final = {
 }
 
 
-def candidates(asked: TypedWords) -> tuple[list[Named], bool]:
+def candidates(typed: TypedWords) -> tuple[list[Named], bool]:
     """Candidates with their meanings, best first, and whether a chosen one continues (no space after it).
 
     Any failure (no cluster, no permission, no answer in time) gives fewer candidates, never an error.
     """
-    kind = str(asked.kind)
+    kind = str(typed.kind)
     if kind in ("context", "cluster", "user"):
-        return _named_in_kubeconfig(asked, kind), False
+        return _named_in_kubeconfig(typed, kind), False
     if kind == "change":
-        return _changes(asked)
+        return _changes(typed)
     if kind == "target":
-        return _targets(asked)
+        return _targets(typed)
     if "+" in kind:
-        return _tainting(asked, kind.partition("+")[2])
+        return _tainting(typed, kind.partition("+")[2])
     if kind in ("taint", "untaint"):
-        return _taint_words(asked, kind)
-    snapshot = _read(asked, _READS.get(kind, ()))
+        return _taint_words(typed, kind)
+    snapshot = _read(typed, _READS.get(kind, ()))
     if snapshot is None:
         return [], False
     if kind == "device":
-        return _devices(snapshot, asked.typed)
-    return list(dict.fromkeys(_names(kind, snapshot, asked))), False
+        return _devices(snapshot, typed.typed)
+    return list(dict.fromkeys(_names(kind, snapshot, typed))), False
 
 
 # --- candidates ------------------------------------------------------------------------------------
 
 
-def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
+def _names(kind: str, snapshot: Snapshot, typed: TypedWords) -> Iterator[Named]:
     if kind == "namespace":
         # Few snapshots have Namespace objects.
         of_objects = (space for keys in (snapshot.pods, snapshot.claims, snapshot.templates) for space, _ in keys)
@@ -81,45 +81,45 @@ def _names(kind: str, snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
     elif kind == "class":
         yield from ((name, "") for name in sorted(snapshot.classes))
     elif kind == "template":
-        own = _namespace(asked, snapshot)
+        own = _namespace(typed, snapshot)
         yield from ((name, "") for space, name in sorted(snapshot.templates) if space == own)
     elif kind == "driver":
-        yield from ((name, "") for name in sorted({entry.driver for entry in snapshot.slices}))
+        yield from ((name, "") for name in sorted({slice_.driver for slice_ in snapshot.slices}))
     elif kind == "pool":
-        for pool in sorted({entry.pool for entry in snapshot.slices}):
-            yield f"{pool.driver}/{pool.name}" if asked.typed.startswith(f"{pool.driver}/") else pool.name, pool.driver
+        for pool in sorted({slice_.pool for slice_ in snapshot.slices}):
+            yield f"{pool.driver}/{pool.name}" if typed.typed.startswith(f"{pool.driver}/") else pool.name, pool.driver
     elif kind == "request":
-        yield from _requests(snapshot, asked)
+        yield from _requests(snapshot, typed)
     elif kind in ("pod", "claim"):
-        listed = (_pods if kind == "pod" else _claims)(snapshot, _namespace(asked, snapshot))
-        yield from ((name, text) for _, name, text in sorted(listed, key=lambda one: one[0]))
+        listed = (_pods if kind == "pod" else _claims)(snapshot, _namespace(typed, snapshot))
+        yield from ((name, text) for _, name, text in sorted(listed, key=lambda target: target[0]))
 
 
-def _targets(asked: TypedWords) -> tuple[list[Named], bool]:
+def _targets(typed: TypedWords) -> tuple[list[Named], bool]:
     """Names of the kind that is typed, or of pods and claims; of these what is pending first.
 
     Only the words for kinds where nothing is known, or one of them is begun.
     """
-    first = kind_of(asked.arguments[0].partition("/")[0]) if asked.arguments else ""
+    first = kind_of(typed.arguments[0].partition("/")[0]) if typed.arguments else ""
     if first in _ALONE:
         return [], False
-    if first and "/" not in asked.arguments[0]:
+    if first and "/" not in typed.arguments[0]:
         # TYPE NAME...
-        return _of_kind(asked, first, "")
-    word, slash, _ = asked.typed.partition("/")
+        return _of_kind(typed, first, "")
+    word, slash, _ = typed.typed.partition("/")
     if slash:
-        return _of_kind(asked, kind_of(word), f"{word}/")
-    begun = [(f"{each}/", "") for each in _kinds_begun(word) if not (asked.arguments and each in _ALONE)]
-    snapshot = _read(asked, _READS["target"])
+        return _of_kind(typed, kind_of(word), f"{word}/")
+    begun = [(f"{each}/", "") for each in _kinds_begun(word) if not (typed.arguments and each in _ALONE)]
+    snapshot = _read(typed, _READS["target"])
     if snapshot is None:
         return begun, True
-    namespace = _namespace(asked, snapshot)
-    found: list[tuple[bool, str, str]] = []
+    namespace = _namespace(typed, snapshot)
+    targets: list[tuple[bool, str, str]] = []
     for kind, listed in (("pod", _pods(snapshot, namespace)), ("claim", _claims(snapshot, namespace))):
         # Whoever begins with a name completes a name.
         prefix = f"{kind}/" if begun else ""
-        found += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
-    names = [(name, text) for _, name, text in sorted(found, key=lambda one: one[0]) if name.startswith(word)]
+        targets += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
+    names = [(name, text) for _, name, text in sorted(targets, key=lambda target: target[0]) if name.startswith(word)]
     more = [each for each in begun if each[0] not in ("pod/", "claim/")] if names else begun
     return [*names, *more], not names
 
@@ -132,23 +132,23 @@ def _kinds_begun(word: str) -> tuple[str, ...]:
     return tuple(each for each in words if each.startswith(word))
 
 
-def _of_kind(asked: TypedWords, kind: str, start: str) -> tuple[list[Named], bool]:
+def _of_kind(typed: TypedWords, kind: str, start: str) -> tuple[list[Named], bool]:
     """The names of a kind that ``explain`` takes, each behind ``start``."""
-    snapshot = _read(asked, _READS.get(kind, ("Pod",))) if kind else None
+    snapshot = _read(typed, _READS.get(kind, ("Pod",))) if kind else None
     if snapshot is None:
         return [], False
     if kind == "device":
-        return _devices(snapshot, asked.typed.removeprefix(start), start)
+        return _devices(snapshot, typed.typed.removeprefix(start), start)
     if kind in WORKLOADS.values():
-        pods = [pod for (where, _), pod in snapshot.pods.items() if where == _namespace(asked, snapshot)]
+        pods = [pod for (where, _), pod in snapshot.pods.items() if where == _namespace(typed, snapshot)]
         names = sorted({owner.name for pod in pods for owner in _workloads(pod) if owner.kind == kind})
         return [(start + name, "") for name in names], False
     if kind in ("pod", "claim"):
-        named = (_pods if kind == "pod" else _claims)(snapshot, _namespace(asked, snapshot))
+        named = (_pods if kind == "pod" else _claims)(snapshot, _namespace(typed, snapshot))
         listed = [(name, text) for _, name, text in sorted(named, key=lambda each: not each[0])]
     else:
-        listed = list(_names(kind, snapshot, asked))
-    return [(start + name, text) for name, text in listed if start + name not in asked.arguments], False
+        listed = list(_names(kind, snapshot, typed))
+    return [(start + name, text) for name, text in listed if start + name not in typed.arguments], False
 
 
 def _workloads(pod: Pod) -> Iterable[Owner]:
@@ -172,10 +172,10 @@ def _claims(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str
             yield pending, name, "pending" if pending else "allocated"
 
 
-def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
+def _requests(snapshot: Snapshot, typed: TypedWords) -> Iterator[Named]:
     """The requests of the claims of the pod or claim on the command line; of all claims if it names none."""
-    namespace = _namespace(asked, snapshot)
-    kind, _, name = asked.arguments[0].partition("/") if asked.arguments else ("", "", "")
+    namespace = _namespace(typed, snapshot)
+    kind, _, name = typed.arguments[0].partition("/") if typed.arguments else ("", "", "")
     for (where, claim_name), claim in sorted(snapshot.claims.items()):
         owners = {owner.name for owner in claim.metadata.owners if owner.kind == "Pod"}
         is_pod = kind_of(kind) == "pod"
@@ -183,15 +183,15 @@ def _requests(snapshot: Snapshot, asked: TypedWords) -> Iterator[Named]:
             continue
         for request in claim.requests:
             yield request.name, claim_name
-            yield from ((f"{request.name}/{one.name}", claim_name) for one in request.first_available)
+            yield from ((f"{request.name}/{spec.name}", claim_name) for spec in request.first_available)
 
 
 def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Named], bool]:
     """Devices as driver/pool/device, or as pool/device if begun that way; part by part if there are many."""
     from kubectl_dra.api.slices import newest_slices
 
-    slices = [entry for entries in newest_slices(snapshot.slices).values() for entry in entries]
-    full = {f"{entry.pool}/{device.name}" for entry in slices for device in entry.devices}
+    slices = [slice_ for entries in newest_slices(snapshot.slices).values() for slice_ in entries]
+    full = {f"{slice_.pool}/{device.name}" for slice_ in slices for device in slice_.devices}
     short = {name.partition("/")[2] for name in full}
     matching = next((found for names in (full, short) if (found := [n for n in names if n.startswith(typed)])), [])
     matching.sort()
@@ -202,43 +202,45 @@ def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Name
     return [(start + name, "") for name in matching], False
 
 
-def _tainting(asked: TypedWords, kind: str) -> tuple[list[Named], bool]:
+def _tainting(typed: TypedWords, kind: str) -> tuple[list[Named], bool]:
     """Devices first; after one of them also taints."""
-    has_device = any(":" not in word and "=" not in word and not word.endswith("-") for word in asked.arguments)
-    if ":" in asked.typed or "=" in asked.typed:
-        return _taint_words(asked, kind)
-    taints = _taint_words(asked, kind)[0] if has_device or asked.typed else []
-    snapshot = _read(asked, ("ResourceSlice",))
-    devices, more = _devices(snapshot, asked.typed) if snapshot is not None else ([], False)
+    has_device = any(":" not in word and "=" not in word and not word.endswith("-") for word in typed.arguments)
+    if ":" in typed.typed or "=" in typed.typed:
+        return _taint_words(typed, kind)
+    taints = _taint_words(typed, kind)[0] if has_device or typed.typed else []
+    snapshot = _read(typed, ("ResourceSlice",))
+    devices, more = _devices(snapshot, typed.typed) if snapshot is not None else ([], False)
     return [*taints, *devices], more and not taints
 
 
-def _taint_words(asked: TypedWords, kind: str) -> tuple[list[Named], bool]:
+def _taint_words(typed: TypedWords, kind: str) -> tuple[list[Named], bool]:
     """Taints as key:effect with the keys in use; for removal those of rules, with a hyphen."""
-    key, colon, _ = asked.typed.rpartition(":")
+    key, colon, _ = typed.typed.rpartition(":")
     if colon and kind == "taint":
         return [(f"{key}:{effect}", text) for effect, text in VALUES["effect"]], False
-    snapshot = _read(asked, _READS[kind])
+    snapshot = _read(typed, _READS[kind])
     if snapshot is None:
         return [], False
     rules = [(rule.taint, f"rule {rule.metadata.name}") for rule in snapshot.taint_rules]
     if kind == "untaint":
         return [(f"{taint.key}:{taint.effect}-", text) for taint, text in rules], False
-    published = ((taint, entry.driver) for entry in snapshot.slices for one in entry.devices for taint in one.taints)
+    published = (
+        (taint, slice_.driver) for slice_ in snapshot.slices for device in slice_.devices for taint in device.taints
+    )
     used = [*rules, *((taint, f"published by {driver}") for taint, driver in published)]
-    found = {f"{taint.key}:{effect}": text for taint, text in used for effect, _ in VALUES["effect"]}
-    return list(found.items()), False
+    taints = {f"{taint.key}:{effect}": text for taint, text in used for effect, _ in VALUES["effect"]}
+    return list(taints.items()), False
 
 
-def _changes(asked: TypedWords) -> tuple[list[Named], bool]:
+def _changes(typed: TypedWords) -> tuple[list[Named], bool]:
     """Values of ``--what-if``: classes, claims that hold something, devices."""
-    change = asked.typed.partition("=")[0] + "="
+    change = typed.typed.partition("=")[0] + "="
     kind = {"class=": "class", "free=": "held", "untaint=": "device"}[change]
-    snapshot = _read(asked, _READS[kind])
+    snapshot = _read(typed, _READS[kind])
     if snapshot is None:
         return [], False
     if kind == "device":
-        return _devices(snapshot, asked.typed.removeprefix(change), change)
+        return _devices(snapshot, typed.typed.removeprefix(change), change)
     if kind == "class":
         return [(change + name, "") for name in sorted(snapshot.classes)], False
     held = ((key, claim) for key, claim in sorted(snapshot.claims.items()) if claim.allocation is not None)
@@ -248,24 +250,24 @@ def _changes(asked: TypedWords) -> tuple[list[Named], bool]:
 # --- where from --------------------------------------------------------------------------------------
 
 
-def _read(asked: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
+def _read(typed: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
     """Objects of these kinds, from the snapshot on the command line or the cluster; None if unavailable in time."""
     wanted = tuple(kinds)
-    paths = asked.given.get("--snapshot")
+    paths = typed.given.get("--snapshot")
     if paths:
 
         def from_files() -> Snapshot:
             from kubectl_dra.cluster.files import read_snapshot
 
             return read_snapshot(
-                [path for path in paths if path != "-"], namespace=_given(asked, "--namespace") or "default"
+                [path for path in paths if path != "-"], namespace=_given(typed, "--namespace") or "default"
             )
 
         return _in_time(from_files)
-    return _in_time(lambda: _from_cluster(asked, wanted))
+    return _in_time(lambda: _from_cluster(typed, wanted))
 
 
-def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
+def _from_cluster(typed: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cli.options import connection_given
     from kubectl_dra.cluster.builder import SnapshotBuilder
@@ -275,12 +277,12 @@ def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.errors import DraError
 
     limit = f"{max(int(timeout() * 1000), 1)}ms"
-    connection = connection_given({**asked.given, "--request-timeout": (limit,)})
-    cluster = ApiServer(connection_options(connection, _given(asked, "--namespace")), sleep=lambda seconds: None)
+    connection = connection_given({**typed.given, "--request-timeout": (limit,)})
+    cluster = ApiServer(connection_options(connection, _given(typed, "--namespace")), sleep=lambda seconds: None)
     builder = SnapshotBuilder(cluster.namespace)
     builder.source(cluster.namespace)
     for kind in kinds:
-        namespace = "" if asked.kind == "change" else cluster.namespace
+        namespace = "" if typed.kind == "change" else cluster.namespace
         # One page is enough to choose from; of the pods those that wait come first.
         queries: tuple[dict[str, str], ...] = ({"fieldSelector": "spec.nodeName="}, {}) if kind == "Pod" else ({},)
         seen: set[str] = set()
@@ -301,36 +303,36 @@ def _from_cluster(asked: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     return builder.build(complete=True)
 
 
-def _namespace(asked: TypedWords, snapshot: Snapshot) -> str:
+def _namespace(typed: TypedWords, snapshot: Snapshot) -> str:
     """The namespace meant: the flag's, else the connection's, which a live snapshot has as its source."""
-    given = _given(asked, "--namespace")
-    if given or "--snapshot" in asked.given:
+    given = _given(typed, "--namespace")
+    if given or "--snapshot" in typed.given:
         return given or "default"
     return snapshot.sources[0] if snapshot.sources else "default"
 
 
-def _named_in_kubeconfig(asked: TypedWords, kind: str) -> list[Named]:
+def _named_in_kubeconfig(typed: TypedWords, kind: str) -> list[Named]:
     def names() -> list[Named]:
         from pathlib import Path
 
         from kubectl_dra.cluster.kubeconfig_file import content_of
 
-        listed = _given(asked, "--kubeconfig") or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
-        found: dict[str, str] = {}
+        listed = _given(typed, "--kubeconfig") or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
+        contexts: dict[str, str] = {}
         for path in filter(None, listed.split(os.pathsep)):
             file = Path(path).expanduser()
             # One that is broken elsewhere still has names; aliases are limited.
             entries = content_of(str(file)).get(f"{kind}s") if file.exists() else None
-            for entry in entries if isinstance(entries, list) else ():
-                if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
-                    found.setdefault(entry["name"], "")
-        return sorted(found.items())
+            for item in entries if isinstance(entries, list) else ():
+                if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+                    contexts.setdefault(item["name"], "")
+        return sorted(contexts.items())
 
     return _in_time(names) or []
 
 
-def _given(asked: TypedWords, flag: str) -> str:
-    return (asked.given.get(flag) or ("",))[-1]
+def _given(typed: TypedWords, flag: str) -> str:
+    return (typed.given.get(flag) or ("",))[-1]
 
 
 def timeout() -> float:

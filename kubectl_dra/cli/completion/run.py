@@ -24,7 +24,7 @@ def script(shell: str) -> str:
     return Path(__file__).with_name("shells").joinpath(FILES[shell]).read_text(encoding="utf-8")
 
 
-def run(asked: CompletionFlags, _: ConnectionFlags) -> int:
+def run(flags: CompletionFlags, _: ConnectionFlags) -> int:
     """Prints; returns the exit code."""
-    put(script(asked.shell.value))
+    put(script(flags.shell.value))
     return 0

@@ -132,10 +132,10 @@ def wanted(words: Sequence[str]) -> TypedWords:
             command = word
         else:
             arguments.append(word)
-    found = {name: tuple(values) for name, values in given.items()}
+    flags = {name: tuple(values) for name, values in given.items()}
 
     def answer(kind: str | tuple[str, ...], typed: str = current) -> TypedWords:
-        return TypedWords(kind, typed, command, found, tuple(arguments))
+        return TypedWords(kind, typed, command, flags, tuple(arguments))
 
     if pending:
         return answer(FLAGS[command][pending][0])

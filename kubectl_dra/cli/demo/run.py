@@ -45,7 +45,7 @@ def _read(folder: Path) -> PlayedExample:
     return PlayedExample(folder, heading.removeprefix("# "), situation, tuple(words[2:]))
 
 
-def run(asked: DemoFlags, connection: ConnectionFlags) -> int:
+def run(flags: DemoFlags, connection: ConnectionFlags) -> int:
     """Lists or plays; returns the exit code.
 
     Raises:
@@ -54,23 +54,23 @@ def run(asked: DemoFlags, connection: ConnectionFlags) -> int:
     known = played_examples()
     if not known:
         raise InputError("the examples were not installed with this program; they are in the repository")
-    if not asked.name:
-        _list(known, asked)
+    if not flags.name:
+        _list(known, flags)
         return 0
-    example = known.get(asked.name)
+    example = known.get(flags.name)
     if example is None:
-        near = nearest(asked.name, known)
+        near = nearest(flags.name, known)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f'there is no example "{asked.name}"{hint} (kubectl dra demo lists them)')
-    if asked.path:
+        raise InputError(f'there is no example "{flags.name}"{hint} (kubectl dra demo lists them)')
+    if flags.path:
         put(f"{example.folder}\n")
         return 0
-    _play(example, asked)
+    _play(example, flags)
     return 0
 
 
-def _list(known: Mapping[str, PlayedExample], asked: DemoFlags) -> None:
-    out = Painter(color=asked.color.value)
+def _list(known: Mapping[str, PlayedExample], flags: DemoFlags) -> None:
+    out = Painter(color=flags.color.value)
     width = max(map(len, known))
     for name, example in known.items():
         out.sentence(example.title, indent=" " * (width + 2), first=f"{name.ljust(width)}  ")
@@ -78,10 +78,10 @@ def _list(known: Mapping[str, PlayedExample], asked: DemoFlags) -> None:
     out.write("Play one: kubectl dra demo no-device-matches")
 
 
-def _play(example: PlayedExample, asked: DemoFlags) -> None:
+def _play(example: PlayedExample, flags: DemoFlags) -> None:
     from kubectl_dra.cli import main
 
-    out = Painter(color=asked.color.value)
+    out = Painter(color=flags.color.value)
     out.write((example.title, "bold"))
     out.paragraph(example.situation)
     out.write("")
@@ -89,6 +89,6 @@ def _play(example: PlayedExample, asked: DemoFlags) -> None:
     out.write((f"$ {CommandLine(('kubectl', 'dra', *example.command))}", "bold"))
     sys.stdout.flush()
     os.chdir(example.folder)
-    code = main.run([*example.command, "--color", asked.color.value])
+    code = main.run([*example.command, "--color", flags.color.value])
     out.write("")
     out.write(f"Exit code {code}. Other examples: kubectl dra demo")

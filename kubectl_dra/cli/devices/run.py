@@ -29,57 +29,57 @@ EXIT_NONE = 1
 EXIT_UNDETERMINED = 3
 
 
-def run(asked: DevicesFlags, connection: ConnectionFlags) -> int:
+def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     """Lists and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not
             answer.
     """
-    _check(asked)
-    if asked.watch:
+    _check(flags)
+    if flags.watch:
         from kubectl_dra.cli.watched import watched
 
-        watched(lambda: _look(asked, connection))
-    inventory, show = _look(asked, connection)
+        watched(lambda: _look(flags, connection))
+    inventory, show = _look(flags, connection)
     show()
     # Names are known without the states of what they name.
-    named = asked.output is DevicesOutput.name
+    named = flags.output is DevicesOutput.name
     unknown = not named and any(row.state is DeviceState.UNKNOWN for row in inventory.rows)
     return EXIT_UNDETERMINED if inventory.unread or unknown else 0 if inventory.rows else EXIT_NONE
 
 
-def _look(asked: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, Callable[[], None]]:
+def _look(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, Callable[[], None]]:
     """The devices, and what prints them."""
-    snapshot = _read(asked, connection)
+    snapshot = _read(flags, connection)
     snapshot.require_dra()
-    settings = assumed(snapshot, asked.release, asked.gates)
+    settings = assumed(snapshot, flags.release, flags.gates)
     cycle = settings.scheduler.cycle(snapshot)
-    named = tuple(word for word in asked.places if "/" in word)
+    named = tuple(word for word in flags.places if "/" in word)
     wanted = Wanted(
         devices=named,
-        drivers=asked.drivers,
-        nodes=(*(word for word in asked.places if word not in named), *asked.nodes),
-        pools=asked.pools,
-        classes=asked.classes,
-        selector=compiled_selector(asked.selector, cycle.selectors.environment) if asked.selector else None,
-        namespace=asked.namespace,
-        free=asked.free,
-        tainted=asked.tainted,
+        drivers=flags.drivers,
+        nodes=(*(word for word in flags.places if word not in named), *flags.nodes),
+        pools=flags.pools,
+        classes=flags.classes,
+        selector=compiled_selector(flags.selector, cycle.selectors.environment) if flags.selector else None,
+        namespace=flags.namespace,
+        free=flags.free,
+        tainted=flags.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    return inventory, lambda: _print(inventory, settings, snapshot, asked, connection)
+    return inventory, lambda: _print(inventory, settings, snapshot, flags, connection)
 
 
 def _print(
-    inventory: Inventory, settings: Settings, snapshot: Snapshot, asked: DevicesFlags, connection: ConnectionFlags
+    inventory: Inventory, settings: Settings, snapshot: Snapshot, flags: DevicesFlags, connection: ConnectionFlags
 ) -> None:
-    output = asked.output.value
+    output = flags.output.value
     if output in ("text", "wide", "name"):
-        _write_text(inventory, asked, connection)
+        _write_text(inventory, flags, connection)
         return
-    if asked.sort is not SortKey.name:
-        inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), asked.sort)))
+    if flags.sort is not SortKey.name:
+        inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), flags.sort)))
     if output == "html":
         from kubectl_dra.report.devices_html import to_html
         from kubectl_dra.report.html.page import PageOrigin
@@ -89,74 +89,74 @@ def _print(
     from kubectl_dra.report.devices_json import to_json, write_json
     from kubectl_dra.report.table import write
 
-    result = to_json(inventory, settings, asked.by, tallies(inventory, asked.by, asked.sort) if asked.by else ())
+    result = to_json(inventory, settings, flags.by, tallies(inventory, flags.by, flags.sort) if flags.by else ())
     if output == "json":
         write_json(result, sys.stdout)
     else:
         write(result, output, sys.stdout)
 
 
-def _check(asked: DevicesFlags) -> None:
+def _check(flags: DevicesFlags) -> None:
     """Raises UsageError for flags that do not go together."""
-    if asked.namespace and asked.all_namespaces:
+    if flags.namespace and flags.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists what claims of all namespaces hold")
-    if asked.watch and asked.output not in (DevicesOutput.text, DevicesOutput.wide):
+    if flags.watch and flags.output not in (DevicesOutput.text, DevicesOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
-    if asked.by is not None:
-        if asked.output.value in ("wide", "name", "html"):
-            raise UsageError(f"--by counts devices; -o {asked.output.value} lists them: use one of the two")
-        if asked.full:
+    if flags.by is not None:
+        if flags.output.value in ("wide", "name", "html"):
+            raise UsageError(f"--by counts devices; -o {flags.output.value} lists them: use one of the two")
+        if flags.full:
             raise UsageError("--by counts devices; --full lists each: use one of the two")
-        if asked.sort in (SortKey.class_, SortKey.model, SortKey.state):
-            raise UsageError(f"--by counts devices: sort by name, devices, free or held, not by {asked.sort}")
+        if flags.sort in (SortKey.class_, SortKey.model, SortKey.state):
+            raise UsageError(f"--by counts devices: sort by name, devices, free or held, not by {flags.sort}")
 
 
-def _write_text(inventory: Inventory, asked: DevicesFlags, connection: ConnectionFlags) -> None:
+def _write_text(inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
     from kubectl_dra.report.notes import sentences
     from kubectl_dra.report.paint import tell
 
     for note in sentences(inventory.notes):
         tell(f"note: {note}")
-    if asked.by is not None:
-        counts = tallies(inventory, asked.by, asked.sort)
-        write_counts(inventory, counts, asked.by, asked.color.value, limit=asked.limit, headers=not asked.no_headers)
+    if flags.by is not None:
+        counts = tallies(inventory, flags.by, flags.sort)
+        write_counts(inventory, counts, flags.by, flags.color.value, limit=flags.limit, headers=not flags.no_headers)
         return
-    wide = asked.output is DevicesOutput.wide
-    each = asked.full or wide or asked.output is DevicesOutput.name
-    groups = ordered((singly if each else alike_devices)(inventory.rows), asked.sort)
-    if asked.output is DevicesOutput.name:
-        write_names(groups[: asked.limit])
+    wide = flags.output is DevicesOutput.wide
+    each = flags.full or wide or flags.output is DevicesOutput.name
+    groups = ordered((singly if each else alike_devices)(inventory.rows), flags.sort)
+    if flags.output is DevicesOutput.name:
+        write_names(groups[: flags.limit])
     else:
         write_table(
             inventory,
             groups,
-            asked.color.value,
+            flags.color.value,
             wide=wide,
-            more=_full(asked, connection),
-            limit=asked.limit,
-            headers=not asked.no_headers,
+            more=_full(flags, connection),
+            limit=flags.limit,
+            headers=not flags.no_headers,
         )
 
 
-def _full(asked: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
+def _full(typed: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
     """The command that lists each device of the same selection."""
     flags = {
-        "--driver": asked.drivers,
-        "--node": asked.nodes,
-        "--pool": asked.pools,
-        "--class": asked.classes,
-        "--selector": (asked.selector,),
-        "-n": (asked.namespace,),
+        "--driver": typed.drivers,
+        "--node": typed.nodes,
+        "--pool": typed.pools,
+        "--class": typed.classes,
+        "--selector": (typed.selector,),
+        "-n": (typed.namespace,),
     }
-    switches = [flag for flag, given in (("--free", asked.free), ("--tainted", asked.tainted)) if given]
-    command = CommandLine(("kubectl", "dra", "devices", *asked.places, *repeated(flags), *switches, "--full"))
-    return cluster_flags(asked, connection).asks(command)
+    switches = [flag for flag, given in (("--free", typed.free), ("--tainted", typed.tainted)) if given]
+    command = CommandLine(("kubectl", "dra", "devices", *typed.places, *repeated(flags), *switches, "--full"))
+    return cluster_flags(typed, connection).asks(command)
 
 
-def _read(asked: DevicesFlags, connection: ConnectionFlags) -> Snapshot:
-    if asked.snapshots:
-        return read_saved(asked)
+def _read(flags: DevicesFlags, connection: ConnectionFlags) -> Snapshot:
+    if flags.snapshots:
+        return read_saved(flags)
     from kubectl_dra.cluster.live import ApiServer
 
     cluster = ApiServer(connection_options(connection, ""))

@@ -26,124 +26,124 @@ EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
 
 
-def run(asked: DriversFlags, connection: ConnectionFlags) -> int:
+def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
     """Lists and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not answer.
     """
-    if asked.drain_check and len(asked.nodes) != 1:
+    if flags.drain_check and len(flags.nodes) != 1:
         raise UsageError("--drain-check is about one node: add --node NODE")
-    if asked.drain_check and asked.output is DriversOutput.name:
+    if flags.drain_check and flags.output is DriversOutput.name:
         raise UsageError("--drain-check lists claims and pods: use -o text, wide, json or yaml")
-    if asked.watch and (asked.drain_check or asked.output not in (DriversOutput.text, DriversOutput.wide)):
+    if flags.watch and (flags.drain_check or flags.output not in (DriversOutput.text, DriversOutput.wide)):
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
-    if asked.watch:
+    if flags.watch:
         from kubectl_dra.cli.watched import watched
 
-        watched(lambda: _look(asked, connection))
-    snapshot = _read(asked, connection)
+        watched(lambda: _look(flags, connection))
+    snapshot = _read(flags, connection)
     snapshot.require_dra()
-    found = _chosen(joined(snapshot), asked, snapshot)
-    if asked.drain_check:
-        return _drain(asked, connection, found, snapshot)
-    _print(found, asked, connection, snapshot)
-    if any(row.state.broken for row in found.rows):
+    drivers = _chosen(joined(snapshot), flags, snapshot)
+    if flags.drain_check:
+        return _drain(flags, connection, drivers, snapshot)
+    _print(drivers, flags, connection, snapshot)
+    if any(row.state.broken for row in drivers.rows):
         return EXIT_NO
-    if found.gaps or any(row.state.open for row in found.rows):
+    if drivers.gaps or any(row.state.open for row in drivers.rows):
         return EXIT_UNDETERMINED
-    return 0 if found.rows else EXIT_NO
+    return 0 if drivers.rows else EXIT_NO
 
 
-def _look(asked: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Callable[[], None]]:
+def _look(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Callable[[], None]]:
     """The drivers, and what prints them."""
-    snapshot = _read(asked, connection)
+    snapshot = _read(flags, connection)
     snapshot.require_dra()
-    found = _chosen(joined(snapshot), asked, snapshot)
-    return found, lambda: _print(found, asked, connection, snapshot)
+    drivers = _chosen(joined(snapshot), flags, snapshot)
+    return drivers, lambda: _print(drivers, flags, connection, snapshot)
 
 
-def _print(found: NodeDrivers, asked: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> None:
+def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> None:
     # What is usual is so among all nodes, not among those that were asked for.
     concerns = concerns_of(snapshot, joined(snapshot).rows)
-    output = asked.output.value
+    output = flags.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(found, concerns), output, sys.stdout)
+        write(to_json(drivers, concerns), output, sys.stdout)
     else:
         from kubectl_dra.report.drivers import write_drivers
         from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
 
-        for note in sentences(map(NotSeen, found.gaps)):
+        for note in sentences(map(NotSeen, drivers.gaps)):
             tell(f"note: {note}")
         at = moment(snapshot)
         if output != "name":
             tell_age(at)
-        where = cluster_flags(asked, connection)
+        where = cluster_flags(flags, connection)
         write_drivers(
-            found,
+            drivers,
             concerns,
             at.at,
-            asked.color.value,
-            drivers=asked.drivers,
-            nodes=asked.nodes,
+            flags.color.value,
+            drivers=flags.drivers,
+            nodes=flags.nodes,
             output=output,
             where=where,
-            limit=asked.limit,
-            headers=not asked.no_headers,
+            limit=flags.limit,
+            headers=not flags.no_headers,
         )
 
 
-def _chosen(found: NodeDrivers, asked: DriversFlags, snapshot: Snapshot) -> NodeDrivers:
+def _chosen(by_node: NodeDrivers, flags: DriversFlags, snapshot: Snapshot) -> NodeDrivers:
     """The rows that were asked for. Raises InputError for a name that nothing has."""
-    drivers = {row.driver for row in found.rows}
-    for name in asked.drivers:
-        if name not in drivers and not found.gaps:
+    drivers = {row.driver for row in by_node.rows}
+    for name in flags.drivers:
+        if name not in drivers and not by_node.gaps:
             raise InputError(f"there is no driver {name}; {did_you_mean_or_known(name, drivers)}")
-    for name in asked.nodes:
+    for name in flags.nodes:
         if name not in snapshot.nodes and not snapshot.is_gap("Node"):
             raise InputError(f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
     rows = (
         row
-        for row in found.rows
-        if (not asked.drivers or row.driver in asked.drivers) and (not asked.nodes or row.node in asked.nodes)
+        for row in by_node.rows
+        if (not flags.drivers or row.driver in flags.drivers) and (not flags.nodes or row.node in flags.nodes)
     )
-    return found._replace(rows=tuple(rows))
+    return by_node._replace(rows=tuple(rows))
 
 
-def _drain(asked: DriversFlags, connection: ConnectionFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
+def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
     from kubectl_dra.drivers.while_away import WhileAway, updates_of
 
-    (node,) = asked.nodes
-    checks = [drain_check(snapshot, node, driver) for driver in asked.drivers or ("",)]
+    (node,) = flags.nodes
+    checks = [drain_check(snapshot, node, driver) for driver in flags.drivers or ("",)]
     claims = tuple(claim for check in checks for claim in check.claims)
-    found = checks[0]._replace(claims=claims, updates=updates_of(drivers.rows))
-    output = asked.output.value
+    users = checks[0]._replace(claims=claims, updates=updates_of(drivers.rows))
+    output = flags.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import drain_json
         from kubectl_dra.report.table import write
 
-        write(drain_json(found, node), output, sys.stdout)
+        write(drain_json(users, node), output, sys.stdout)
     else:
         from kubectl_dra.report.drivers import write_drain
         from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
 
-        for note in sentences(map(NotSeen, found.gaps)):
+        for note in sentences(map(NotSeen, users.gaps)):
             tell(f"note: {note}")
-        write_drain(found, node, asked.color.value, where=cluster_flags(asked, connection))
-    if found.gaps or found.pods(WhileAway.UNKNOWN):
+        write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection))
+    if users.gaps or users.pods(WhileAway.UNKNOWN):
         return EXIT_UNDETERMINED
-    return EXIT_NO if found.pods(WhileAway.WAITS, WhileAway.HANGS) else 0
+    return EXIT_NO if users.pods(WhileAway.WAITS, WhileAway.HANGS) else 0
 
 
-def _read(asked: DriversFlags, connection: ConnectionFlags) -> Snapshot:
-    if asked.snapshots:
+def _read(flags: DriversFlags, connection: ConnectionFlags) -> Snapshot:
+    if flags.snapshots:
         with Progress() as progress:
-            return read_saved(asked, progress=progress)
+            return read_saved(flags, progress=progress)
     from kubectl_dra.cluster.live import About, ApiServer
 
     cluster = ApiServer(connection_options(connection, ""))

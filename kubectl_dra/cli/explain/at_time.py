@@ -23,9 +23,9 @@ def taken_then(text: str, folders: Sequence[str]) -> str:
     """
     if len(folders) != 1 or not Path(folders[0]).is_dir():
         raise UsageError("--at chooses among the files of kubectl dra snapshot --every: add --snapshot DIRECTORY")
-    found = last_before(Path(folders[0]), _time(text))
-    tell(f"note: answered from {found.path}, taken at {stamp(found.at)}")
-    return str(found.path)
+    recording = last_before(Path(folders[0]), _time(text))
+    tell(f"note: answered from {recording.path}, taken at {stamp(recording.at)}")
+    return str(recording.path)
 
 
 def _time(text: str) -> datetime:

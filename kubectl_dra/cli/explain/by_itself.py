@@ -18,7 +18,7 @@ from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.text import did_you_mean_or_known
 
 
-def run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags) -> int:
+def run_by_itself(targets: Sequence[TypedTarget], flags: ExplainFlags, connection: ConnectionFlags) -> int:
     """Print what is the case with a node, or with what ``devices`` and ``drivers`` list; return the exit code.
 
     Raises:
@@ -29,58 +29,58 @@ def run_by_itself(targets: Sequence[TypedTarget], asked: ExplainFlags, connectio
         raise UsageError("a node, class, device, driver or ComputeDomain is explained by itself: name one at a time")
     (target,) = targets
     if target.kind == "node":
-        return _run_node(target.name, asked, connection)
+        return _run_node(target.name, flags, connection)
     if target.kind == "computedomain":
         from kubectl_dra.cli.explain.compute_domain import run_compute_domain
 
-        return run_compute_domain(target.name, asked, connection)
-    return _run_listed(target, asked, connection)
+        return run_compute_domain(target.name, flags, connection)
+    return _run_listed(target, flags, connection)
 
 
-def _run_node(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> int:
+def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.explain.node_state import known, node_state
 
-    asked.refuse(f"a pod or claim; explain node/{name} is about all pods of the node", RELEASE)
-    if asked.output is ExplainOutput.html:
+    flags.refuse(f"a pod or claim; explain node/{name} is about all pods of the node", RELEASE)
+    if flags.output is ExplainOutput.html:
         raise UsageError("explain node/NAME prints text, json or yaml, not html")
-    snapshot, _ = read_cluster(replace(asked, target=(), all_namespaces=True), connection)
+    snapshot, _ = read_cluster(replace(flags, target=(), all_namespaces=True), connection)
     if not known(name, snapshot):
         if snapshot.is_gap("Node"):
             raise UndeterminedError(f"nodes could not be read, so nobody knows whether there is a node {name}")
         raise NotThere(f"Node {name}", f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
-    state = node_state(name, snapshot, settings_of(asked, snapshot))
-    where = cluster_flags(asked, connection)
+    state = node_state(name, snapshot, settings_of(flags, snapshot))
+    where = cluster_flags(flags, connection)
     invocation = Invocation(("kubectl", "dra", "explain", f"node/{name}", *where.flags), where)
-    if asked.output is ExplainOutput.text:
+    if flags.output is ExplainOutput.text:
         from kubectl_dra.report.node_state import write_node_state
 
-        write_node_state(state, invocation, asked.color.value, full=asked.whole_page)
+        write_node_state(state, invocation, flags.color.value, full=flags.whole_page)
     else:
         from kubectl_dra.report.node_state import node_state_json
         from kubectl_dra.report.table import write
 
-        write(node_state_json(state, invocation), asked.output.value, sys.stdout)
+        write(node_state_json(state, invocation), flags.output.value, sys.stdout)
     return state.exit_code
 
 
-def _run_listed(target: TypedTarget, asked: ExplainFlags, connection: ConnectionFlags) -> int:
+def _run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionFlags) -> int:
     allowed = ("--node",) if target.kind == "driver" else ("--node", *RELEASE)
-    asked.refuse(f"a pod or claim, not a {target.kind}", allowed)
-    nodes = (asked.node,) if asked.node else ()
+    flags.refuse(f"a pod or claim, not a {target.kind}", allowed)
+    nodes = (flags.node,) if flags.node else ()
     if target.kind == "driver":
         from kubectl_dra.cli.drivers.run import run as drivers
 
-        if asked.output is ExplainOutput.html:
+        if flags.output is ExplainOutput.html:
             raise UsageError("explain driver/NAME prints text, json or yaml, not html")
-        output = DriversOutput.wide if asked.whole_page else DriversOutput(asked.output.value)
+        output = DriversOutput.wide if flags.whole_page else DriversOutput(flags.output.value)
         return drivers(
             DriversFlags(
                 drivers=(target.name,),
                 nodes=nodes,
-                snapshots=asked.snapshots,
-                complete=asked.complete,
+                snapshots=flags.snapshots,
+                complete=flags.complete,
                 output=output,
-                color=asked.color,
+                color=flags.color,
             ),
             connection,
         )
@@ -91,13 +91,13 @@ def _run_listed(target: TypedTarget, asked: ExplainFlags, connection: Connection
             places=(_as_place(target.name),) if target.kind == "device" else (),
             classes=(target.name,) if target.kind == "class" else (),
             nodes=nodes,
-            full=asked.whole_page,
-            snapshots=asked.snapshots,
-            complete=asked.complete,
-            output=DevicesOutput(asked.output.value),
-            color=asked.color,
-            release=asked.release,
-            gates=asked.gates,
+            full=flags.whole_page,
+            snapshots=flags.snapshots,
+            complete=flags.complete,
+            output=DevicesOutput(flags.output.value),
+            color=flags.color,
+            release=flags.release,
+            gates=flags.gates,
         ),
         connection,
     )

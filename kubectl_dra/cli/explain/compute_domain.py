@@ -17,7 +17,7 @@ from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.text import did_you_mean, nearest
 
 
-def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFlags) -> int:
+def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
     """Print the state of a ComputeDomain; return the exit code.
 
     Raises:
@@ -25,19 +25,19 @@ def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFla
         NotThere: no such domain.
         UndeterminedError: domains were not read.
     """
-    asked.refuse("a pod or claim; a ComputeDomain is explained with all of its nodes", ())
-    if asked.output is ExplainOutput.html:
+    flags.refuse("a pod or claim; a ComputeDomain is explained with all of its nodes", ())
+    if flags.output is ExplainOutput.html:
         raise UsageError("explain computedomain/NAME prints text, json or yaml, not html")
-    snapshot, namespace = read_cluster(replace(asked, target=(), all_namespaces=True), connection)
-    if not asked.snapshots:
+    snapshot, namespace = read_cluster(replace(flags, target=(), all_namespaces=True), connection)
+    if not flags.snapshots:
         from kubectl_dra.cli.live import with_neighbours
         from kubectl_dra.cluster.pointed import Pointer
 
         pointed = [Pointer(DOMAIN, namespace), Pointer(CLIQUE)]
-        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, asked.namespace)
+        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, flags.namespace)
     known: dict[tuple[str, str], ComputeDomain] = snapshot.others.get(DOMAIN, {})  # type: ignore[assignment]
     spaces = sorted(space for space, other in known if other == name)
-    if asked.snapshots and not asked.namespace and len(spaces) == 1:
+    if flags.snapshots and not flags.namespace and len(spaces) == 1:
         namespace = spaces[0]
     domain = known.get((namespace, name))
     if domain is None:
@@ -49,14 +49,14 @@ def run_compute_domain(name: str, asked: ExplainFlags, connection: ConnectionFla
         raise NotThere(f"ComputeDomain {name}", f"no ComputeDomain {name} in namespace {namespace}; {hint}")
     from kubectl_dra.report.compute_domain import compute_domain_json, exit_code, write_compute_domain
 
-    where = cluster_flags(asked, connection)
+    where = cluster_flags(flags, connection)
     target = f"computedomain/{name}"
     invocation = Invocation(("kubectl", "dra", "explain", target, "-n", namespace, *where.flags), where)
     state = domain_state(domain, snapshot)
-    if asked.output is not ExplainOutput.text:
+    if flags.output is not ExplainOutput.text:
         from kubectl_dra.report.table import write
 
-        write(compute_domain_json(state, invocation), asked.output.value, sys.stdout)
+        write(compute_domain_json(state, invocation), flags.output.value, sys.stdout)
         return exit_code(state)
-    write_compute_domain(state, invocation, asked.color.value)
+    write_compute_domain(state, invocation, flags.color.value)
     return exit_code(state)

@@ -16,55 +16,59 @@ from kubectl_dra.report.table import write
 EXIT_UNKNOWN = 3
 
 
-def print_message(asked: ExplainFlags) -> int:
+def print_message(flags: ExplainFlags) -> int:
     """Print what a message means; of standard input every line that is known, once. Returns the exit code.
 
     Raises:
         UsageError: what does not go with it.
         InputError: standard input cannot be read.
     """
-    if asked.target or asked.manifests or asked.snapshots or asked.all_claims or asked.all_namespaces:
+    if flags.target or flags.manifests or flags.snapshots or flags.all_claims or flags.all_namespaces:
         raise UsageError("--message explains a text; leave the pod, claim, manifest and snapshot out")
-    if asked.output is ExplainOutput.html:
+    if flags.output is ExplainOutput.html:
         raise UsageError("--message prints text, json or yaml, not html")
-    piped = asked.message == STDIN
+    piped = flags.message == STDIN
     # Bytes of an argument that are no UTF-8 are halves of surrogates, which nothing can search.
-    data = contents(STDIN) if piped else asked.message.encode("utf-8", "replace")
+    data = contents(STDIN) if piped else flags.message.encode("utf-8", "replace")
     text = data.decode("utf-8", "replace")
     lines = text.splitlines() if piped else [text]
-    found = known_in(lines)
-    if asked.output is not ExplainOutput.text:
-        result = {"schemaVersion": SCHEMA_VERSION, "kind": "MessageList", "items": [_json(one) for one in found]}
-        write(result, asked.output.value, sys.stdout)
-        return 0 if found else EXIT_UNKNOWN
-    out = Painter(color=asked.color.value)
-    if not found:
+    meanings = known_in(lines)
+    if flags.output is not ExplainOutput.text:
+        result = {
+            "schemaVersion": SCHEMA_VERSION,
+            "kind": "MessageList",
+            "items": [_json(meaning) for meaning in meanings],
+        }
+        write(result, flags.output.value, sys.stdout)
+        return 0 if meanings else EXIT_UNKNOWN
+    out = Painter(color=flags.color.value)
+    if not meanings:
         out.sentence(
             "Nothing in this text is a message that is known here." if piped else "This message is not known here."
         )
         out.sentence("If a pod shows it, kubectl dra explain pod/NAME says what the cluster tells about it.")
         return EXIT_UNKNOWN
-    for number, one in enumerate(found):
+    for number, meaning in enumerate(meanings):
         if number:
             out.write("")
-        _write(out, one)
+        _write(out, meaning)
     return 0
 
 
 def known_in(lines: Iterable[str]) -> list[Understood]:
     """What the lines mean that are known, each entry once."""
-    found: dict[str, Understood] = {}
+    meanings: dict[str, Understood] = {}
     for line in lines:
-        one = understood(line) if line.strip() else None
-        if one is not None:
-            found.setdefault(one.entry.pattern, one)
+        meaning = understood(line) if line.strip() else None
+        if meaning is not None:
+            meanings.setdefault(meaning.entry.pattern, meaning)
     # What a driver says in its own words tells more than that it failed.
-    exact = [one for one in found.values() if not one.entry.generic]
-    return exact or list(found.values())
+    exact = [meaning for meaning in meanings.values() if not meaning.entry.generic]
+    return exact or list(meanings.values())
 
 
-def _who(one: Understood) -> str:
-    said = one.entry.says
+def _who(meaning: Understood) -> str:
+    said = meaning.entry.says
     if said == (KUBELET,):
         return "the kubelet"
     if said[0] in LAYERS:
@@ -72,27 +76,27 @@ def _who(one: Understood) -> str:
     return "any driver" if said == (ANY,) else f"driver {' or '.join(said)}"
 
 
-def _write(out: Painter, one: Understood) -> None:
-    entry = one.entry
-    out.sentence(one.means)
+def _write(out: Painter, meaning: Understood) -> None:
+    known = meaning.entry
+    out.sentence(meaning.means)
     out.write("")
-    out.sentence(f"  Said by: {_who(one)}")
-    out.sentence(f"  What to do: {one.do}")
-    if one.gate:
-        out.sentence(f"  Feature gate: {one.gate}")
-    if entry.normal:
+    out.sentence(f"  Said by: {_who(meaning)}")
+    out.sentence(f"  What to do: {meaning.do}")
+    if meaning.gate:
+        out.sentence(f"  Feature gate: {meaning.gate}")
+    if known.normal:
         out.sentence("  It is normal for a moment.")
-    if entry.since or entry.until or entry.fixed:
-        parts = ((f"since {entry.since}", entry.since), (f"up to {entry.until}", entry.until))
-        told = [text for text, given in (*parts, (f"fixed in {entry.fixed}", entry.fixed)) if given]
-        out.sentence(f"  Releases: {', '.join(told)}")
-    if one.url:
-        out.sentence(f"  Known as: {one.url}")
+    if known.since or known.until or known.fixed:
+        parts = ((f"since {known.since}", known.since), (f"up to {known.until}", known.until))
+        parts_told = [text for text, given in (*parts, (f"fixed in {known.fixed}", known.fixed)) if given]
+        out.sentence(f"  Releases: {', '.join(parts_told)}")
+    if meaning.url:
+        out.sentence(f"  Known as: {meaning.url}")
 
 
-def _json(one: Understood) -> dict[str, object]:
-    entry = one.entry
-    out: dict[str, object] = {"saidBy": list(entry.says), "means": one.means, "fix": {"text": one.do}}
-    told = (("gate", one.gate), ("since", entry.since), ("until", entry.until), ("fixedIn", entry.fixed))
-    out |= {name: value for name, value in (*told, ("issue", one.url)) if value}
-    return out | ({"transient": True} if entry.normal else {})
+def _json(meaning: Understood) -> dict[str, object]:
+    known = meaning.entry
+    out: dict[str, object] = {"saidBy": list(known.says), "means": meaning.means, "fix": {"text": meaning.do}}
+    details = (("gate", meaning.gate), ("since", known.since), ("until", known.until), ("fixedIn", known.fixed))
+    out |= {name: value for name, value in (*details, ("issue", meaning.url)) if value}
+    return out | ({"transient": True} if known.normal else {})

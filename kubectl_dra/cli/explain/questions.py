@@ -63,35 +63,37 @@ class Answers(NamedTuple):
         return cls(diagnoses, (), max((diagnosis.exit_code for diagnosis in diagnoses), default=0))
 
 
-def questions_of(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Posed]:
+def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Posed]:
     """The questions, with the cluster that they are about.
 
     Raises:
         DraError: arguments that name no object, unreadable input, or a cluster that does not answer.
     """
-    targets = asked_targets(asked)
-    given = read(asked, connection, targets)
+    targets = asked_targets(flags)
+    given = read(flags, connection, targets)
     snapshot = given.snapshot
     if given.manifest is not None:
-        snapshot = with_admission(snapshot, given.manifest, asked, connection)
-    given = _with_makers(given._replace(snapshot=snapshot), targets, asked, connection)
-    snapshot, questions = given.snapshot, _questions(asked, targets, given)
-    snapshot = completed(snapshot, [one.pod for one, _ in questions if one.pod is not None], asked, connection)
-    settings = replace(settings_of(asked, snapshot), supposed=tuple(changes))
-    if wanted := new_nodes(asked):
+        snapshot = with_admission(snapshot, given.manifest, flags, connection)
+    given = _with_makers(given._replace(snapshot=snapshot), targets, flags, connection)
+    snapshot, questions = given.snapshot, _questions(flags, targets, given)
+    snapshot = completed(
+        snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
+    )
+    settings = replace(settings_of(flags, snapshot), supposed=tuple(changes))
+    if wanted := new_nodes(flags):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
     return [
         Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
     ]
 
 
-def new_nodes(asked: ExplainFlags) -> list[NewNodes]:
+def new_nodes(flags: ExplainFlags) -> list[NewNodes]:
     """What ``--with-node`` says. Raises UsageError: that is not understood."""
-    if not asked.with_nodes:
+    if not flags.with_nodes:
         return []
     from kubectl_dra.explain.question.new_nodes import parse
 
-    return [parse(text) for text in asked.with_nodes]
+    return [parse(text) for text in flags.with_nodes]
 
 
 def _with_nodes(
@@ -102,18 +104,18 @@ def _with_nodes(
 
     added = tuple(additions(wanted, snapshot))
     require_known(added, questions, snapshot, settings.scheduler)
-    supposed = (*settings.supposed, *(one.change for one in wanted))
+    supposed = (*settings.supposed, *(new_nodes.change for new_nodes in wanted))
     settings = replace(settings, supposed=supposed, new_nodes=added)
     return with_nodes(snapshot, added, settings.scheduler), settings
 
 
-def asked_targets(asked: ExplainFlags) -> tuple[TypedTarget, ...]:
+def asked_targets(flags: ExplainFlags) -> tuple[TypedTarget, ...]:
     """What the command line names. Raises UsageError where that is nothing that can be explained."""
-    if not asked.labels:
-        return targets_of(asked.target) if asked.target else ()
-    if asked.target or asked.manifests or asked.all_claims or asked.all_namespaces:
+    if not flags.labels:
+        return targets_of(flags.target) if flags.target else ()
+    if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
         raise UsageError("-l chooses among the pods of a namespace; leave other names, -f, --all and -A out")
-    return (TypedTarget(LABELS, asked.labels),)
+    return (TypedTarget(LABELS, flags.labels),)
 
 
 class Given(NamedTuple):
@@ -128,20 +130,20 @@ class Given(NamedTuple):
     namespace: str
 
 
-def read(asked: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()) -> Given:
+def read(flags: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()) -> Given:
     """The cluster and the manifest."""
-    cluster, namespace = read_cluster(asked, connection, targets)
-    if not asked.manifests:
+    cluster, namespace = read_cluster(flags, connection, targets)
+    if not flags.manifests:
         return Given(cluster, cluster, None, namespace)
-    manifest = read_manifest(asked, namespace)
-    return Given(applied(cluster, manifest, asked), cluster, manifest, namespace)
+    manifest = read_manifest(flags, namespace)
+    return Given(applied(cluster, manifest, flags), cluster, manifest, namespace)
 
 
 def _with_makers(
-    given: Given, targets: Sequence[TypedTarget], asked: ExplainFlags, connection: ConnectionFlags
+    given: Given, targets: Sequence[TypedTarget], flags: ExplainFlags, connection: ConnectionFlags
 ) -> Given:
     """The live cluster with the workloads that are asked about and have no pods, which may be suspended."""
-    if asked.snapshots:
+    if flags.snapshots:
         return given
     from kubectl_dra.neighbours.suspended import MAKERS, maker_pointer
 
@@ -154,20 +156,20 @@ def _with_makers(
         return given
     from kubectl_dra.cli.live import with_neighbours
 
-    return given._replace(snapshot=with_neighbours(given.snapshot, lambda _: wanted, connection, asked.namespace))
+    return given._replace(snapshot=with_neighbours(given.snapshot, lambda _: wanted, connection, flags.namespace))
 
 
-def _questions(asked: ExplainFlags, targets: Sequence[TypedTarget], given: Given) -> list[tuple[Question, StandIn]]:
+def _questions(flags: ExplainFlags, targets: Sequence[TypedTarget], given: Given) -> list[tuple[Question, StandIn]]:
     """The questions, each with what it stands in for."""
     if not targets:
-        return [(question, None) for question in _of_manifest(asked, given)]
-    everywhere = bool(asked.snapshots) and not asked.namespace
+        return [(question, None) for question in _of_manifest(flags, given)]
+    everywhere = bool(flags.snapshots) and not flags.namespace
     return [
-        _about(find(target, given.namespace, given.snapshot, anywhere=everywhere), asked, given) for target in targets
+        _about(find(target, given.namespace, given.snapshot, anywhere=everywhere), flags, given) for target in targets
     ]
 
 
-def _about(looked: Looked, asked: ExplainFlags, given: Given) -> tuple[Question, StandIn]:
+def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question, StandIn]:
     item = looked.item
     if isinstance(item, ResourceClaim):
         return about_claim(item), None
@@ -177,22 +179,22 @@ def _about(looked: Looked, asked: ExplainFlags, given: Given) -> tuple[Question,
     if isinstance(looked.stand_in, NotMade):
         from kubectl_dra.explain.question.new_pod import about_new_pod
 
-        return about_new_pod(item, given.snapshot, settings_of(asked, given.snapshot)), looked.stand_in
-    return _about_pod(item, given, settings_of(asked, given.snapshot)), looked.stand_in
+        return about_new_pod(item, given.snapshot, settings_of(flags, given.snapshot)), looked.stand_in
+    return _about_pod(item, given, settings_of(flags, given.snapshot)), looked.stand_in
 
 
-def _of_manifest(asked: ExplainFlags, given: Given) -> list[Question]:
+def _of_manifest(flags: ExplainFlags, given: Given) -> list[Question]:
     snapshot, manifest = given.snapshot, given.manifest
     assert manifest is not None
     if manifest.pods:
-        settings = settings_of(asked, snapshot)
+        settings = settings_of(flags, snapshot)
         return [_about_pod(pod, given, settings) for pod in manifest.pods.values()]
     if manifest.claims:
         return [about_claim(snapshot.claims[key]) for key in manifest.claims]
     if manifest.templates:
         return [about_template(snapshot.templates[key]) for key in manifest.templates]
     raise InputError(
-        f"{', '.join(asked.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
+        f"{', '.join(flags.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
         "nothing to explain"
     )
 
@@ -211,24 +213,24 @@ def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
 # ``explain --explain CODE``: the page of a cause.
 
 
-def print_page(asked: ExplainFlags) -> int:
+def print_page(flags: ExplainFlags) -> int:
     """Print the page; return the exit code.
 
     Raises:
         UsageError: no such cause, or what does not go with it.
     """
-    if asked.target or asked.manifests or asked.all_claims or asked.all_namespaces:
+    if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
         raise UsageError("--explain prints a page about one cause; leave the pod, claim or manifest out")
-    if asked.output is ExplainOutput.html:
+    if flags.output is ExplainOutput.html:
         raise UsageError("--explain prints text, json or yaml, not html")
     known = {kind.code: kind for kind in all_kinds()}
-    kind = known.get(asked.cause.lower())
+    kind = known.get(flags.cause.lower())
     if kind is None:
-        raise unknown_code("cause", asked.cause, known, f"{page_of_causes()} lists them")
-    if asked.output is ExplainOutput.text:
+        raise unknown_code("cause", flags.cause, known, f"{page_of_causes()} lists them")
+    if flags.output is ExplainOutput.text:
         write_page(kind.page.text)
     else:
-        write(cause_json(kind), asked.output.value, sys.stdout)
+        write(cause_json(kind), flags.output.value, sys.stdout)
     return 0
 
 
@@ -252,37 +254,41 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 # does not.
 
 
-def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
+def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
     """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
 
     They stay where the question is about a part of the cluster or about a changed one, and where they are open.
     """
     alone = Answers.of(diagnoses)
     manifest = posed[0].manifest if posed else None
-    narrowed = asked.target or asked.labels or asked.what_if or asked.node or asked.request
+    narrowed = flags.target or flags.labels or flags.what_if or flags.node or flags.request
     if narrowed or manifest is None or not manifest.workloads:
         return alone
     if any(diagnosis.verdict is Verdict.UNDETERMINED for diagnosis in diagnoses):
         return alone
-    found = _fitted(posed, manifest)
-    if found is None:
+    fit_answer = _fitted(posed, manifest)
+    if fit_answer is None:
         return alone
     shown: list[Diagnosis] = []
     codes: list[int] = []
-    several = [one for one in found.workloads if one.pods > 1 or one.running]
+    several = [workload for workload in fit_answer.workloads if workload.pods > 1 or workload.running]
     of_pods = {
-        (role.pod.metadata.namespace, role.pod.metadata.name): one for one in several for role in one.workload.roles
+        (role.pod.metadata.namespace, role.pod.metadata.name): workload
+        for workload in several
+        for role in workload.workload.roles
     }
-    told: set[int] = set()
+    seen: set[int] = set()
     for diagnosis in diagnoses:
         workload = of_pods.get((diagnosis.namespace, diagnosis.name))
         if workload is None:
             shown.append(diagnosis)
             codes.append(diagnosis.exit_code)
-        elif id(workload) not in told:
-            told.add(id(workload))
+        elif id(workload) not in seen:
+            seen.add(id(workload))
             codes.append(workload.verdict.exit_code)
-            own = [one for one in diagnoses if of_pods.get((one.namespace, one.name)) is workload]
+            own = [
+                diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
+            ]
             shown.extend(_shown(workload, own, posed[0]))
     return Answers(shown, several, max(codes, default=0))
 
@@ -296,20 +302,20 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     snapshot = posed[0].snapshot
     workloads = makers_of(manifest)
     cluster = without_stand_ins(snapshot)
-    if all(one.replicas * one.size == 1 and not pods_of(one, cluster) for one in workloads):
+    if all(pods.replicas * pods.size == 1 and not pods_of(pods, cluster) for pods in workloads):
         return None
     with Progress() as progress:
         return fit(workloads, cluster, posed[0].settings, FitOptions(only_counts=True), progress)
 
 
-def _shown(found: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
+def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
     """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
-    if found.stop is not None and found.stop.diagnosis.exit_code:
-        return (found.stop.diagnosis,)
-    agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(found.verdict.exit_code)]
-    if agreeing or not found.running:
+    if workload.stop is not None and workload.stop.diagnosis.exit_code:
+        return (workload.stop.diagnosis,)
+    agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
+    if agreeing or not workload.running:
         return agreeing
     from kubectl_dra.fit.existing import pods_of
 
-    runs = next(pod for pod in pods_of(found.workload, posed.snapshot) if pod.node_name)
+    runs = next(pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name)
     return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)

@@ -27,65 +27,65 @@ if TYPE_CHECKING:
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 
-def applied(cluster: Snapshot, manifest: Snapshot, asked: ExplainFlags) -> Snapshot:
+def applied(cluster: Snapshot, manifest: Snapshot, flags: ExplainFlags) -> Snapshot:
     """The cluster after its API server applied a manifest."""
     from kubectl_dra.cluster.overlay import overlay
 
-    return overlay(cluster, manifest, server_of(asked, cluster))
+    return overlay(cluster, manifest, server_of(flags, cluster))
 
 
-def server_of(asked: ExplainFlags, snapshot: Snapshot) -> Server:
+def server_of(flags: ExplainFlags, snapshot: Snapshot) -> Server:
     from kubectl_dra.cluster.apply import Server
 
-    settings = assumed(snapshot, asked.release, asked.gates)
+    settings = assumed(snapshot, flags.release, flags.gates)
     return Server(settings.scheduler.release, settings.scheduler.gates)
 
 
 def read_cluster(
-    asked: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()
+    flags: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()
 ) -> tuple[Snapshot, str]:
     """The snapshot and the namespace meant.
 
     Raises:
         NoDRA: the cluster does not serve resource.k8s.io.
     """
-    if asked.snapshots:
-        namespace = asked.namespace or "default"
+    if flags.snapshots:
+        namespace = flags.namespace or "default"
         with Progress() as progress:
-            snapshot = read_saved(asked, namespace, compact=True, progress=progress)
+            snapshot = read_saved(flags, namespace, compact=True, progress=progress)
     else:
         from kubectl_dra.cli.live import read_live
 
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
-        snapshot, namespace = read_live(connection, asked.namespace, compact=True, everything=asked.everything, pod=pod)
+        snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=flags.everything, pod=pod)
     snapshot.require_dra()
     return snapshot, namespace
 
 
-def read_manifest(asked: ExplainFlags, namespace: str) -> Snapshot:
+def read_manifest(flags: ExplainFlags, namespace: str) -> Snapshot:
     """The objects of the manifest; what names no namespace is put into this one."""
     from kubectl_dra.cluster.files import read_snapshot
 
-    return read_snapshot(list(asked.manifests), namespace=namespace, workloads=True)
+    return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True)
 
 
-def completed(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
+def completed(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with the further kinds that affect these pods while they wait, and who else decides of them."""
-    if asked.snapshots:
+    if flags.snapshots:
         return snapshot
     from kubectl_dra.cli.live import with_neighbours
     from kubectl_dra.neighbours.pointers import pointers
 
     pods = tuple(pods)
-    snapshot = _with_kinds_for(pods, snapshot, asked, connection)
-    return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, asked.namespace)
+    snapshot = _with_kinds_for(pods, snapshot, flags, connection)
+    return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, flags.namespace)
 
 
 def _with_kinds_for(
-    pods: Iterable[Pod], snapshot: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
+    pods: Iterable[Pod], snapshot: Snapshot, flags: ExplainFlags, connection: ConnectionFlags
 ) -> Snapshot:
     """The live cluster with the kinds that the scheduler reads for those of these pods that wait."""
-    kinds = kinds_to_complete(snapshot, pods, asked)
+    kinds = kinds_to_complete(snapshot, pods, flags)
     if not kinds:
         return snapshot
     from kubectl_dra.cli.live import read_kinds
@@ -94,21 +94,21 @@ def _with_kinds_for(
     for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
         names = tuple(kind for _, kind in entries)
         snapshot = with_kinds(
-            snapshot, read_kinds(connection, asked.namespace, names, of=space), names, server_of(asked, snapshot)
+            snapshot, read_kinds(connection, flags.namespace, names, of=space), names, server_of(flags, snapshot)
         )
     return snapshot
 
 
-def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], asked: ExplainFlags) -> Collection[tuple[str, str]]:
+def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags) -> Collection[tuple[str, str]]:
     """The further kinds that affect those of these pods that wait, each with its namespace, or empty for all."""
     waiting = [pod for pod in pods if not pod.node_name]
     lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
-    settings = settings_of(asked, snapshot)
+    settings = settings_of(flags, snapshot)
     kinds: dict[tuple[str, str], None] = {}
     for pod in waiting:
         kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
         profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
-        if not asked.everything or any(entry.required for entry in profile.args.spread.constraints):
+        if not flags.everything or any(constraint.required for constraint in profile.args.spread.constraints):
             kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
     return kinds
 
@@ -127,10 +127,10 @@ def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapsho
 
 
 def with_admission(
-    snapshot: Snapshot, manifest: Snapshot, asked: ExplainFlags, connection: ConnectionFlags
+    snapshot: Snapshot, manifest: Snapshot, flags: ExplainFlags, connection: ConnectionFlags
 ) -> Snapshot:
     """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""
-    if asked.snapshots:
+    if flags.snapshots:
         return snapshot
     from kubectl_dra.admission.admit import kinds_needed as kinds_to_admit
     from kubectl_dra.cli.live import read_kinds
@@ -141,28 +141,28 @@ def with_admission(
         needed.setdefault(space, {}).update(dict.fromkeys(kinds_to_admit(pod)))
     for space, kinds in needed.items():
         snapshot = with_kinds(
-            snapshot, read_kinds(connection, asked.namespace, tuple(kinds), of=space), kinds, server_of(asked, snapshot)
+            snapshot, read_kinds(connection, flags.namespace, tuple(kinds), of=space), kinds, server_of(flags, snapshot)
         )
     return snapshot
 
 
-def settings_of(asked: ExplainFlags, snapshot: Snapshot) -> Settings:
+def settings_of(flags: ExplainFlags, snapshot: Snapshot) -> Settings:
     """The release, gates and scheduler to assume, and which parts of the answer are requested."""
-    settings = assumed(snapshot, asked.release, asked.gates)
+    settings = assumed(snapshot, flags.release, flags.gates)
     scheduler = settings.scheduler
     return replace(
         settings,
-        node=asked.node,
-        request=asked.request,
-        with_devices=asked.with_devices,
-        scheduler=scheduler.changed(config=scheduler_config(asked, scheduler.release)),
+        node=flags.node,
+        request=flags.request,
+        with_devices=flags.with_devices,
+        scheduler=scheduler.changed(config=scheduler_config(flags, scheduler.release)),
     )
 
 
-def scheduler_config(asked: ExplainFlags, release: Release) -> SchedulerConfig | None:
+def scheduler_config(flags: ExplainFlags, release: Release) -> SchedulerConfig | None:
     """The scheduler's configuration, if given."""
-    if not asked.scheduler_config:
+    if not flags.scheduler_config:
         return None
     from kubectl_dra.scheduling.scheduler_config import read_config
 
-    return read_config(asked.scheduler_config, release)
+    return read_config(flags.scheduler_config, release)

@@ -38,52 +38,52 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 3.0
 
 
-def run(asked: ExplainFlags, connection: ConnectionFlags) -> int:
+def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     """Explains and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    if asked.cause:
+    if flags.cause:
         from kubectl_dra.cli.explain.questions import print_page
 
-        return print_page(asked)
-    if asked.message:
+        return print_page(flags)
+    if flags.message:
         from kubectl_dra.cli.explain.message import print_message
 
-        return print_message(asked)
-    if asked.at:
+        return print_message(flags)
+    if flags.at:
         from kubectl_dra.cli.explain.at_time import taken_then
 
-        asked = replace(asked, snapshots=(taken_then(asked.at, asked.snapshots),))
-    changes = [parse(text) for text in asked.what_if]
+        flags = replace(flags, snapshots=(taken_then(flags.at, flags.snapshots),))
+    changes = [parse(text) for text in flags.what_if]
     # What is wrong with it is said before anything is read.
-    new_nodes(asked)
-    scheduler_config(asked, UNTOLD)
-    targets = () if asked.everything and not asked.labels else asked_targets(asked)
+    new_nodes(flags)
+    scheduler_config(flags, UNTOLD)
+    targets = () if flags.everything and not flags.labels else asked_targets(flags)
     if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
         from kubectl_dra.cli.explain.by_itself import run_by_itself
 
-        return run_by_itself(targets, asked, connection)
-    if asked.everything:
-        return _run_all(asked, connection, asked.output.value, asked.color.value)
-    if asked.output is ExplainOutput.html:
-        return _run_html(asked, connection, changes)
-    if asked.watch:
-        return _run_watch(asked, connection, changes)
+        return run_by_itself(targets, flags, connection)
+    if flags.everything:
+        return _run_all(flags, connection, flags.output.value, flags.color.value)
+    if flags.output is ExplainOutput.html:
+        return _run_html(flags, connection, changes)
+    if flags.watch:
+        return _run_watch(flags, connection, changes)
     try:
-        posed = questions_of(asked, connection, changes)
+        posed = questions_of(flags, connection, changes)
     except NotThere as absent:
         if len(targets) != 1 or targets[0].kind not in ("VirtualMachine", "VirtualMachineInstance"):
             raise
         from kubectl_dra.cli.explain.virtual_machine import run_without_pod
 
-        return run_without_pod(targets[0].name, absent, asked, connection)
+        return run_without_pod(targets[0].name, absent, flags, connection)
     _tell_stand_ins(posed)
-    found = _answered(posed, [_diagnosed(one, asked, connection) for one in posed], asked)
-    _print(found, asked, _invocation(asked, connection))
-    keep(posed, found)
-    return found.code
+    answers = _answered(posed, [_diagnosed(each, flags, connection) for each in posed], flags)
+    _print(answers, flags, _invocation(flags, connection))
+    keep(posed, answers)
+    return answers.code
 
 
 def _tell_stand_ins(posed: Sequence[Posed]) -> None:
@@ -111,47 +111,47 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade) -> st
     return f"{of} has {pods} pods, {many}; this is about {which}, pod/{question.name}"
 
 
-def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], asked: ExplainFlags) -> Answers:
-    if not asked.manifests:
+def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
+    if not flags.manifests:
         return Answers.of(diagnoses)
     from kubectl_dra.cli.explain.questions import answered
 
-    return answered(posed, diagnoses, asked)
+    return answered(posed, diagnoses, flags)
 
 
-def _answer(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Diagnosis]:
-    return [_diagnosed(one, asked, connection) for one in questions_of(asked, connection, changes)]
+def _answer(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Diagnosis]:
+    return [_diagnosed(posed, flags, connection) for posed in questions_of(flags, connection, changes)]
 
 
-def _diagnosed(one: Posed, asked: ExplainFlags, connection: ConnectionFlags) -> Diagnosis:
-    diagnosis = diagnose(one.question, one.snapshot, one.settings)
-    if not asked.snapshots and any(finding.kind is NO_SLICES for finding in diagnosis.findings):
+def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -> Diagnosis:
+    diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
+    if not flags.snapshots and any(finding.kind is NO_SLICES for finding in diagnosis.findings):
         # Where no pod of the driver was found, its DaemonSet may say why there is none.
-        one = one._replace(snapshot=with_daemon_sets(one.snapshot, connection))
-        diagnosis = diagnose(one.question, one.snapshot, one.settings)
+        posed = posed._replace(snapshot=with_daemon_sets(posed.snapshot, connection))
+        diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
     if diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE):
         from kubectl_dra.explain.rivals import with_rivals
 
-        diagnosis = with_rivals(diagnosis, one.question, one.snapshot, one.settings)
-    if asked.whole_page or asked.output is not ExplainOutput.text:
+        diagnosis = with_rivals(diagnosis, posed.question, posed.snapshot, posed.settings)
+    if flags.whole_page or flags.output is not ExplainOutput.text:
         from kubectl_dra.explain.way import also_possible, way_of
 
-        elsewhere = also_possible(one.question, one.snapshot, one.settings) if asked.whole_page else ""
-        diagnosis = replace(diagnosis, way=way_of(one.question, one.snapshot), elsewhere=elsewhere)
-    if asked.trace:
+        elsewhere = also_possible(posed.question, posed.snapshot, posed.settings) if flags.whole_page else ""
+        diagnosis = replace(diagnosis, way=way_of(posed.question, posed.snapshot), elsewhere=elsewhere)
+    if flags.trace:
         from kubectl_dra.explain.selector_trace import trace
 
-        diagnosis = replace(diagnosis, traces=trace(one.question, one.snapshot, one.settings, asked.trace))
-    if asked.verify:
+        diagnosis = replace(diagnosis, traces=trace(posed.question, posed.snapshot, posed.settings, flags.trace))
+    if flags.verify:
         from kubectl_dra.explain.selector_trace import verify
 
-        diagnosis = replace(diagnosis, second_opinion=verify(one.question, one.snapshot, one.settings))
+        diagnosis = replace(diagnosis, second_opinion=verify(posed.question, posed.snapshot, posed.settings))
     return diagnosis
 
 
-def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:
+def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:
     """Writes one page: each answer with the devices of the cluster that it was given for."""
-    if asked.watch:
+    if flags.watch:
         raise UsageError("--watch prints repeatedly; -o html is one page")
     from kubectl_dra.cli.explain.questions import fleet
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
@@ -160,24 +160,26 @@ def _run_html(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     diagnoses: list[Diagnosis] = []
     fleets: ByIdentity[Snapshot, Inventory] = ByIdentity()
     drawn: ByIdentity[Diagnosis, Inventory] = ByIdentity()
-    posed = questions_of(asked, connection, changes)
+    posed = questions_of(flags, connection, changes)
     _tell_stand_ins(posed)
-    for number, one in enumerate(posed):
+    for number, each in enumerate(posed):
         pictured = number < MAX_FLEETS
-        diagnosis = _diagnosed(one._replace(settings=replace(one.settings, with_devices=pictured)), asked, connection)
+        diagnosis = _diagnosed(each._replace(settings=replace(each.settings, with_devices=pictured)), flags, connection)
         diagnoses.append(diagnosis)
-        devices = (fleets.get(one.snapshot) or fleet(one.question, one.snapshot, one.settings)) if pictured else None
+        devices = (
+            (fleets.get(each.snapshot) or fleet(each.question, each.snapshot, each.settings)) if pictured else None
+        )
         if devices is not None:
-            fleets.put(one.snapshot, devices)
+            fleets.put(each.snapshot, devices)
             drawn.put(diagnosis, devices)
     origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
-    found = _answered(posed, diagnoses, asked)
-    shown = [(diagnosis, drawn.get(diagnosis)) for diagnosis in found.diagnoses]
-    put(to_html(shown, origin, _invocation(asked, connection)))
-    return found.code
+    answers = _answered(posed, diagnoses, flags)
+    shown = [(diagnosis, drawn.get(diagnosis)) for diagnosis in answers.diagnoses]
+    put(to_html(shown, origin, _invocation(flags, connection)))
+    return answers.code
 
 
-def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:
+def _run_watch(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:
     """Prints whenever the answer changes, until everything asked about is allocated, or has ended without.
 
     A server that does not answer for a while is asked again.
@@ -190,7 +192,7 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
     waiting, silent = False, ""
     while True:
         try:
-            diagnoses = _answer(asked, connection, changes)
+            diagnoses = _answer(flags, connection, changes)
         except ClusterError as error:
             if not shown or not passes(error):
                 raise
@@ -205,40 +207,40 @@ def _run_watch(asked: ExplainFlags, connection: ConnectionFlags, changes: Sequen
             raise
         silent = ""
         if diagnoses != shown:
-            if shown and asked.output is ExplainOutput.text:
+            if shown and flags.output is ExplainOutput.text:
                 put("\n")
-            _print(Answers.of(diagnoses), asked, _invocation(asked, connection))
+            _print(Answers.of(diagnoses), flags, _invocation(flags, connection))
             sys.stdout.flush()
             shown = diagnoses
         if all(diagnosis.verdict is Verdict.ALLOCATED or diagnosis.ended for diagnosis in diagnoses):
             return Answers.of(diagnoses).code
         if not waiting:
             waiting = True
-            tell(f"note: waiting for {'the snapshot' if asked.snapshots else 'the cluster'} to change; Ctrl-C ends it")
+            tell(f"note: waiting for {'the snapshot' if flags.snapshots else 'the cluster'} to change; Ctrl-C ends it")
         time.sleep(WATCH_SECONDS)
 
 
-def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, color: str) -> int:
-    if asked.target or asked.manifests:
+def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, color: str) -> int:
+    if flags.target or flags.manifests:
         raise UsageError("--all and -A explain every pending claim; leave the pod, claim or manifest out")
-    how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if asked.summary else "it excludes --all and -A"
-    asked.refuse(f"one pod or claim; {how}", ("--node", SCHEDULER_CONFIG, *RELEASE))
-    if asked.with_devices and output == "text":
+    how = "say which: pod/NAME, claim/NAME or -f MANIFEST" if flags.summary else "it excludes --all and -A"
+    flags.refuse(f"one pod or claim; {how}", ("--node", SCHEDULER_CONFIG, *RELEASE))
+    if flags.with_devices and output == "text":
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
 
-    snapshot, namespace = read_cluster(asked, connection)
+    snapshot, namespace = read_cluster(flags, connection)
     with Progress() as progress:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-        snapshot = completed(snapshot, waiting, asked, connection)
-        settings = settings_of(asked, snapshot)
-        found = pending(snapshot, "" if asked.of_all_namespaces else namespace, settings, progress)
-    where = cluster_flags(asked, connection)
+        snapshot = completed(snapshot, waiting, flags, connection)
+        settings = settings_of(flags, snapshot)
+        overview = pending(snapshot, "" if flags.of_all_namespaces else namespace, settings, progress)
+    where = cluster_flags(flags, connection)
     if output == "text":
         from kubectl_dra.report.overview import write_overview
 
-        short = asked.summary and not asked.full
-        write_overview(found, color, flags=_of_everything(asked), where=where, short=short)
+        short = flags.summary and not flags.full
+        write_overview(overview, color, flags=_of_everything(flags), where=where, short=short)
     elif output == "html":
         from kubectl_dra.cli.explain.questions import fleet
         from kubectl_dra.report.explain_html import overview_html
@@ -246,49 +248,49 @@ def _run_all(asked: ExplainFlags, connection: ConnectionFlags, output: str, colo
 
         devices = fleet(None, snapshot, settings)
         origin = PageOrigin.of(snapshot, settings.scheduler.release)
-        put(overview_html(found, devices, origin, Invocation(where=where)))
+        put(overview_html(overview, devices, origin, Invocation(where=where)))
     else:
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.table import write
 
-        write(overview_json(found, Invocation(where=where)), output, sys.stdout)
-    return found.exit_code
+        write(overview_json(overview, Invocation(where=where)), output, sys.stdout)
+    return overview.exit_code
 
 
-def _invocation(asked: ExplainFlags, connection: ConnectionFlags) -> Invocation:
+def _invocation(typed: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
-    where = cluster_flags(asked, connection)
-    targets = tuple(map(str, targets_of(asked.target))) if asked.target else ()
+    where = cluster_flags(typed, connection)
+    targets = tuple(map(str, targets_of(typed.target))) if typed.target else ()
     if len(targets) > 1:
-        flags = _flags(replace(asked, namespace=""))
+        flags = _flags(replace(typed, namespace=""))
         return Invocation(("kubectl", "dra", "explain", *flags, *where.flags), where, several=True)
-    return Invocation(("kubectl", "dra", "explain", *targets, *_flags(asked), *where.flags), where)
+    return Invocation(("kubectl", "dra", "explain", *targets, *_flags(typed), *where.flags), where)
 
 
-def _flags(asked: ExplainFlags) -> Argv:
+def _flags(flags: ExplainFlags) -> Argv:
     files, changes = (
-        {"-f": asked.manifests, "-l": (asked.labels,), "-n": (asked.namespace,)},
-        {"--what-if": asked.what_if, "--with-node": asked.with_nodes},
+        {"-f": flags.manifests, "-l": (flags.labels,), "-n": (flags.namespace,)},
+        {"--what-if": flags.what_if, "--with-node": flags.with_nodes},
     )
-    return repeated({**files, **changes, **_assumptions(asked)})
+    return repeated({**files, **changes, **_assumptions(flags)})
 
 
-def _assumptions(asked: ExplainFlags) -> dict[str, Sequence[str]]:
+def _assumptions(flags: ExplainFlags) -> dict[str, Sequence[str]]:
     return {
-        "--kubernetes-version": (asked.release,),
-        "--feature-gates": asked.gates,
-        "--scheduler-config": (asked.scheduler_config,),
+        "--kubernetes-version": (flags.release,),
+        "--feature-gates": flags.gates,
+        "--scheduler-config": (flags.scheduler_config,),
     }
 
 
-def _of_everything(asked: ExplainFlags) -> Argv:
+def _of_everything(flags: ExplainFlags) -> Argv:
     """What --all was asked with and the question about one pod is to repeat."""
-    return repeated({"--node": (asked.node,), **_assumptions(asked)})
+    return repeated({"--node": (flags.node,), **_assumptions(flags)})
 
 
-def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
-    output = asked.output.value
-    stopped = any(one.stop is not None for one in found.workloads)
+def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> None:
+    output = flags.output.value
+    stopped = any(workload.stop is not None for workload in answers.workloads)
     if stopped:
         # The same question with a change would be about the first pod, and not about the first that does not fit.
         invocation = invocation._replace(argv=())
@@ -298,23 +300,23 @@ def _print(found: Answers, asked: ExplainFlags, invocation: Invocation) -> None:
         from kubectl_dra.report.explain_blocks import write_text
         from kubectl_dra.report.paint import Painter
 
-        if found.workloads:
-            _print_headlines(found.workloads, asked)
-        write_text(found.diagnoses, asked.color.value, invocation=invocation, full=asked.whole_page)
+        if answers.workloads:
+            _print_headlines(answers.workloads, flags)
+        write_text(answers.diagnoses, flags.color.value, invocation=invocation, full=flags.whole_page)
         if stopped:
-            following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(asked))))
-            write_blocks(Painter(color=asked.color.value), [ShellCommand((following,), "Next")])
+            following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(flags))))
+            write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.table import write
 
-    write(to_json(found.diagnoses, invocation, found.workloads), output, sys.stdout)
+    write(to_json(answers.diagnoses, invocation, answers.workloads), output, sys.stdout)
 
 
-def _print_headlines(workloads: Sequence[WorkloadFit], asked: ExplainFlags) -> None:
+def _print_headlines(workloads: Sequence[WorkloadFit], flags: ExplainFlags) -> None:
     """Says first how many replicas of each workload fit."""
     from kubectl_dra.report.fit_words import headline
     from kubectl_dra.report.paint import Painter
 
-    for found in workloads:
-        Painter(color=asked.color.value).paragraph(headline(found))
+    for workload in workloads:
+        Painter(color=flags.color.value).paragraph(headline(workload))

@@ -244,9 +244,9 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
 
 
 def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot: Snapshot) -> T:
-    found = table.get((namespace, name))
-    if found is not None:
-        return found
+    object_ = table.get((namespace, name))
+    if object_ is not None:
+        return object_
     _raise_unread(kind, namespace, name, snapshot)
     hint = _of_other_kind(kind, namespace, name, snapshot) or elsewhere(table, name)
     if not hint and (near := _near(table, namespace, name)):
@@ -315,5 +315,5 @@ def _users_of(template: ResourceClaimTemplate, snapshot: Snapshot) -> tuple[str,
         f"pod/{pod.metadata.name}"
         for (space, _), pod in snapshot.pods.items()
         if space == template.metadata.namespace
-        and any(entry.template_name == template.metadata.name for entry in pod.claims)
+        and any(pod_claim.template_name == template.metadata.name for pod_claim in pod.claims)
     )

@@ -37,9 +37,9 @@ def read_written(inputs: Iterable[Input], namespace: str) -> GivenManifests:
     builder = SnapshotBuilder(namespace, workloads=True)
     places: dict[ObjectKey, WrittenAt] = {}
     notes: list[str] = []
-    for found in inputs:
+    for file in inputs:
         try:
-            source = decode(read(found), found.name)
+            source = decode(read(file), file.name)
             for document in each(source):
                 if not isinstance(document, Skipped) and is_object(document.object) and not is_patch(document.name):
                     notes += _add(builder, document, namespace, places)
@@ -53,12 +53,12 @@ def _add(
 ) -> Iterator[str]:
     """Adds the objects of a document, and says which pods and objects of resource.k8s.io cannot be."""
     place = Place(document.name, document.line)
-    for found in objects((document,)):
-        if found.kind != "Pod" and not any(pod_specs(found.object)):
+    for manifest in objects((document,)):
+        if manifest.kind != "Pod" and not any(pod_specs(manifest.object)):
             try:
-                builder.add(found.object, place)
+                builder.add(manifest.object, place)
             except InputError as error:
-                if found.api_version.startswith(GROUP):
+                if manifest.api_version.startswith(GROUP):
                     yield f"not put to the schedulers: {error}"
     for item in items_of(document):
         space = item.namespace or namespace

@@ -41,34 +41,34 @@ class ReleaseNamed(NamedTuple):
 
 def release_named(text: str, source: str) -> ReleaseNamed:
     """A release that lint knows, as ``source`` names it. Raises UsageError."""
-    found = named_release(text, MODELLED, "lint knows", source)
-    return ReleaseNamed(found.without_patch, found.patch if text.count(".") > 1 else None)
+    release = named_release(text, MODELLED, "lint knows", source)
+    return ReleaseNamed(release.without_patch, release.patch if text.count(".") > 1 else None)
 
 
-def check_usage(asked: LintFlags) -> None:
+def check_usage(flags: LintFlags) -> None:
     """Raises UsageError for flags that make no sense with ``--from``."""
-    if asked.old:
+    if flags.old:
         raise UsageError("--from and --old exclude one another: one judges an upgrade, the other a change of objects")
-    if asked.verify:
+    if flags.verify:
         raise UsageError("--verify is about selectors on one release; leave --from out")
-    if asked.fix or asked.unsafe_fixes or asked.diff:
+    if flags.fix or flags.unsafe_fixes or flags.diff:
         raise UsageError("what an upgrade changes has no fixes: leave --fix and --diff out, or --from")
-    if asked.namespace and not (asked.paths or asked.kustomize):
+    if flags.namespace and not (flags.paths or flags.kustomize):
         raise UsageError("--from judges the whole cluster; leave --namespace out, or name manifests")
 
 
-def upgrade_of(asked: LintFlags, configured: Iterable[str], source: str, to: Release) -> Upgrade:
+def upgrade_of(flags: LintFlags, configured: Iterable[str], source: str, to: Release) -> Upgrade:
     """The release before the upgrade with its gates: its defaults, changed by what is configured and asked for.
 
     Raises:
         UsageError: it is no release before ``to``.
     """
-    before = release_named(asked.upgraded_from, "--from").release
+    before = release_named(flags.upgraded_from, "--from").release
     if before >= to:
         raise UsageError(
             f"--from {before} is not older than {to}: lint judges upgrades; to check for one release leave --from out"
         )
-    on = with_gates(with_gates(default_features(before), configured, source), asked.gates)
+    on = with_gates(with_gates(default_features(before), configured, source), flags.gates)
     return Upgrade(before, frozenset(gate for gate in on if gate_default(gate, before) is not None))
 
 
@@ -79,7 +79,7 @@ class ClusterObjects(NamedTuple):
     inputs: list[Input]
 
 
-def read_cluster(asked: LintFlags, connection: ConnectionFlags) -> ClusterObjects:
+def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObjects:
     """The live cluster, or the saved one.
 
     Raises:
@@ -87,12 +87,12 @@ def read_cluster(asked: LintFlags, connection: ConnectionFlags) -> ClusterObject
     """
     from kubectl_dra.cli.live import Progress
 
-    if asked.live:
+    if flags.live:
         from kubectl_dra.cli.live import connection_options
         from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.save import Recorder
 
-        cluster = ApiServer(connection_options(connection, asked.namespace))
+        cluster = ApiServer(connection_options(connection, flags.namespace))
         recorder = Recorder(cluster.namespace)
         with Progress() as progress:
             cluster.read_into(recorder, progress=progress)
@@ -101,17 +101,17 @@ def read_cluster(asked: LintFlags, connection: ConnectionFlags) -> ClusterObject
     from kubectl_dra.cli.live import read_saved
     from kubectl_dra.cluster.contents import contents
 
-    if any(path != STDIN and _is_large(path) for path in asked.snapshots):
+    if any(path != STDIN and _is_large(path) for path in flags.snapshots):
         from kubectl_dra.cluster.save import record_files
 
-        recorder = record_files(list(asked.snapshots))
+        recorder = record_files(list(flags.snapshots))
         inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
-        return ClusterObjects(recorder.build(complete=asked.complete), inputs)
-    standard = contents(STDIN) if STDIN in asked.snapshots else None
+        return ClusterObjects(recorder.build(complete=flags.complete), inputs)
+    standard = contents(STDIN) if STDIN in flags.snapshots else None
     with Progress() as progress:
-        snapshot = read_saved(asked, stdin=standard, progress=progress)
+        snapshot = read_saved(flags, stdin=standard, progress=progress)
     inputs = []
-    for path in asked.snapshots:
+    for path in flags.snapshots:
         if path == STDIN:
             inputs.append(Input(STDIN_NAME, True, standard))
         elif Path(path).is_dir():
@@ -147,15 +147,15 @@ class Compared(NamedTuple):
 
 
 def schedulers(
-    snapshot: Snapshot, upgrade: Upgrade, features: frozenset[str], asked: LintFlags, target: ReleaseNamed
+    snapshot: Snapshot, upgrade: Upgrade, features: frozenset[str], flags: LintFlags, target: ReleaseNamed
 ) -> Compared:
     """What the schedulers of both releases say about what waits or runs in a cluster."""
-    before = release_named(asked.upgraded_from, "--from")
+    before = release_named(flags.upgraded_from, "--from")
     if before.release not in EXPLAINED:
         return Compared({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
     from kubectl_dra.cli.live import Progress
 
-    was, will = _settings(snapshot, upgrade, features, asked, before, target)
+    was, will = _settings(snapshot, upgrade, features, flags, before, target)
     with Progress() as progress:
         compared = rescheduled(snapshot, was, will, progress)
     return compared._replace(notes=(*compared.notes, *_notes_about_patches(before, target)))
@@ -165,7 +165,7 @@ def _settings(
     snapshot: Snapshot,
     upgrade: Upgrade,
     features: frozenset[str],
-    asked: LintFlags,
+    flags: LintFlags,
     before: ReleaseNamed,
     target: ReleaseNamed,
 ) -> tuple[Settings, Settings]:
@@ -180,7 +180,7 @@ def _settings(
     if snapshot.taint_rules:
         # Nobody writes one where they do not count.
         shown |= frozenset(RULES)
-    shown -= dict(named_gates(asked.gates)).keys()
+    shown -= dict(named_gates(flags.gates)).keys()
     was = Scheduler(before.release, upgrade.features | shown, before.patch)
     will = Scheduler(target.release, features | shown, target.patch)
     return Settings(was, proved_gates=shown), Settings(will, proved_gates=shown)
@@ -194,14 +194,14 @@ class ComparedManifests(NamedTuple):
 
 
 def schedulers_about_manifests(
-    inputs: Iterable[Input], target: AssumedCluster, asked: LintFlags, connection: ConnectionFlags, to: ReleaseNamed
+    inputs: Iterable[Input], target: AssumedCluster, flags: LintFlags, connection: ConnectionFlags, to: ReleaseNamed
 ) -> ComparedManifests:
     """What the schedulers of both releases say about what manifests would make in a cluster.
 
     Raises:
         DraError: the cluster cannot be asked for more.
     """
-    before = release_named(asked.upgraded_from, "--from")
+    before = release_named(flags.upgraded_from, "--from")
     cluster, upgrade = target.snapshot, target.upgrade
     assert cluster is not None and upgrade is not None
     if before.release not in EXPLAINED:
@@ -215,33 +215,33 @@ def schedulers_about_manifests(
     from kubectl_dra.cluster.apply import Server
     from kubectl_dra.cluster.overlay import overlay
 
-    manifest, places, left_out = read_written(inputs, _namespace(asked, connection))
+    manifest, places, left_out = read_written(inputs, _namespace(flags, connection))
     existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
     around = overlay(cluster, replace(manifest, pods=existing), Server(before.release, upgrade.features))
     reading = ExplainFlags(
-        namespace=asked.namespace,
-        snapshots=asked.snapshots,
-        complete=asked.complete,
+        namespace=flags.namespace,
+        snapshots=flags.snapshots,
+        complete=flags.complete,
         release=str(before.release),
-        gates=asked.gates,
+        gates=flags.gates,
     )
     around = with_admission(around, manifest, reading, connection)
     around = completed(around, manifest.pods.values(), reading, connection)
-    was, will = _settings(cluster, upgrade, target.features, asked, before, to)
+    was, will = _settings(cluster, upgrade, target.features, flags, before, to)
     with Progress() as progress:
         compared = rescheduled(around, was, will, progress, manifest)
-    found = {places[key]: answers for key, answers in compared.found.items() if key in places}
-    return ComparedManifests(found, (*left_out, *compared.notes, *_notes_about_patches(before, to)))
+    by_object = {places[key]: answers for key, answers in compared.found.items() if key in places}
+    return ComparedManifests(by_object, (*left_out, *compared.notes, *_notes_about_patches(before, to)))
 
 
-def _namespace(asked: LintFlags, connection: ConnectionFlags) -> str:
+def _namespace(flags: LintFlags, connection: ConnectionFlags) -> str:
     """The namespace of objects that name none."""
-    if not asked.live:
-        return asked.namespace or "default"
+    if not flags.live:
+        return flags.namespace or "default"
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster.live import ApiServer
 
-    return ApiServer(connection_options(connection, asked.namespace)).namespace
+    return ApiServer(connection_options(connection, flags.namespace)).namespace
 
 
 def _notes_about_patches(*releases: ReleaseNamed) -> Iterator[str]:
@@ -267,21 +267,23 @@ def rescheduled(
     from kubectl_dra.explain.two_releases import compare
 
     compared = compare(snapshot, before, after, progress, manifest)
-    found: dict[ObjectKey, DifferentAnswers] = {}
-    for one in compared.differing:
-        kind = "Pod" if one.before.kind == "pod" else "ResourceClaim"
-        told = one.names[:1] if manifest is None else one.names
-        alike = len(one.names) - len(told) if manifest is None else 0
-        answers = DifferentAnswers(_answer(one.before), _answer(one.after), one.runs, alike, one.deciding)
-        found.update({(kind, one.before.namespace, name): answers for name in told})
+    by_object: dict[ObjectKey, DifferentAnswers] = {}
+    for differing in compared.differing:
+        kind = "Pod" if differing.before.kind == "pod" else "ResourceClaim"
+        names = differing.names[:1] if manifest is None else differing.names
+        alike = len(differing.names) - len(names) if manifest is None else 0
+        answers = DifferentAnswers(
+            _answer(differing.before), _answer(differing.after), differing.runs, alike, differing.deciding
+        )
+        by_object.update({(kind, differing.before.namespace, name): answers for name in names})
     notes = []
-    if untried := sum(one.deciding is None for one in compared.differing):
+    if untried := sum(differing.deciding is None for differing in compared.differing):
         notes.append(f"which change decides was not looked for to the end, because it took too long: {untried:,} times")
     if compared.left_out:
         notes.append(f"not compared, because it took too long: {amount(compared.left_out, 'pod or claim')}")
     if compared.open:
         notes.append(f"undetermined on both releases, and so not compared: {compared.open:,} of {compared.judged:,}")
-    return Compared(found, tuple(notes))
+    return Compared(by_object, tuple(notes))
 
 
 def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
@@ -294,11 +296,11 @@ def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
     return SchedulerAnswer(outcome, (), reason(diagnosis))
 
 
-def notes_about_flags(asked: LintFlags, after: Release) -> Iterator[str]:
+def notes_about_flags(flags: LintFlags, after: Release) -> Iterator[str]:
     """Flags that do less than they seem to, and gates that the release after the upgrade does not let people set."""
-    if (asked.paths or asked.kustomize) and not (asked.live or asked.snapshots):
+    if (flags.paths or flags.kustomize) and not (flags.live or flags.snapshots):
         yield "the schedulers are not asked without a cluster: add --live or --snapshot for their answers"
-    for gate, wanted in named_gates(asked.gates):
+    for gate, wanted in named_gates(flags.gates):
         default = gate_default(gate, after)
         if default is None:
             yield f"{after} has no gate {gate}: its components do not start while it is set"
@@ -313,9 +315,9 @@ def notes_about_cluster(snapshot: Snapshot, target: AssumedCluster) -> Iterator[
     assert target.upgrade is not None
     before, after = target.upgrade.release, target.release
     ended = {
-        entry.version: entry.removed
-        for entry in LIFECYCLES
-        if entry.exists(before) and entry.removed and entry.was_removed(after)
+        life.version: life.removed
+        for life in LIFECYCLES
+        if life.exists(before) and life.removed and life.was_removed(after)
     }
     for version, removed in ended.items():
         again = "write what may still be stored in it once more before, as it is"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
 
 
-def run(asked: LspFlags, connection: ConnectionFlags) -> int:
+def run(flags: LspFlags, connection: ConnectionFlags) -> int:
     """Serves standard input and output until the editor ends it; returns the exit code.
 
     Raises:
@@ -24,6 +24,6 @@ def run(asked: LspFlags, connection: ConnectionFlags) -> int:
         raise UsageError("lsp needs pygls, which is not installed: pip install 'kubectl-dra[lsp]'") from None
     from kubectl_dra.lsp.server import serve
 
-    job, _ = job_for(asked.as_lint(), connection)
+    job, _ = job_for(flags.as_lint(), connection)
     serve(job)
     return 0

@@ -15,27 +15,27 @@ from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, fleet_of
 EXIT_UNDETERMINED = 3
 
 
-def run(asked: MetricsFlags, connection: ConnectionFlags) -> int:
+def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
     """Prints or serves; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
     # What is wrong with it is said before anything is read.
-    assumed(Snapshot(), asked.release, asked.gates)
-    scheduler_config(asked.as_explain(), UNTOLD)
-    labels = asked.node_pool_labels or NODE_POOL_LABELS
-    if asked.listen:
-        if asked.snapshots:
+    assumed(Snapshot(), flags.release, flags.gates)
+    scheduler_config(flags.as_explain(), UNTOLD)
+    labels = flags.node_pool_labels or NODE_POOL_LABELS
+    if flags.listen:
+        if flags.snapshots:
             raise UsageError("--listen watches a live cluster; without it the metrics of a snapshot are printed once")
         from kubectl_dra.cli.metrics.serving import serve
 
-        return serve(asked, connection, labels)
-    explain = asked.as_explain()
+        return serve(flags, connection, labels)
+    explain = flags.as_explain()
     snapshot, _ = read_cluster(explain, connection)
     waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
     snapshot = completed(snapshot, waiting, explain, connection)
-    if not asked.snapshots:
+    if not flags.snapshots:
         snapshot = with_daemon_sets(snapshot, connection)
     fleet = fleet_of(snapshot, settings_of(explain, snapshot), labels)
     from kubectl_dra.metrics.exposition import text_of

@@ -28,20 +28,20 @@ MOST_PORTS: Final = 65535
 SWITCH_SECONDS: Final = 0.0005
 
 
-def serve(asked: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Sequence[str]) -> int:
+def serve(flags: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Sequence[str]) -> int:
     """Serves until it is interrupted or terminated; returns the exit code.
 
     Raises:
         DraError: an address that cannot be listened at, a cluster that does not answer at the start.
     """
-    host, port = address(asked.listen)
+    host, port = address(flags.listen)
     options = connection_options(connection, "")
     cluster = FollowedCluster(lambda: ApiServer(options))
-    keeper = FleetKeeper(cluster, Counting(asked, node_pool_labels), lambda text: tell(f"note: {text}"))
+    keeper = FleetKeeper(cluster, Counting(flags, node_pool_labels), lambda text: tell(f"note: {text}"))
     try:
         server = listen(host, port, keeper.registry(), lambda: keeper.ready)
     except OSError as error:
-        raise UsageError(f"--listen {asked.listen}: {error.strerror or error}") from None
+        raise UsageError(f"--listen {flags.listen}: {error.strerror or error}") from None
     tell(f"note: serving http://{host or '0.0.0.0'}:{server.server_port}/metrics; Ctrl-C ends it")
     # This takes days, and each count leaves garbage.
     gc.enable()
@@ -71,8 +71,8 @@ def address(text: str) -> tuple[str, int]:
 class Counting:
     """Counts with what the flags assume of the cluster, as ``explain -A`` does."""
 
-    def __init__(self, asked: MetricsFlags, node_pool_labels: Sequence[str]) -> None:
-        self._asked = asked.as_explain()
+    def __init__(self, flags: MetricsFlags, node_pool_labels: Sequence[str]) -> None:
+        self._asked = flags.as_explain()
         self._labels = node_pool_labels
 
     def kinds(self, snapshot: Snapshot) -> Collection[str | Pointer]:

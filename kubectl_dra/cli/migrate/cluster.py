@@ -94,8 +94,8 @@ def _look_at_files(where: Where) -> ClusterSeen:
 
 def release_of(seen: ClusterSeen) -> str:
     """The release of the cluster, mapped to one that migrate knows; empty if unknown."""
-    found = seen.snapshot.release
-    return str(WRITTEN.closest(found)) if found else ""
+    release = seen.snapshot.release
+    return str(WRITTEN.closest(release)) if release else ""
 
 
 def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
@@ -105,7 +105,7 @@ def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
     return found(seen.snapshot, settings, seen.workloads, namespace=seen.scope, notes=seen.notes)
 
 
-def show_survey(found: Survey, output: str, color: str) -> None:
+def show_survey(survey: Survey, output: str, color: str) -> None:
     """Print the survey.
 
     Raises:
@@ -117,11 +117,11 @@ def show_survey(found: Survey, output: str, color: str) -> None:
         from kubectl_dra.report.migrate_live import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(found), "json", sys.stdout)
+        write(to_json(survey), "json", sys.stdout)
         return
     from kubectl_dra.report.migrate_live import write_survey
 
-    write_survey(found, color)
+    write_survey(survey, color)
 
 
 # --- the rollout -----------------------------------------------------------------------------------
@@ -159,11 +159,11 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
     """
     from kubectl_dra.migrate.rollout.plan import files, rollout
 
-    found = survey(seen, settings)
+    surveyed = survey(seen, settings)
     if not live:
-        found = found._replace(notes=())
+        surveyed = surveyed._replace(notes=())
     target = Path(folder)
-    wanted = files(rollout(found, seen.snapshot, settings, live=live))
+    wanted = files(rollout(surveyed, seen.snapshot, settings, live=live))
     write_new({target / name: text.encode for name, text in wanted.items()})
     return [target / name for name in wanted]
 

@@ -59,7 +59,7 @@ def output_names(
     """
     common = _common(paths)
     out: dict[str, Path] = {}
-    names = [found.name for found in inputs]
+    names = [file.name for file in inputs]
     names += _added(names, report)
     for name in names:
         if name.startswith("<"):
@@ -99,7 +99,7 @@ def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping
         InputError: as ``write_new``.
     """
     after = {file.name: file for file in report.all_files if file.text is not None}
-    everything = {found.name: found for found in inputs}
+    everything = {file.name: file for file in inputs}
 
     def data(name: str) -> bytes:
         changed = after.get(name)
@@ -145,8 +145,8 @@ def _is_there(target: Path, data: Callable[[], bytes]) -> bool:
 def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
     """All inputs, migrated or unchanged, as one stream of documents."""
     after = {file.name: file.text.after for file in report.all_files if file.text is not None}
-    names = [found.name for found in inputs]
-    texts = [after[found.name] if found.name in after else decode(read(found), found.name).text for found in inputs]
+    names = [file.name for file in inputs]
+    texts = [after[file.name] if file.name in after else decode(read(file), file.name).text for file in inputs]
     texts += [after[name] for name in _added(names, report)]
     if len(texts) == 1:
         return texts[0]

@@ -44,101 +44,101 @@ PLAN: Final = "plan"
 """The first word that asks for the rollout plan; a directory of that name is ``./plan``."""
 
 
-def run(asked: MigrateFlags, connection: ConnectionFlags) -> int:
+def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     """Plans, shows and writes; returns the exit code.
 
     Raises:
         DraError: wrong usage, a path that does not exist, a file that cannot be written.
     """
-    if asked.code:
-        return _explain(asked.code)
-    if asked.paths[:1] == (PLAN,):
-        return _rollout(replace(asked, paths=asked.paths[1:]), connection)
-    if asked.of_cluster and not asked.paths and not asked.kustomize:
-        return _survey(asked, connection)
-    _check_usage(asked)
-    given, seen = asked.release, _looked(asked, connection, whole=True)
-    asked = _for_cluster(asked, seen)
-    job = MigrationJob(_settings(asked), asked.unsafe, asked.claims_file)
-    rendered = rendered_charts(asked.paths, _release(asked.release), asked.values, asked.sets)
-    inputs = [*rendered.inputs, *_files_and_kustomizations(replace(asked, paths=rendered.paths))]
-    _check_inputs(asked, inputs)
-    charts = [path for path in asked.paths if path != STDIN and is_chart(path)]
-    report = _reversed(inputs, job) if asked.reverse else migrate_built(inputs, job)
+    if flags.code:
+        return _explain(flags.code)
+    if flags.paths[:1] == (PLAN,):
+        return _rollout(replace(flags, paths=flags.paths[1:]), connection)
+    if flags.of_cluster and not flags.paths and not flags.kustomize:
+        return _survey(flags, connection)
+    _check_usage(flags)
+    given, seen = flags.release, _looked(flags, connection, whole=True)
+    flags = _for_cluster(flags, seen)
+    job = MigrationJob(_settings(flags), flags.unsafe, flags.claims_file)
+    rendered = rendered_charts(flags.paths, _release(flags.release), flags.values, flags.sets)
+    inputs = [*rendered.inputs, *_files_and_kustomizations(replace(flags, paths=rendered.paths))]
+    _check_inputs(flags, inputs)
+    charts = [path for path in flags.paths if path != STDIN and is_chart(path)]
+    report = _reversed(inputs, job) if flags.reverse else migrate_built(inputs, job)
     if seen is not None:
         from kubectl_dra.cli.migrate.cluster import comparisons
 
         report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     if charts:
         found = report.changed
-        report = of_charts(report, charts, inputs, job, _chart_flags(asked, rendered.broken))
-        if (asked.write or asked.interactive) and found and not report.changed:
+        report = of_charts(report, charts, inputs, job, _chart_flags(flags, rendered.broken))
+        if (flags.write or flags.interactive) and found and not report.changed:
             raise UsageError(_NO_FILES)
-    if asked.write_baseline:
+    if flags.write_baseline:
         tell_notes(report.notes)
-        return write_baseline(asked.baseline, report.items(), MIGRATE)
-    if asked.baseline:
-        report = _without_known(asked.baseline, report)
+        return write_baseline(flags.baseline, report.items(), MIGRATE)
+    if flags.baseline:
+        report = _without_known(flags.baseline, report)
     tell_notes(report.notes)
     tell_defects(report.defects)
-    code = _act(asked, inputs, report)
+    code = _act(flags, inputs, report)
     return EXIT_ERROR if report.defects else code
 
 
 # --- the cluster ---------------------------------------------------------------------------------
 
 
-def _looked(asked: MigrateFlags, connection: ConnectionFlags, *, whole: bool = False) -> ClusterSeen | None:
+def _looked(flags: MigrateFlags, connection: ConnectionFlags, *, whole: bool = False) -> ClusterSeen | None:
     """What was read of the cluster; None where none is asked about."""
-    if not asked.of_cluster:
+    if not flags.of_cluster:
         return None
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
     where = migrate_cluster.Where(
-        asked.live, asked.snapshots, asked.complete, asked.namespace, asked.all_namespaces, connection
+        flags.live, flags.snapshots, flags.complete, flags.namespace, flags.all_namespaces, connection
     )
     migrate_cluster.check_usage(where)
     return migrate_cluster.look(where, whole=whole)
 
 
-def _for_cluster(asked: MigrateFlags, seen: ClusterSeen | None) -> MigrateFlags:
+def _for_cluster(flags: MigrateFlags, seen: ClusterSeen | None) -> MigrateFlags:
     """The command line with the cluster's release, unless another one is asked for."""
-    if seen is None or asked.release:
-        return asked
+    if seen is None or flags.release:
+        return flags
     from kubectl_dra.cli.migrate.cluster import release_of
 
-    return replace(asked, release=release_of(seen))
+    return replace(flags, release=release_of(seen))
 
 
-def _survey(asked: MigrateFlags, connection: ConnectionFlags) -> int:
+def _survey(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     """What of the cluster still uses device plugins; with --check anything is exit code 1."""
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
-    if asked.reverse or asked.diff or asked.write or asked.interactive or asked.output_dir:
+    if flags.reverse or flags.diff or flags.write or flags.interactive or flags.output_dir:
         raise UsageError("say which manifests: files, directories, - or -k DIR; --live alone only looks")
-    seen = _looked(asked, connection)
+    seen = _looked(flags, connection)
     assert seen is not None
-    found = migrate_cluster.survey(seen, _settings(_for_cluster(asked, seen)))
-    migrate_cluster.show_survey(found, asked.output, asked.color)
-    return EXIT_OPEN if asked.check and (found.uses or any(clash.same for clash in found.clashes)) else 0
+    survey = migrate_cluster.survey(seen, _settings(_for_cluster(flags, seen)))
+    migrate_cluster.show_survey(survey, flags.output, flags.color)
+    return EXIT_OPEN if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
 
 
-def _rollout(asked: MigrateFlags, connection: ConnectionFlags) -> int:
+def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     """Writes the rollout plan for a cluster, or for what manifests say."""
     from kubectl_dra.cli.migrate import cluster as migrate_cluster
 
-    if not asked.output_dir:
+    if not flags.output_dir:
         raise UsageError("plan writes files: say where with --output-dir DIR (a directory called plan is ./plan)")
-    if asked.reverse or asked.diff or asked.write or asked.interactive or asked.check or asked.kustomize:
+    if flags.reverse or flags.diff or flags.write or flags.interactive or flags.check or flags.kustomize:
         raise UsageError("plan goes with --live, --snapshot, -A, -n, PATH and --output-dir only")
-    seen = _looked(asked, connection)
-    if seen is None and not asked.paths:
+    seen = _looked(flags, connection)
+    if seen is None and not flags.paths:
         raise UsageError("say for what: --live, --snapshot FILE, or the manifests")
-    if seen is not None and asked.paths:
+    if seen is not None and flags.paths:
         raise UsageError("the plan is for a cluster or for manifests: leave one of the two out")
     live = seen is not None
-    seen = seen or migrate_cluster.in_manifests(asked.paths, asked.exclude)
-    written = migrate_cluster.write_plan(seen, _settings(_for_cluster(asked, seen)), asked.output_dir, live=live)
+    seen = seen or migrate_cluster.in_manifests(flags.paths, flags.exclude)
+    written = migrate_cluster.write_plan(seen, _settings(_for_cluster(flags, seen)), flags.output_dir, live=live)
     for path in written:
         put(f"{path}\n")
     return 0
@@ -162,77 +162,77 @@ def _without_known(path: str, report: MigrationReport) -> MigrationReport:
     return report._replace(files=tuple(files))
 
 
-def _act(asked: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> int:
-    if asked.output == "yaml":
+def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> int:
+    if flags.output == "yaml":
         document(output_texts(inputs, report))
         sys.stdout.flush()
         _to_stderr(report, "The result is on standard output.")
         return EXIT_OPEN if report.open else 0
-    if report.defects and (asked.write or asked.output_dir or asked.interactive):
+    if report.defects and (flags.write or flags.output_dir or flags.interactive):
         raise InputError("nothing is written, because some changes are uncertain (see above)")
-    if asked.output_dir:
-        names = output_names(asked.paths, inputs, asked.output_dir, report)
+    if flags.output_dir:
+        names = output_names(flags.paths, inputs, flags.output_dir, report)
         written = write_below(inputs, report, names)
-        _print(asked, report, f"{_files(written)} written below {asked.output_dir}.")
+        _print(flags, report, f"{_files(written)} written below {flags.output_dir}.")
         return EXIT_OPEN if report.open else 0
-    if asked.interactive:
-        return _interactive(report, asked.paths)
-    if asked.write:
+    if flags.interactive:
+        return _interactive(report, flags.paths)
+    if flags.write:
         # The claims first: a claim that nobody uses yet does no harm.
-        through = write_all(sorted(report.changed, key=lambda file: file is not report.claims), asked.paths)
-        _print(asked, report, f"{_files(len(report.changed))} written.")
+        through = write_all(sorted(report.changed, key=lambda file: file is not report.claims), flags.paths)
+        _print(flags, report, f"{_files(len(report.changed))} written.")
         tell_links(through)
         return EXIT_OPEN if report.open else 0
-    if asked.diff:
+    if flags.diff:
         for file in report.changed:
             assert file.text is not None
             document(unified_diff(file.text))
         sys.stdout.flush()
         _to_stderr(report, with_diff=True)
-    elif asked.check and asked.output == "text":
+    elif flags.check and flags.output == "text":
         from kubectl_dra.report.migrate_text import write_check
 
         write_check(report)
     else:
-        _print(asked, report, "")
+        _print(flags, report, "")
     return EXIT_OPEN if report.changed or report.open else 0
 
 
-def _print(asked: MigrateFlags, report: MigrationReport, done: str) -> None:
-    if asked.output == "json":
+def _print(flags: MigrateFlags, report: MigrationReport, done: str) -> None:
+    if flags.output == "json":
         from kubectl_dra.report.migrate_json import to_json
         from kubectl_dra.report.table import write
 
         write(to_json(report), "json", sys.stdout)
-    elif asked.output in CI:
-        _print_for_ci(asked.output, report)
+    elif flags.output in CI:
+        _print_for_ci(flags.output, report)
     else:
         from kubectl_dra.report.migrate_text import write_text
 
-        write_text(report, asked.color, done=done)
+        write_text(report, flags.color, done=done)
         if report.comparisons is not None:
             from kubectl_dra.report.migrate_text import write_comparisons
 
-            write_comparisons(report.comparisons, asked.color)
+            write_comparisons(report.comparisons, flags.color)
 
 
 def _print_for_ci(output: str, report: MigrationReport) -> None:
     from kubectl_dra.report.migrate_text import as_findings
 
-    found = as_findings(report)
+    lint_report = as_findings(report)
     if output == "sarif":
         from kubectl_dra.report.lint_formats import write_sarif
 
-        write_sarif(found, sys.stdout)
+        write_sarif(lint_report, sys.stdout)
     elif output == "github":
         from kubectl_dra.report.lint_formats import write_github
         from kubectl_dra.report.migrate_text import summary
 
-        write_github(found, sys.stdout, summary(report))
+        write_github(lint_report, sys.stdout, summary(report))
     else:
         from kubectl_dra.report.lint_formats import write_junit
 
-        write_junit(found, sys.stdout, "migrate")
+        write_junit(lint_report, sys.stdout, "migrate")
 
 
 def _to_stderr(report: MigrationReport, done: str = "", *, with_diff: bool = False) -> None:
@@ -252,50 +252,50 @@ def _files(number: int) -> str:
 # --- what is asked for ---------------------------------------------------------------------------
 
 
-def _check_usage(asked: MigrateFlags) -> None:
-    if STDIN in asked.paths and STDIN in asked.snapshots:
+def _check_usage(flags: MigrateFlags) -> None:
+    if STDIN in flags.paths and STDIN in flags.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
-    if not asked.paths and not asked.kustomize:
+    if not flags.paths and not flags.kustomize:
         raise UsageError("say what to migrate: files, directories, - or -k DIR (see kubectl dra migrate --help)")
     ways = [
         flag
         for flag, given in (
-            ("--diff", asked.diff),
-            ("--check", asked.check),
-            ("--write", asked.write),
-            ("--interactive", asked.interactive),
-            ("--output-dir", bool(asked.output_dir)),
-            ("-o yaml", asked.output == "yaml"),
+            ("--diff", flags.diff),
+            ("--check", flags.check),
+            ("--write", flags.write),
+            ("--interactive", flags.interactive),
+            ("--output-dir", bool(flags.output_dir)),
+            ("-o yaml", flags.output == "yaml"),
         )
         if given
     ]
     if len(ways) > 1 and ways != ["--diff", "--check"]:
         raise UsageError(f"{ways[0]} and {ways[1]} exclude one another")
-    check_baseline(asked.baseline, asked.write_baseline)
-    writes = asked.write or asked.output_dir or asked.interactive or asked.diff or asked.output == "yaml"
-    if asked.baseline and (writes or asked.claims_file):
+    check_baseline(flags.baseline, flags.write_baseline)
+    writes = flags.write or flags.output_dir or flags.interactive or flags.diff or flags.output == "yaml"
+    if flags.baseline and (writes or flags.claims_file):
         raise UsageError("--baseline is for what is to be done: it does not go with what writes, or with --claims-file")
-    if asked.output in ("json", *CI) and asked.diff:
-        raise UsageError(f"--diff prints a diff, not {asked.output}")
-    if asked.output in CI and (asked.write or asked.output_dir or asked.interactive):
-        raise UsageError(f"-o {asked.output} is for what is to be done: leave out what writes")
-    if asked.reverse and (asked.claims_file or asked.share != "template" or asked.strategy != "claims" or asked.to):
+    if flags.output in ("json", *CI) and flags.diff:
+        raise UsageError(f"--diff prints a diff, not {flags.output}")
+    if flags.output in CI and (flags.write or flags.output_dir or flags.interactive):
+        raise UsageError(f"-o {flags.output} is for what is to be done: leave out what writes")
+    if flags.reverse and (flags.claims_file or flags.share != "template" or flags.strategy != "claims" or flags.to):
         raise UsageError("--reverse does not go with --claims-file, --share, --strategy and --to")
-    if asked.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if flags.interactive and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("--interactive needs a terminal; use --diff to review and --write to write")
 
 
-def _files_and_kustomizations(asked: MigrateFlags) -> list[Input]:
-    if not asked.kustomize or asked.reverse or asked.output == "yaml" or asked.output_dir:
-        return find_inputs(asked.paths, asked.kustomize, asked.exclude)
+def _files_and_kustomizations(flags: MigrateFlags) -> list[Input]:
+    if not flags.kustomize or flags.reverse or flags.output == "yaml" or flags.output_dir:
+        return find_inputs(flags.paths, flags.kustomize, flags.exclude)
     from kubectl_dra.migrate.kustomize.layout import sources
 
-    here, built = list(asked.paths), []
-    for directory in asked.kustomize:
-        found = sources(directory)
-        here += found or ()
-        built += [] if found else [directory]
-    return find_inputs(here, built, asked.exclude)
+    here, built = list(flags.paths), []
+    for directory in flags.kustomize:
+        names = sources(directory)
+        here += names or ()
+        built += [] if names else [directory]
+    return find_inputs(here, built, flags.exclude)
 
 
 def _chart_flags(asked: MigrateFlags, broken: tuple[BrokenTemplate, ...]) -> ChartFlags:
@@ -303,27 +303,27 @@ def _chart_flags(asked: MigrateFlags, broken: tuple[BrokenTemplate, ...]) -> Cha
     return ChartFlags(asked.values, asked.sets, edits, asked.write or asked.interactive, broken)
 
 
-def _check_inputs(asked: MigrateFlags, inputs: Sequence[Input]) -> None:
+def _check_inputs(flags: MigrateFlags, inputs: Sequence[Input]) -> None:
     if not inputs:
-        raise InputError(f"{', '.join((*asked.paths, *asked.kustomize))}: no YAML or JSON file found")
-    elsewhere = [found for found in inputs if found.data is not None]
-    if (asked.write or asked.interactive) and any(
-        asked.reverse or not found.name.endswith(HELMED) for found in elsewhere
+        raise InputError(f"{', '.join((*flags.paths, *flags.kustomize))}: no YAML or JSON file found")
+    elsewhere = [file for file in inputs if file.data is not None]
+    if (flags.write or flags.interactive) and any(
+        flags.reverse or not file.name.endswith(HELMED) for file in elsewhere
     ):
         raise UsageError(_NO_FILES)
 
 
-def _settings(asked: MigrateFlags) -> MigrationSettings:
+def _settings(flags: MigrateFlags) -> MigrationSettings:
     from kubectl_dra.migrate.vendors.catalogue import load
 
-    release = _release(asked.release)
+    release = _release(flags.release)
     known = versions_of("ResourceClaim", release)
-    version = asked.to or next(one for one in known if one != "v1alpha3")
+    version = flags.to or next(candidate for candidate in known if candidate != "v1alpha3")
     if version not in known:
         raise UsageError(f"--to {version}: Kubernetes {release} does not have it; it has {', '.join(known)}")
-    if asked.strategy == "extended-resource" and not gate_default("DRAExtendedResource", release):
+    if flags.strategy == "extended-resource" and not gate_default("DRAExtendedResource", release):
         raise UsageError(f"--strategy extended-resource: on by default since Kubernetes 1.36, not in {release}")
-    return MigrationSettings(load(asked.vendors), release, asked.strategy.value, asked.share.value, version)
+    return MigrationSettings(load(flags.vendors), release, flags.strategy.value, flags.share.value, version)
 
 
 def _release(text: str) -> Release:
@@ -336,11 +336,11 @@ def _explain(code: str) -> int:
     from kubectl_dra.migrate.codes import PAGES
     from kubectl_dra.report.page_text import write_page
 
-    wanted = {one.name: one for one in PAGES.values()} | dict(PAGES)
-    found = wanted.get(code) or wanted.get(code.upper())
-    if found is None:
+    wanted = {page.name: page for page in PAGES.values()} | dict(PAGES)
+    page = wanted.get(code) or wanted.get(code.upper())
+    if page is None:
         raise unknown_code("code", code, wanted, "migrate prints it beside each change, note and refusal")
-    write_page(found.page.text)
+    write_page(page.page.text)
     return 0
 
 

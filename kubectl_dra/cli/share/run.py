@@ -35,34 +35,34 @@ EXIT_NOT_ALL: Final = 1
 EXIT_UNDETERMINED: Final = 3
 
 
-def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
+def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     """Tries and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    _check(asked)
+    _check(flags)
     reading = ExplainFlags(
-        manifests=asked.manifests,
-        namespace=asked.namespace,
-        snapshots=asked.snapshots,
-        complete=asked.complete,
-        release=asked.release,
-        gates=asked.gates,
+        manifests=flags.manifests,
+        namespace=flags.namespace,
+        snapshots=flags.snapshots,
+        complete=flags.complete,
+        release=flags.release,
+        gates=flags.gates,
     )
     cluster, namespace = read_cluster(reading, connection)
     settings = settings_of(reading, cluster)
-    name, text = _manifest(asked)
+    name, text = _manifest(flags)
     documents = read_manifest(text, name)
     template = shared_template(documents, name, namespace, cluster.templates)
     device_class = template.device_class
     if device_class not in cluster.classes and not cluster.unread(("DeviceClass",)):
         hint = did_you_mean_or_known(device_class, cluster.classes)
         raise InputError(f"there is no DeviceClass {device_class}; {hint}")
-    if not asked.snapshots:
+    if not flags.snapshots:
         cluster = _completed(cluster, text, namespace, reading, connection)
     devices, matching = matching_devices(device_class, cluster, settings)
-    one_pod = asked.containers is not None
+    one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
     writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod, taken)
     with Progress() as progress:
@@ -70,42 +70,42 @@ def run(asked: ShareFlags, connection: ConnectionFlags) -> int:
         def overlaid(manifest: Snapshot) -> Snapshot:
             return applied(cluster, replace(manifest, pods={}), reading)
 
-        ways = list(IN_ONE_POD if asked.containers else SharingWay)
-        ways = [SharingWay(asked.by.value)] if asked.by is not None else ways
-        found = tried(writer, ways, asked.part, cluster, namespace, settings, overlaid, progress)
-    return _print(found, device_class, asked, connection)
+        ways = list(IN_ONE_POD if flags.containers else SharingWay)
+        ways = [SharingWay(flags.by.value)] if flags.by is not None else ways
+        tried_ways = tried(writer, ways, flags.part, cluster, namespace, settings, overlaid, progress)
+    return _print(tried_ways, device_class, flags, connection)
 
 
-def _check(asked: ShareFlags) -> None:
-    if asked.manifests and asked.device_class:
+def _check(flags: ShareFlags) -> None:
+    if flags.manifests and flags.device_class:
         raise UsageError("--class goes without -f: the manifest names the class")
-    if not asked.manifests and not asked.device_class:
+    if not flags.manifests and not flags.device_class:
         raise UsageError("say what shares: -f MANIFEST, or --class CLASS with --pods N or --containers N")
-    if asked.manifests and (asked.pods or asked.containers):
+    if flags.manifests and (flags.pods or flags.containers):
         raise UsageError("--pods and --containers go with --class; a manifest says how many there are")
-    if asked.pods and asked.containers:
+    if flags.pods and flags.containers:
         raise UsageError("--containers is about one pod; leave --pods out")
-    if asked.containers and asked.by is not None and asked.by.value not in IN_ONE_POD:
+    if flags.containers and flags.by is not None and flags.by.value not in IN_ONE_POD:
         raise UsageError(f"the containers of one pod share by {', '.join(IN_ONE_POD)}")
-    if asked.part and asked.by not in (None, ShareBy.capacity):
+    if flags.part and flags.by not in (None, ShareBy.capacity):
         raise UsageError("--part is for --by capacity")
-    if len(asked.manifests) > 1:
+    if len(flags.manifests) > 1:
         raise UsageError("-f takes one file, whose text is written again")
 
 
-def _manifest(asked: ShareFlags) -> tuple[str, str]:
+def _manifest(flags: ShareFlags) -> tuple[str, str]:
     """The name and the text of the manifest that the ways are written from."""
-    if asked.device_class:
-        one_pod = asked.containers is not None
-        pods = 1 if one_pod else asked.pods or DEFAULT_PODS
-        return "the manifest", manifest_of(asked.device_class, pods, asked.containers or 1)
+    if flags.device_class:
+        one_pod = flags.containers is not None
+        pods = 1 if one_pod else flags.pods or DEFAULT_PODS
+        return "the manifest", manifest_of(flags.device_class, pods, flags.containers or 1)
     from kubectl_dra.manifests.inputs import find_inputs, read
     from kubectl_dra.manifests.source import decode
 
-    (found, *more) = find_inputs(asked.manifests)
+    (file, *more) = find_inputs(flags.manifests)
     if more:
         raise UsageError("-f takes one file, whose text is written again")
-    return found.name, decode(read(found), found.name).text
+    return file.name, decode(read(file), file.name).text
 
 
 def _completed(
@@ -119,51 +119,51 @@ def _completed(
     return completed(cluster, [pod for pod in pods if pod is not None], reading, connection)
 
 
-def _print(found: list[TriedWay], device_class: str, asked: ShareFlags, connection: ConnectionFlags) -> int:
+def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.report.sharing import to_json, write_needs, write_ways
 
-    if asked.by is not None and found[0].written.impossible:
+    if typed.by is not None and ways[0].written.impossible:
         from kubectl_dra.report.phrases import written
 
-        raise InputError(f"{asked.by}: {written(found[0].written.impossible)}")
+        raise InputError(f"{typed.by}: {written(ways[0].written.impossible)}")
     # Whoever only watches does no work, so that all could watch is no answer.
-    sharing = [one for one in found if asked.by is not None or one.written.way is not SharingWay.ADMIN]
-    code = min((_code(one) for one in sharing if one.fit is not None), default=EXIT_NOT_ALL)
-    where = cluster_flags(asked, connection)
-    if asked.output is not Output.text:
+    sharing = [way for way in ways if typed.by is not None or way.written.way is not SharingWay.ADMIN]
+    code = min((_code(way) for way in sharing if way.fit is not None), default=EXIT_NOT_ALL)
+    where = cluster_flags(typed, connection)
+    if typed.output is not Output.text:
         from kubectl_dra.report.table import write
 
-        write(to_json(found, device_class, asked.containers or 0, code, where), asked.output.value, sys.stdout)
+        write(to_json(ways, device_class, typed.containers or 0, code, where), typed.output.value, sys.stdout)
         return code
-    if asked.by is not None:
-        put(found[0].written.text)
-        write_needs(found[0], where)
+    if typed.by is not None:
+        put(ways[0].written.text)
+        write_needs(ways[0], where)
         return code
     flags = {
-        "-f": asked.manifests,
-        "--class": (asked.device_class,),
-        "--pods": (str(asked.pods),) if asked.pods else (),
-        "--containers": (str(asked.containers),) if asked.containers else (),
-        "-n": (asked.namespace,),
-        "--kubernetes-version": (asked.release,),
-        "--feature-gates": asked.gates,
+        "-f": typed.manifests,
+        "--class": (typed.device_class,),
+        "--pods": (str(typed.pods),) if typed.pods else (),
+        "--containers": (str(typed.containers),) if typed.containers else (),
+        "-n": (typed.namespace,),
+        "--kubernetes-version": (typed.release,),
+        "--feature-gates": typed.gates,
     }
     command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
     fit = (
         "kubectl",
         "dra",
         "fit",
-        *repeated({"-f": asked.manifests, "-n": (asked.namespace,)}),
+        *repeated({"-f": typed.manifests, "-n": (typed.namespace,)}),
         *where.flags,
         "--explain",
     )
-    otherwise = CommandLine(fit) if asked.manifests else None
-    color, containers = asked.color.value, asked.containers or 0
-    write_ways(found, device_class, command, color, containers=containers, otherwise=otherwise)
+    otherwise = CommandLine(fit) if typed.manifests else None
+    color, containers = typed.color.value, typed.containers or 0
+    write_ways(ways, device_class, command, color, containers=containers, otherwise=otherwise)
     return code
 
 
-def _code(one: TriedWay) -> int:
-    if one.works:
+def _code(way: TriedWay) -> int:
+    if way.works:
         return 0
-    return EXIT_UNDETERMINED if one.fit is not None and one.fit.verdict is Verdict.UNDETERMINED else EXIT_NOT_ALL
+    return EXIT_UNDETERMINED if way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED else EXIT_NOT_ALL

@@ -47,37 +47,37 @@ SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service",
 Json = dict[str, Any]
 
 
-def run(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
+def run(flags: SnapshotFlags, connection: ConnectionFlags) -> int:
     """Write the snapshot; returns the exit code.
 
     Raises:
         DraError: wrong usage, unreadable input, a cluster that does not answer, or a file that cannot be written.
             Nothing is written then.
     """
-    if asked.every:
-        return _run_ring(asked, connection)
-    _check(asked)
-    return _run_once(asked, connection)
+    if flags.every:
+        return _run_ring(flags, connection)
+    _check(flags)
+    return _run_once(flags, connection)
 
 
-def _run_ring(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
+def _run_ring(flags: SnapshotFlags, connection: ConnectionFlags) -> int:
     """Takes one after another, until it is interrupted. A server that does not answer is asked at the next time."""
-    pause = seconds(asked.every, "--every")
+    pause = seconds(flags.every, "--every")
     if pause < LEAST_SECONDS:
-        raise UsageError(f"--every {asked.every}: at least {LEAST_SECONDS:g}s")
-    if asked.snapshots or asked.names:
+        raise UsageError(f"--every {flags.every}: at least {LEAST_SECONDS:g}s")
+    if flags.snapshots or flags.names:
         raise UsageError("--every reads a live cluster into several files: leave --snapshot and --names out")
-    folder = Path(asked.output)
-    if not asked.output or not folder.is_dir():
+    folder = Path(flags.output)
+    if not flags.output or not folder.is_dir():
         raise UsageError("--every writes into a directory that exists: add -o DIRECTORY")
     # One replacement for one name in all of them, so that they can be compared.
-    seed = asked.seed or secrets.token_hex(16) if asked.anonymize else asked.seed
+    seed = flags.seed or secrets.token_hex(16) if flags.anonymize else flags.seed
     gc.enable()
     first = True
     while True:
         began = time.monotonic()
         path = path_at(folder, datetime.fromtimestamp(time.time(), UTC))
-        single = replace(asked, output=str(path), seed=seed, force=True)
+        single = replace(flags, output=str(path), seed=seed, force=True)
         try:
             if first:
                 _check(single)
@@ -86,57 +86,57 @@ def _run_ring(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
         except ClusterError as error:
             if first or not passes(error):
                 raise
-            tell(f"note: {error}; trying again in {asked.every}")
-        drop_oldest(folder, asked.keep)
+            tell(f"note: {error}; trying again in {flags.every}")
+        drop_oldest(folder, flags.keep)
         time.sleep(max(0.0, began + pause - time.monotonic()))
 
 
-def _run_once(asked: SnapshotFlags, connection: ConnectionFlags) -> int:
-    recorder = _record(asked, connection)
+def _run_once(flags: SnapshotFlags, connection: ConnectionFlags) -> int:
+    recorder = _record(flags, connection)
     items = recorder.items()
-    snapshot = recorder.build(complete=asked.complete)
+    snapshot = recorder.build(complete=flags.complete)
     head = said(snapshot)
     names: dict[str, dict[str, str]] = {}
     warnings: list[str] = []
-    if asked.anonymize:
+    if flags.anonymize:
         # Notes on files name them.
         head["notes"] = [note for note in head["notes"] if not any(source in note for source in snapshot.sources)]
-        anonymizer = Anonymizer(items, asked.seed or secrets.token_hex(16))
+        anonymizer = Anonymizer(items, flags.seed or secrets.token_hex(16))
         items = [anonymizer.item(item) for item in items]
         head = anonymizer.said(head)
         names = anonymizer.names()
         warnings = _compared(snapshot, items)
-    _write(asked, items, head, names)
-    _tell(asked, items, snapshot, warnings)
+    _write(flags, items, head, names)
+    _tell(flags, items, snapshot, warnings)
     return 0
 
 
-def _check(asked: SnapshotFlags) -> None:
+def _check(flags: SnapshotFlags) -> None:
     """Find usage errors before contacting the cluster."""
-    if not asked.output:
+    if not flags.output:
         raise UsageError("say where to write: -o FILE.json, -o FILE.yaml, or -o - for standard output")
-    if not asked.anonymize:
-        for given, flag in ((asked.seed, "--seed"), (asked.names, "--names")):
+    if not flags.anonymize:
+        for given, flag in ((flags.seed, "--seed"), (flags.names, "--names")):
             if given:
                 raise UsageError(f"{flag} goes with --anonymize")
-    if asked.output != STDOUT:
-        if Path(asked.output).suffix.lower() not in (".json", *YAML):
-            form = asked.output if asked.output in ("json", "yaml") else "json"
-            hint = f"; -o is the file here: -o cluster.{form}" if asked.output in ("json", "yaml") else ""
-            raise UsageError(f"--output: {asked.output} ends neither in .json nor in .yaml or .yml{hint}")
-        check_target(Path(asked.output), force=asked.force)
-    if asked.names:
-        if Path(asked.names).absolute() == Path(asked.output).absolute():
+    if flags.output != STDOUT:
+        if Path(flags.output).suffix.lower() not in (".json", *YAML):
+            form = flags.output if flags.output in ("json", "yaml") else "json"
+            hint = f"; -o is the file here: -o cluster.{form}" if flags.output in ("json", "yaml") else ""
+            raise UsageError(f"--output: {flags.output} ends neither in .json nor in .yaml or .yml{hint}")
+        check_target(Path(flags.output), force=flags.force)
+    if flags.names:
+        if Path(flags.names).absolute() == Path(flags.output).absolute():
             raise UsageError("--names and --output are the same file")
-        check_target(Path(asked.names), force=asked.force)
+        check_target(Path(flags.names), force=flags.force)
 
 
-def _record(asked: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
-    if asked.snapshots:
-        return record_files(asked.snapshots)
+def _record(flags: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
+    if flags.snapshots:
+        return record_files(flags.snapshots)
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
-    cluster = ApiServer(connection_options(connection, asked.namespace))
+    cluster = ApiServer(connection_options(connection, flags.namespace))
     recorder = Recorder(cluster.namespace)
     with Progress() as progress:
         about = About("", reason=NO_POD_MADE, more=True)
@@ -169,29 +169,29 @@ def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
     return disagreements(snapshot, builder.build(complete=True))
 
 
-def _write(asked: SnapshotFlags, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
-    if asked.names:
+def _write(flags: SnapshotFlags, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
+    if flags.names:
 
         def write_names(stream: TextIO) -> None:
             stream.write(json_text(names))
 
-        write_file(Path(asked.names), write_names, force=asked.force)
-    if asked.output == STDOUT:
+        write_file(Path(flags.names), write_names, force=flags.force)
+    if flags.output == STDOUT:
         write_list(items, head, sys.stdout)
         return
-    path = Path(asked.output)
+    path = Path(flags.output)
     yaml = path.suffix.lower() in YAML
-    write_file(path, lambda stream: write_list(items, head, stream, yaml=yaml), force=asked.force)
+    write_file(path, lambda stream: write_list(items, head, stream, yaml=yaml), force=flags.force)
 
 
-def _tell(asked: SnapshotFlags, items: list[Json], snapshot: Snapshot, warnings: list[str]) -> None:
+def _tell(flags: SnapshotFlags, items: list[Json], snapshot: Snapshot, warnings: list[str]) -> None:
     """Print on standard error what was written and what was not."""
     for gap in snapshot.gaps:
         if gap.reason != ABSENT:
             tell(f"note: not in the snapshot: {gap}")
     for warning in warnings:
         tell(f"warning: explain may answer differently: {warning}")
-    if asked.output != STDOUT:
+    if flags.output != STDOUT:
         counts = Counter(item["kind"] for item in items)
         listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-        tell(f"wrote {asked.output}: {listed or 'no objects'}")
+        tell(f"wrote {flags.output}: {listed or 'no objects'}")

@@ -98,25 +98,25 @@ class Plan(Struct, frozen=True):
         return bool(blind_scheduler(self.world.snapshot.release))
 
 
-def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
+def make_plan(flags: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
     """Read the cluster, resolve the devices, and find whom the taints would affect.
 
     Raises:
         DraError: devices that do not exist, a cluster without support for rules, or one that does not answer.
     """
-    world = session.read_world(connection, asked)
+    world = session.read_world(connection, flags)
     at = moment(world.snapshot).at
     try:
-        targets = session.resolve(world, words.devices, asked)
+        targets = session.resolve(world, words.devices, flags)
     except InputError:
         # What is said not to exist may only not be visible.
         session.say_gaps(world)
         raise
-    rules, version = _rules(asked, world)
+    rules, version = _rules(flags, world)
     steps = tuple(
-        RuleStep(target, desired, _decision(asked, desired, world, rules))
+        RuleStep(target, desired, _decision(flags, desired, world, rules))
         for target in targets
-        for desired in (_desired_rule(asked, target, taint, at) for taint in words.taints)
+        for desired in (_desired_rule(flags, target, taint, at) for taint in words.taints)
     )
     with Progress() as progress:
         radius = blast_radius(steps, world.inventory.rows, world.snapshot, world.settings, at, progress)
@@ -125,30 +125,30 @@ def make_plan(asked: TaintFlags, words: Words, connection: ConnectionFlags) -> P
         why = why_unread(radius.unread)
         warnings.insert(0, f"not all claims could be read, so whom the taint hits is not known: {why}")
     warnings += (f"{step.desired.device}: {step.decision.note}" for step in steps if step.decision.note)
-    return Plan(asked, at, world, targets, steps, radius, tuple(warnings), version, rules)
+    return Plan(flags, at, world, targets, steps, radius, tuple(warnings), version, rules)
 
 
-def _rules(asked: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str]:
+def _rules(flags: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str]:
     """What writes rules (None for saved objects), and the version to write."""
     cluster, serving = world.cluster, world.serving
     if cluster is None or serving is None:
         return None, world.snapshot.rule_version or version_assumed(world.settings.scheduler.release)
-    writer = Writer(cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
-    return RuleWriter(cluster, writer, serving.version, overwrite=asked.overwrite), serving.version
+    writer = Writer(cluster.client, flags.field_manager, dry_run=flags.dry_run == "server")
+    return RuleWriter(cluster, writer, serving.version, overwrite=flags.overwrite), serving.version
 
 
-def _decision(asked: TaintFlags, desired: DesiredRule, world: TaintWorld, rules: RuleWriter | None) -> Decision:
+def _decision(flags: TaintFlags, desired: DesiredRule, world: TaintWorld, rules: RuleWriter | None) -> Decision:
     """How a desired rule compares with the rule that is there. Raises ClusterError."""
     if rules is not None:
         return rules.decide(desired)
     saved = (rule for rule in world.snapshot.taint_rules if rule.metadata.name == desired.name)
-    return decide(desired, next(saved, None), overwrite=asked.overwrite)
+    return decide(desired, next(saved, None), overwrite=flags.overwrite)
 
 
-def _desired_rule(asked: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> DesiredRule:
-    expires = times.stamp(times.later(at, times.seconds(asked.expires, "--expires"))) if asked.expires else ""
-    grace = times.seconds(asked.grace or DEFAULT_GRACE, "--grace") if asked.drain else None
-    return DesiredRule(target.id, taint, asked.reason, asked.ticket, expires, target.hardware, grace)
+def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datetime) -> DesiredRule:
+    expires = times.stamp(times.later(at, times.seconds(flags.expires, "--expires"))) if flags.expires else ""
+    grace = times.seconds(flags.grace or DEFAULT_GRACE, "--grace") if flags.drain else None
+    return DesiredRule(target.id, taint, flags.reason, flags.ticket, expires, target.hardware, grace)
 
 
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
@@ -180,14 +180,14 @@ TAINTED_BY = ("ResourceSlice", "DeviceTaintRule")
 KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
-def run(connection: ConnectionFlags, asked: session.SavedWorld, output: str, color: str) -> int:
+def run(connection: ConnectionFlags, saved_world: session.SavedWorld, output: str, color: str) -> int:
     """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
     Raises:
         UndeterminedError: the ResourceSlices, which have taints, could not be read.
         DraError: a cluster that does not answer, or unreadable input.
     """
-    world = session.read_world(connection, asked, kinds=KINDS, rules=False)
+    world = session.read_world(connection, saved_world, kinds=KINDS, rules=False)
     at = moment(world.snapshot)
     lines = list_taints(world.inventory.rows, world.snapshot, at.at)
     notes = [*_not_seen(world.snapshot)]

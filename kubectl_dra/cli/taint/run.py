@@ -42,52 +42,52 @@ from kubectl_dra.text import amount
 MANY_WARNINGS = 20
 
 
-def run(asked: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed) -> int:
+def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed) -> int:
     """Taints and reports; returns the exit code. ``ask`` asks a person.
 
     Raises:
         DraError: wrong usage, devices that do not exist, a cluster that does not take rules or does not answer.
     """
-    output, color = asked.output.value, asked.color.value
+    output, color = flags.output.value, flags.color.value
     started = time.monotonic()
-    words = read_words(asked.words)
-    if asked.list_taints:
-        if asked.words or asked.select:
+    words = read_words(flags.words)
+    if flags.list_taints:
+        if flags.words or flags.select:
             raise UsageError("--list lists every taint; leave devices and taints out")
         from kubectl_dra.cli.taint import plan as taint_list
 
-        return taint_list.run(connection, asked, output, color)
+        return taint_list.run(connection, flags, output, color)
     if words.removals:
         if words.taints:
             raise UsageError("add and remove in two commands: they show different things before they write")
         from kubectl_dra.cli.untaint import run as untaint_run
 
-        return untaint_run.run(untaint_run.from_taint(asked), connection)
+        return untaint_run.run(untaint_run.from_taint(flags), connection)
     if not words.taints:
         hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
-    _check(asked, words.taints)
-    where = cluster_flags(asked, connection)
-    return _Tainting(make_plan(asked, words, connection), output, color, started, where, ask).run()
+    _check(flags, words.taints)
+    where = cluster_flags(flags, connection)
+    return _Tainting(make_plan(flags, words, connection), output, color, started, where, ask).run()
 
 
-def _check(asked: TaintFlags, taints: Sequence[TaintSpec]) -> None:
-    if asked.drain and any(taint.effect != "NoExecute" for taint in taints):
+def _check(flags: TaintFlags, taints: Sequence[TaintSpec]) -> None:
+    if flags.drain and any(taint.effect != "NoExecute" for taint in taints):
         raise UsageError("--drain ends with NoExecute: write KEY[=VALUE]:NoExecute")
-    if asked.wait and any(taint.effect == "None" for taint in taints):
+    if flags.wait and any(taint.effect == "None" for taint in taints):
         raise UsageError("--wait: a taint with effect None keeps nobody off the device, so it may never be free")
-    if asked.snapshots and asked.dry_run != "client":
+    if flags.snapshots and flags.dry_run != "client":
         raise UsageError("--snapshot goes with --dry-run=client or --list only: saved objects cannot be tainted")
-    if asked.expires and not times.seconds(asked.expires, "--expires"):
-        raise UsageError(f"--expires: {asked.expires} is over at once; write a duration such as 4h")
-    for flag, given in (("--reason", asked.reason), ("--ticket", asked.ticket)):
+    if flags.expires and not times.seconds(flags.expires, "--expires"):
+        raise UsageError(f"--expires: {flags.expires} is over at once; write a duration such as 4h")
+    for flag, given in (("--reason", flags.reason), ("--ticket", flags.ticket)):
         if not given.isprintable():
             raise UsageError(f"{flag}: only printable characters on one line can be recorded")
-    if asked.wait and asked.wait != times.FOREVER:
-        times.seconds(asked.wait, "--wait")
-    if asked.grace and not asked.drain:
+    if flags.wait and flags.wait != times.FOREVER:
+        times.seconds(flags.wait, "--wait")
+    if flags.grace and not flags.drain:
         raise UsageError("--grace goes with --drain")
-    times.seconds(asked.grace or DEFAULT_GRACE, "--grace")
+    times.seconds(flags.grace or DEFAULT_GRACE, "--grace")
 
 
 class _Tainting:
@@ -178,13 +178,13 @@ class _Tainting:
                 if desired.name in self._new:
                     # A rule that was made to ask the server is one that this command has created.
                     written = replace(written, outcome=CREATED)
-                entry = plan.done(step, written)
+                step_done = plan.done(step, written)
                 if desired.name in self._answers:
                     predicted = plan.radius.deleted(desired.device)
-                    entry = replace(entry, server=self._answers[desired.name], predicted=predicted)
-                done.append(entry)
+                    step_done = replace(step_done, server=self._answers[desired.name], predicted=predicted)
+                done.append(step_done)
                 if self._output == "text":
-                    text.write_done(entry, "none", sys.stdout)
+                    text.write_done(step_done, "none", sys.stdout)
             result = replace(result, done=tuple(done))
             if self._asked.wait:
                 deadline = self._deadline()
@@ -228,7 +228,7 @@ class _Tainting:
             _Declined: the server says more pods would go, and nobody agreed to that.
         """
         steps, serving = self._plan.steps, self._plan.world.serving
-        questions = {step.desired: asked for step in steps if (asked := question_of(step.desired, step.decision))}
+        questions = {step.desired: desired for step in steps if (desired := question_of(step.desired, step.decision))}
         release = serving.release if serving else None
         if not questions:
             return
@@ -247,10 +247,10 @@ class _Tainting:
             ) from None
         self._new = asking.made
         surprised = False
-        for desired, asked in questions.items():
-            if asked.name not in asking.answers:
+        for desired, wanted in questions.items():
+            if wanted.name not in asking.answers:
                 continue
-            answer = self._answers[desired.name] = asking.answers[asked.name]
+            answer = self._answers[desired.name] = asking.answers[wanted.name]
             pods, predicted = answer.pods, self._plan.radius.deleted(desired.device)
             if pods is not None:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
@@ -286,9 +286,9 @@ class _Tainting:
                 from kubectl_dra.report.taint_json import rules_yaml
 
                 put(rules_yaml(result))
-            for entry in result.done:
-                if entry.outcome == REFUSED:
-                    say(f"error: {entry.target.id} {entry.desired.taint}: {entry.why}")
+            for done in result.done:
+                if done.outcome == REFUSED:
+                    say(f"error: {done.target.id} {done.desired.taint}: {done.why}")
         return result.exit_code
 
 

@@ -76,7 +76,7 @@ class SavedWorld(Reading, Protocol):
 
 def read_world(
     connection: ConnectionFlags,
-    asked: SavedWorld,
+    saved_world: SavedWorld,
     *,
     kinds: Sequence[str] = ALL_KINDS,
     rules: bool = True,
@@ -88,9 +88,9 @@ def read_world(
     Raises:
         DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
     """
-    if asked.snapshots:
-        return make_world(read_saved(asked), asked.namespace or "default")
-    cluster = ApiServer(connection_options(connection, asked.namespace))
+    if saved_world.snapshots:
+        return make_world(read_saved(saved_world), saved_world.namespace or "default")
+    cluster = ApiServer(connection_options(connection, saved_world.namespace))
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
@@ -146,8 +146,8 @@ def _selected(world: TaintWorld, selection: DeviceFlags) -> tuple[Target, ...]:
     parts: list[tuple[Target, ...]] = []
     if wanted != Wanted():
         rows = take_inventory(world.snapshot, world.cycle, wanted).rows
-        found = (world.devices.get(row.id) for row in rows)
-        parts.append(tuple(dict.fromkeys(target for target in found if target is not None)))
+        targets = (world.devices.get(row.id) for row in rows)
+        parts.append(tuple(dict.fromkeys(target for target in targets if target is not None)))
     if selection.hardware:
         parts.append(world.devices.with_hardware(selection.hardware))
     for names, find in ((selection.claims, world.devices.of_claim), (selection.pods, world.devices.of_pod)):
@@ -260,10 +260,10 @@ def _let_end(rules: RuleWriter, desired_rules: Sequence[DesiredRule], drain: Dra
     due = {name: _due(patience.ask(partial(rules.get, name))) for name in names}
     whole = patience.deadline
     for at in sorted(set(due.values())):
-        left, free = at - time.time(), False
-        if left > 0:
-            say(f"NoSchedule now; NoExecute in {times.span(left)}, or as soon as the devices are free")
-            until = time.monotonic() + left
+        seconds, free = at - time.time(), False
+        if seconds > 0:
+            say(f"NoSchedule now; NoExecute in {times.span(seconds)}, or as soon as the devices are free")
+            until = time.monotonic() + seconds
             patience.deadline = until if whole is None else min(whole, until)
             with suppress(TimedOut):
                 free = not drain.wait()

@@ -22,47 +22,47 @@ EXIT_NONE = 1
 EXIT_UNDETERMINED = 3
 
 
-def run(asked: TopFlags, connection: ConnectionFlags) -> int:
+def run(flags: TopFlags, connection: ConnectionFlags) -> int:
     """Counts and prints; returns the exit code.
 
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    by = asked.by or UseBy.nodes
-    if asked.sort not in (None, UseSort.name, *SORTS[by]):
+    by = flags.by or UseBy.nodes
+    if flags.sort not in (None, UseSort.name, *SORTS[by]):
         others = ", ".join(["name", *SORTS[by]])
-        raise UsageError(f"--sort-by {asked.sort}: {by} are sorted by {others}")
-    if asked.full and asked.limit is not None:
+        raise UsageError(f"--sort-by {flags.sort}: {by} are sorted by {others}")
+    if flags.full and flags.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
-    if asked.watch:
+    if flags.watch:
         from kubectl_dra.cli.watched import watched
 
-        watched(lambda: _look(asked, connection))
-    report, show = _look(asked, connection)
+        watched(lambda: _look(flags, connection))
+    report, show = _look(flags, connection)
     show()
     if report.unread:
         return EXIT_UNDETERMINED
     return 0 if report.rows else EXIT_NONE
 
 
-def _look(asked: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Callable[[], None]]:
+def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Callable[[], None]]:
     """The counts, and what prints them."""
-    snapshot = _read(asked, connection)
+    snapshot = _read(flags, connection)
     snapshot.require_dra()
-    report = _report(asked, snapshot)
-    return report, lambda: _print(report, moment(snapshot), asked)
+    report = _report(flags, snapshot)
+    return report, lambda: _print(report, moment(snapshot), flags)
 
 
-def _report(asked: TopFlags, snapshot: Snapshot) -> UseReport:
-    settings = assumed(snapshot, asked.release, asked.gates)
-    (report,) = use_reports(snapshot, settings.scheduler, (asked.by or UseBy.nodes,), asked.sort)
+def _report(flags: TopFlags, snapshot: Snapshot) -> UseReport:
+    settings = assumed(snapshot, flags.release, flags.gates)
+    (report,) = use_reports(snapshot, settings.scheduler, (flags.by or UseBy.nodes,), flags.sort)
     return report
 
 
-def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
-    if asked.snapshots:
+def _read(flags: TopFlags, connection: ConnectionFlags) -> Snapshot:
+    if flags.snapshots:
         with Progress() as progress:
-            return read_saved(asked, progress=progress)
+            return read_saved(flags, progress=progress)
     from kubectl_dra.cluster.live import ApiServer
 
     cluster = ApiServer(connection_options(connection, ""))
@@ -70,8 +70,8 @@ def _read(asked: TopFlags, connection: ConnectionFlags) -> Snapshot:
         return cluster.read_snapshot(KINDS, progress=progress)
 
 
-def _print(report: UseReport, at: Moment, asked: TopFlags) -> None:
-    if asked.output is Output.text:
+def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
+    if flags.output is Output.text:
         from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
         from kubectl_dra.report.top import MAX_ROWS, write_top
@@ -80,10 +80,10 @@ def _print(report: UseReport, at: Moment, asked: TopFlags) -> None:
             tell(f"note: {note}")
         if report.claims:
             tell_age(at)
-        limit = None if asked.full else asked.limit or MAX_ROWS
-        write_top(report, at.at, asked.color.value, limit=limit, headers=not asked.no_headers)
+        limit = None if flags.full else flags.limit or MAX_ROWS
+        write_top(report, at.at, flags.color.value, limit=limit, headers=not flags.no_headers)
     else:
         from kubectl_dra.report.table import write
         from kubectl_dra.report.top import to_json
 
-        write(to_json(report), asked.output.value, sys.stdout)
+        write(to_json(report), flags.output.value, sys.stdout)

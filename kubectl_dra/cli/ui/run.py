@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
 
 
-def run(asked: UiFlags, connection: ConnectionFlags) -> int:
+def run(flags: UiFlags, connection: ConnectionFlags) -> int:
     """Shows the screen; returns the exit code.
 
     Raises:
@@ -38,13 +38,13 @@ def run(asked: UiFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.ui.app import Screens
 
     # What is wrong with it is said before anything is read.
-    assumed(Snapshot(), asked.release, asked.gates)
-    scheduler_config(asked.as_explain(everything=True), UNTOLD)
-    if asked.color is Color.never:
+    assumed(Snapshot(), flags.release, flags.gates)
+    scheduler_config(flags.as_explain(everything=True), UNTOLD)
+    if flags.color is Color.never:
         os.environ["NO_COLOR"] = "1"
     # This may take hours, and each view leaves garbage.
     gc.enable()
-    screens = Screens(source_of(asked, connection))
+    screens = Screens(source_of(flags, connection))
     screens.run(mouse=False)
     if screens.failure is not None:
         raise screens.failure

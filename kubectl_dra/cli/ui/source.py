@@ -28,9 +28,9 @@ WATCHED = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "
 """Nodes tell that they are alive all the time: they are only read again with the rest."""
 
 
-def source_of(asked: UiFlags, connection: ConnectionFlags) -> ScreenSource:
+def source_of(flags: UiFlags, connection: ConnectionFlags) -> ScreenSource:
     """The cluster that the flags mean. Raises DraError for a kubeconfig that names none."""
-    return SavedCluster(asked) if asked.snapshots else LiveCluster(asked, connection)
+    return SavedCluster(flags) if flags.snapshots else LiveCluster(flags, connection)
 
 
 class SavedCluster:
@@ -38,10 +38,10 @@ class SavedCluster:
 
     live = False
 
-    def __init__(self, asked: UiFlags) -> None:
-        self._asked = asked
-        self.place = ", ".join(PurePath(path).name for path in asked.snapshots)
-        self.where = cluster_flags(asked, ConnectionFlags())
+    def __init__(self, flags: UiFlags) -> None:
+        self._asked = flags
+        self.place = ", ".join(PurePath(path).name for path in flags.snapshots)
+        self.where = cluster_flags(flags, ConnectionFlags())
 
     def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
         """Read the files, which may be others than before."""
@@ -90,14 +90,14 @@ class LiveCluster:
 
     live = True
 
-    def __init__(self, asked: UiFlags, connection: ConnectionFlags) -> None:
-        self._asked = asked
+    def __init__(self, flags: UiFlags, connection: ConnectionFlags) -> None:
+        self._asked = flags
         self._connection = connection
-        self._cluster = ApiServer(connection_options(connection, asked.namespace))
+        self._cluster = ApiServer(connection_options(connection, flags.namespace))
         self._watches: list[Watch] = []
         self._changed: Callable[[], None] = lambda: None
         self.place = self._cluster.context or self._cluster.server
-        self.where = cluster_flags(asked, connection)
+        self.where = cluster_flags(flags, connection)
 
     def read(self, progress: Progress) -> tuple[Snapshot, Settings, str]:
         """Read what ``explain -A`` reads."""

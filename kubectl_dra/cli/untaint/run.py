@@ -38,55 +38,55 @@ _LEFT_TO_CLAIMS = (DeviceState.FREE, DeviceState.SHARED, DeviceState.HELD, Devic
 _DECISIVE = ("ResourceSlice", "DeviceTaintRule")
 
 
-def from_taint(asked: TaintFlags) -> UntaintFlags:
+def from_taint(flags: TaintFlags) -> UntaintFlags:
     """``taint DEVICE KEY-`` as ``untaint``.
 
     Raises:
         UsageError: a flag that only makes sense for adding.
     """
     for given, flag in (
-        (asked.reason, "--reason"),
-        (asked.ticket, "--ticket"),
-        (asked.expires, "--expires"),
-        (asked.drain, "--drain"),
+        (flags.reason, "--reason"),
+        (flags.ticket, "--ticket"),
+        (flags.expires, "--expires"),
+        (flags.drain, "--drain"),
     ):
         if given:
             raise UsageError(f"{flag} goes with a taint to add, not with one to remove")
     own = UntaintFlags.__struct_fields__
-    return UntaintFlags(**{name: value for name, value in asdict(asked).items() if name in own})
+    return UntaintFlags(**{name: value for name, value in asdict(flags).items() if name in own})
 
 
-def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:
+def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
     """Remove and report; returns the exit code.
 
     Raises:
         DraError: wrong usage, devices that do not exist, or a cluster that does not answer.
     """
-    output, color = asked.output.value, asked.color.value
-    words = _checked(asked)
-    where = cluster_flags(asked, connection)
+    output, color = flags.output.value, flags.color.value
+    words = _checked(flags)
+    where = cluster_flags(flags, connection)
     started = time.monotonic()
-    deadline = None if asked.wait in ("", times.FOREVER) else started + times.seconds(asked.wait, "--wait")
-    world = session.read_world(connection, asked, kinds=_kinds(asked))
+    deadline = None if flags.wait in ("", times.FOREVER) else started + times.seconds(flags.wait, "--wait")
+    world = session.read_world(connection, flags, kinds=_kinds(flags))
     session.say_gaps(world)
-    plan, ids = _plan(world, asked, words)
-    if asked.select and len(plan.rules) > 1 and asked.dry_run == "none" and not _agreed(plan, yes=asked.yes):
+    plan, ids = _plan(world, flags, words)
+    if flags.select and len(plan.rules) > 1 and flags.dry_run == "none" and not _agreed(plan, yes=flags.yes):
         say("nothing was changed")
         return EXIT_LEFT
-    result = Untainted(asked.dry_run.value, (), plan.staying, expired_only=asked.expired)
+    result = Untainted(flags.dry_run.value, (), plan.staying, expired_only=flags.expired)
     removed: list[RuleRemoved] = []
     try:
-        for entry in _removals(world, asked, plan, deadline):
-            removed.append(entry)
+        for removal in _removals(world, flags, plan, deadline):
+            removed.append(removal)
             if output == "text":
-                text.write_removed(entry, asked.dry_run)
+                text.write_removed(removal, flags.dry_run)
         # Whoever looks for expired rules now and then is done when there are none.
-        left = not removed and not asked.expired
-        refused = any(entry.outcome == REFUSED for entry in removed)
-        result = replace(result, removed=tuple(removed), exit_code=EXIT_LEFT if left or refused else 0)
+        remains = not removed and not flags.expired
+        refused = any(removal.outcome == REFUSED for removal in removed)
+        result = replace(result, removed=tuple(removed), exit_code=EXIT_LEFT if remains or refused else 0)
         if output == "text":
             text.write_staying(result, color, where=where)
-        if asked.wait and asked.dry_run == "none" and (removed or not asked.expired):
+        if flags.wait and flags.dry_run == "none" and (removed or not flags.expired):
             result = _wait(world, ids, deadline, result)
     except ClusterError:
         # What was done before is told, and then what went wrong.
@@ -103,17 +103,17 @@ def run(asked: UntaintFlags, connection: ConnectionFlags) -> int:
     return result.exit_code
 
 
-def _checked(asked: UntaintFlags) -> Words:
+def _checked(flags: UntaintFlags) -> Words:
     """The parsed arguments. Raises UsageError for contradictions."""
-    words = read_words(asked.words)
+    words = read_words(flags.words)
     if words.taints:
         raise UsageError(f'"{words.taints[0]}" is a taint to add; to remove it write {words.taints[0].key}-')
-    if asked.expired and (asked.words or asked.select):
+    if flags.expired and (flags.words or flags.select):
         raise UsageError("--expired is about every rule whose time is over; leave devices and keys out")
-    if asked.snapshots and asked.dry_run != "client":
+    if flags.snapshots and flags.dry_run != "client":
         raise UsageError("--snapshot goes with --dry-run=client only: nothing can be removed from saved objects")
-    if asked.wait and asked.wait != times.FOREVER:
-        times.seconds(asked.wait, "--wait")
+    if flags.wait and flags.wait != times.FOREVER:
+        times.seconds(flags.wait, "--wait")
     return words
 
 
@@ -122,7 +122,7 @@ def _kinds(selection: DeviceFlags) -> list[str]:
     return [*_SEEN_KINDS, *extra]
 
 
-def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
+def _plan(world: TaintWorld, flags: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
     """What to remove, and the devices concerned, with or without rules."""
     rules = world.snapshot.taint_rules
     if world.cluster is None and (hidden := world.snapshot.unread(("DeviceTaintRule",))):
@@ -130,14 +130,14 @@ def _plan(world: TaintWorld, asked: UntaintFlags, words: Words) -> tuple[Removal
     if world.cluster is not None:
         # Not from the snapshot: rules that may not be listed must not look as if there were none.
         rules = tuple(DeviceTaintRule.from_json(raw) for raw in world.cluster.objects(KIND))
-    if asked.expired:
+    if flags.expired:
         over = tuple(expired(rules, moment(world.snapshot).at))
         return Removals(over, ()), list(dict.fromkeys(device for device, _ in over))
     try:
-        targets = session.resolve(world, words.devices, asked)
+        targets = session.resolve(world, words.devices, flags)
     except InputError as error:
         raise InputError(f"{error}{_meant_as_key(world, words.devices)}") from None
-    plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=asked.overwrite)
+    plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=flags.overwrite)
     return plan, [target.id for target in targets]
 
 
@@ -156,13 +156,13 @@ def _agreed(plan: Removals, *, yes: bool) -> bool:
     return confirmed(f"Remove these {len(plan.rules)} rules?", yes=yes)
 
 
-def _removals(world: TaintWorld, asked: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
+def _removals(world: TaintWorld, flags: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
     """Remove one rule after another, or only report it. Raises ClusterError."""
-    if world.cluster is None or world.serving is None or asked.dry_run == "client":
+    if world.cluster is None or world.serving is None or flags.dry_run == "client":
         for device, rule in plan.rules:
             yield RuleRemoved(device, rule.metadata.name, rule.taint, REMOVED)
         return
-    writer = Writer(world.cluster.client, asked.field_manager, dry_run=asked.dry_run == "server")
+    writer = Writer(world.cluster.client, flags.field_manager, dry_run=flags.dry_run == "server")
     rules = RuleWriter(world.cluster, writer, world.serving.version)
     for device, rule in plan.rules:
         with world.cluster.client.until(deadline):
@@ -181,26 +181,26 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
     """Wait until no taint blocks the devices and their pools are usable, as ``devices`` and ``explain`` see it."""
     assert world.cluster is not None
     patience = Patience(say, deadline, limit=world.cluster.client.until)
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     # This may take hours, and each look leaves garbage.
     gc.enable()
     with Watcher(world.cluster, patience) as watcher:
         try:
-            while left := patience.ask(lambda: _in_the_way(world, ids)):
-                if left != told:
-                    for sentence in left:
+            while obstacles := patience.ask(lambda: _in_the_way(world, ids)):
+                if obstacles != reported:
+                    for sentence in obstacles:
                         say(f"waiting: {sentence}")
-                    told = left
+                    reported = obstacles
                 if patience.expired():
-                    return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
+                    return replace(result, allocatable=False, left=reported, exit_code=EXIT_LEFT)
                 watcher.follow("DeviceTaintRule", whole=True)
                 watcher.follow("ResourceSlice", query=slices_of(ids), whole=True)
                 watcher.pause(REFRESH_SECONDS, unwatched=LOOK_SECONDS)
         except TimedOut:
-            told = told or ("the API server did not answer",)
-            return replace(result, allocatable=False, left=told, exit_code=EXIT_LEFT)
+            reported = reported or ("the API server did not answer",)
+            return replace(result, allocatable=False, left=reported, exit_code=EXIT_LEFT)
     # Having nothing left to remove is fine for somebody who waits.
-    code = EXIT_LEFT if any(entry.outcome == REFUSED for entry in result.removed) else 0
+    code = EXIT_LEFT if any(removal.outcome == REFUSED for removal in result.removed) else 0
     return replace(result, allocatable=True, exit_code=code)
 
 
@@ -234,9 +234,9 @@ def _report(result: Untainted, output: str, color: str, where: ClusterFlags = CU
         text.write_removed_names(result, sys.stdout)
         if not result.removed:
             text.write_staying(result, "never", sys.stderr, where=where)
-        for entry in result.removed:
-            if entry.outcome == REFUSED:
-                text.write_removed(entry, result.dry_run, sys.stderr)
+        for removal in result.removed:
+            if removal.outcome == REFUSED:
+                text.write_removed(removal, result.dry_run, sys.stderr)
     else:
         from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import untainted_json

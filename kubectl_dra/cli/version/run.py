@@ -30,19 +30,19 @@ What devices take of their node is modelled as 1.37 has it, not as 1.36 had it.
 _STATES: Final = {"on": "on", "off": "off", "locked": "on*", "unknown": "-"}
 
 
-def run(asked: VersionFlags, connection: ConnectionFlags) -> int:
+def run(flags: VersionFlags, connection: ConnectionFlags) -> int:
     """Prints; returns the exit code.
 
     Raises:
         UsageError: a malformed ``--request-timeout``.
     """
-    result = describe(None if asked.client else _server(connection))
-    if asked.output == "text":
-        _write_text(result, asked.color, full=asked.full)
+    result = describe(None if flags.client else _server(connection))
+    if flags.output == "text":
+        _write_text(result, flags.color, full=flags.full)
     else:
         from kubectl_dra.report.table import write
 
-        write(result, asked.output, sys.stdout)
+        write(result, flags.output, sys.stdout)
     return 0
 
 
@@ -77,10 +77,10 @@ def describe(server: dict[str, Any] | None) -> dict[str, Any]:
 def _kinds(release: Release) -> dict[str, dict[str, str]]:
     """Maps kind to version to ``default`` or ``asked for`` (with ``--runtime-config``)."""
     out: dict[str, dict[str, str]] = {}
-    for entry in LIFECYCLES:
-        if entry.exists(release):
-            how = "default" if entry.served_by_default(release) else "runtimeConfig"
-            out.setdefault(entry.kind, {})[entry.version] = how
+    for life in LIFECYCLES:
+        if life.exists(release):
+            how = "default" if life.served_by_default(release) else "runtimeConfig"
+            out.setdefault(life.kind, {})[life.version] = how
     return dict(sorted(out.items()))
 
 
@@ -135,18 +135,18 @@ def _write_text(result: dict[str, Any], color: str, *, full: bool) -> None:
 
 def _write_releases(out: Any, result: dict[str, Any]) -> None:
     """Write which kinds and gates each release has that ``explain`` models."""
-    releases = [one for one in result["releases"] if parse_release(one["release"]) in EXPLAINED]
+    releases = [row for row in result["releases"] if parse_release(row["release"]) in EXPLAINED]
     out.write("")
-    kinds = sorted({kind for one in releases for kind in one["kinds"]})
-    table = [("RESOURCE.K8S.IO", *(one["release"] for one in releases))]
-    table += [(kind, *(_served(one["kinds"].get(kind, {})) for one in releases)) for kind in kinds]
+    kinds = sorted({kind for row in releases for kind in row["kinds"]})
+    table = [("RESOURCE.K8S.IO", *(row["release"] for row in releases))]
+    table += [(kind, *(_served(row["kinds"].get(kind, {})) for row in releases)) for kind in kinds]
     _write_table(out, table)
     out.write("")
     gates = [gate for gate in known_gates() if _state(gate, EXPLAINED.newest) != "unknown"]
-    table = [("FEATURE GATE", *(one["release"] for one in releases))]
+    table = [("FEATURE GATE", *(row["release"] for row in releases))]
     for gate in gates:
         mark = " (not for 1.36)" if gate in UNMODELLED else ""
-        table.append((gate + mark, *(_STATES[one["gates"].get(gate, "unknown")] for one in releases)))
+        table.append((gate + mark, *(_STATES[row["gates"].get(gate, "unknown")] for row in releases)))
     _write_table(out, table)
     out.write("")
     out.paragraph(

@@ -35,53 +35,57 @@ ADMIN_NAMESPACE = CauseKind(code="admin-access-not-allowed", family=Family.POD, 
 def _refused(context: QuestionContext) -> Iterator[Finding]:
     """What prevents creating the claims, judging by the snapshot, unless an event already says so."""
     pod = context.question.pod
-    claims = [entry.claim for entry in context.question.claims if entry.claim is not None and entry.hypothetical]
+    claims = [
+        claim_entry.claim
+        for claim_entry in context.question.claims
+        if claim_entry.claim is not None and claim_entry.hypothetical
+    ]
     if pod is None:
         own = context.question.claims[0].claim
         claims = [own] if own and (own.metadata.namespace, own.metadata.name) not in context.snapshot.claims else []
     elif pod.node_name or pod.finished:
         return
     event = None if pod is None else creation_failed(pod, context.snapshot)
-    told = _said_by(event) if event and any(map(_waits, context.question.claims)) else None
+    cause_kind = _said_by(event) if event and any(map(_waits, context.question.claims)) else None
     for claim in claims:
         if without_admin_label(claim, context.snapshot):
-            yield from (found for found in _admin(claim, context.snapshot) if found.kind is not told)
+            yield from (finding for finding in _admin(claim, context.snapshot) if finding.kind is not cause_kind)
     if claims:
-        yield from (found for found in _quotas(claims, context.snapshot) if found.kind is not told)
+        yield from (finding for finding in _quotas(claims, context.snapshot) if finding.kind is not cause_kind)
 
 
-def _waits(entry: ClaimEntry) -> bool:
-    return entry.unresolved is Unresolved.NOT_CREATED
+def _waits(claim_entry: ClaimEntry) -> bool:
+    return claim_entry.unresolved is Unresolved.NOT_CREATED
 
 
 def _not_created(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
-    for entry in context.question.claims if pod is not None else ():
-        if not _waits(entry) or pod is None:
+    for claim_entry in context.question.claims if pod is not None else ():
+        if not _waits(claim_entry) or pod is None:
             continue
         event = creation_failed(pod, context.snapshot)
         if event is not None:
-            yield _denied(pod, entry.entry, event)
+            yield _denied(pod, claim_entry.entry, event)
         elif pod.pod_group:
-            yield pod_group.claim_unknown(pod, entry.entry, context.snapshot)
+            yield pod_group.claim_unknown(pod, claim_entry.entry, context.snapshot)
         elif not any(other.kind in (QUOTA, ADMIN_NAMESPACE) for other in context.found):
             # That a claim is refused says also that it is not there.
-            yield _waiting(pod, entry, context.snapshot)
+            yield _waiting(pod, claim_entry, context.snapshot)
 
 
-def _waiting(pod: Pod, entry: ClaimEntry, snapshot: Snapshot) -> Finding:
+def _waiting(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot) -> Finding:
     return Finding(
         NOT_CREATED,
         say(
             'the claim for entry "{entry}" has not been created from template {template} yet',
-            entry=entry.entry,
-            template=entry.template,
+            entry=claim_entry.entry,
+            template=claim_entry.template,
         ),
         (
             Evidence(
                 subject("Pod", pod),
                 "status.resourceClaimStatuses",
-                say("no entry {entry}", entry=entry.entry),
+                say("no entry {entry}", entry=claim_entry.entry),
             ),
         ),
         Remedy(
@@ -113,12 +117,12 @@ def _said_by(event: Event) -> CauseKind:
     return ADMIN_NAMESPACE if "admin access" in event.message else CREATION_DENIED
 
 
-def _denied(pod: Pod, entry: str, event: Event) -> Finding:
+def _denied(pod: Pod, name: str, event: Event) -> Finding:
     why = event.message.rpartition("is forbidden: ")[2]
     kind = _said_by(event)
     return Finding(
         kind,
-        say('the claim for entry "{entry}" cannot be created: {why}', entry=entry, why=why),
+        say('the claim for entry "{entry}" cannot be created: {why}', entry=name, why=why),
         (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),),
         _labelling(pod.metadata.namespace) if kind is ADMIN_NAMESPACE else None,
     )
@@ -190,9 +194,9 @@ def needs(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -
     """
     out = {CLAIM_COUNT: len(claims)}
     for claim in claims:
-        for entry in claim.requests:
+        for request in claim.requests:
             largest: dict[str, int] = {}
-            for spec in entry.alternatives():
+            for spec in request.alternatives():
                 amount = MAX_RESULTS if spec.allocation_mode == ALL else spec.count
                 largest[spec.device_class] = max(amount, largest.get(spec.device_class, 0))
             for name, amount in largest.items():

@@ -39,34 +39,37 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
     # The claims of a pod that has ended are gone, and those of one that runs are another cause's.
     if pod is None or pod.finished or started(pod):
         return
-    for entry in context.question.claims:
-        if entry.unresolved is Unresolved.CLAIM_MISSING:
-            yield _claim(pod, entry, context.snapshot, exists=context.question.exists)
-        elif entry.unresolved is Unresolved.TEMPLATE_MISSING:
-            yield _template(pod, entry, context.snapshot, exists=context.question.exists)
-        elif entry.unresolved is Unresolved.MADE_CLAIM_GONE:
-            status = say("{entry}: {claim}", entry=entry.entry, claim=entry.name)
+    for claim_entry in context.question.claims:
+        if claim_entry.unresolved is Unresolved.CLAIM_MISSING:
+            yield _claim(pod, claim_entry, context.snapshot, exists=context.question.exists)
+        elif claim_entry.unresolved is Unresolved.TEMPLATE_MISSING:
+            yield _template(pod, claim_entry, context.snapshot, exists=context.question.exists)
+        elif claim_entry.unresolved is Unresolved.MADE_CLAIM_GONE:
+            status = say("{entry}: {claim}", entry=claim_entry.entry, claim=claim_entry.name)
             yield Finding(
                 CLAIM_MISSING,
                 say(
                     "ResourceClaim {namespace}/{claim}, made for this pod, does not exist any more",
                     namespace=context.question.namespace,
-                    claim=entry.name,
+                    claim=claim_entry.name,
                 ),
                 (Evidence(subject("Pod", pod), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
-                object=entry.name,
+                object=claim_entry.name,
                 # Claims are read beside the pods: one that was just made may have been missed.
                 under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, context.snapshot),
             )
-        elif entry.unresolved is Unresolved.NO_SOURCE:
+        elif claim_entry.unresolved is Unresolved.NO_SOURCE:
             yield Finding(
                 ENTRY_WITHOUT_SOURCE,
-                say('entry "{entry}" of spec.resourceClaims names neither a claim nor a template', entry=entry.entry),
+                say(
+                    'entry "{entry}" of spec.resourceClaims names neither a claim nor a template',
+                    entry=claim_entry.entry,
+                ),
                 (
                     Evidence(
                         subject("Pod", pod),
-                        say("spec.resourceClaims[{entry}]", entry=entry.entry),
+                        say("spec.resourceClaims[{entry}]", entry=claim_entry.entry),
                         "no resourceClaimName, no resourceClaimTemplateName",
                     ),
                 ),
@@ -85,8 +88,8 @@ def _name_it(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Remedy:
     return Remedy(say(text, where=_where(exists), hint=hint))
 
 
-def _claim(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
-    namespace, name = pod.metadata.namespace, entry.name
+def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    namespace, name = pod.metadata.namespace, claim_entry.name
     near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
     elsewhere = sorted(space for space, other in snapshot.claims if other == name)
     names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
@@ -108,14 +111,14 @@ def _claim(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> 
     return Finding(
         CLAIM_MISSING,
         say("ResourceClaim {namespace}/{name} does not exist{hint}", hint=hint, **names),
-        (_named(pod, entry, "resourceClaimName", name),),
+        (_named(pod, claim_entry, "resourceClaimName", name),),
         Remedy(change),
         object=name,
     )
 
 
-def _template(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
-    namespace, name = pod.metadata.namespace, entry.template
+def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    namespace, name = pod.metadata.namespace, claim_entry.template
     here = sorted(other for space, other in snapshot.templates if space == namespace)
     near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
     elsewhere = sorted(space for space, other in snapshot.templates if other == name)
@@ -142,7 +145,7 @@ def _template(pod: Pod, entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) 
     return Finding(
         TEMPLATE_MISSING,
         say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
-        (_named(pod, entry, "resourceClaimTemplateName", name),),
+        (_named(pod, claim_entry, "resourceClaimTemplateName", name),),
         Remedy(change),
         object=name,
     )
@@ -152,8 +155,8 @@ def _where(exists: bool) -> str:
     return "a new pod" if exists else "the manifest"
 
 
-def _named(pod: Pod, entry: ClaimEntry, field: str, name: str) -> Evidence:
-    path = say("spec.resourceClaims[{entry}].{field}", entry=entry.entry, field=field)
+def _named(pod: Pod, claim_entry: ClaimEntry, field: str, name: str) -> Evidence:
+    path = say("spec.resourceClaims[{entry}].{field}", entry=claim_entry.entry, field=field)
     return Evidence(subject("Pod", pod), path, name)
 
 
@@ -165,12 +168,12 @@ TWICE = CauseKind(code="claim-listed-twice", family=Family.CLAIM, look=Look.POD)
 def _twice(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
     seen: dict[str, str] = {}
-    for entry in context.question.claims if pod is not None else ():
-        if entry.claim is None or entry.hypothetical or pod is None:
+    for claim_entry in context.question.claims if pod is not None else ():
+        if claim_entry.claim is None or claim_entry.hypothetical or pod is None:
             continue
-        first = seen.setdefault(entry.claim.key, entry.entry)
-        if first is not entry.entry:
-            names = {"first": first, "second": entry.entry, "claim": entry.claim.key}
+        first = seen.setdefault(claim_entry.claim.key, claim_entry.entry)
+        if first is not claim_entry.entry:
+            names = {"first": first, "second": claim_entry.entry, "claim": claim_entry.claim.key}
             yield Finding(
                 TWICE,
                 say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names),
@@ -184,9 +187,9 @@ CLAIM_NOT_OWNED = CauseKind(code="claim-of-another-pod", family=Family.POD, look
 
 
 def _not_owned(context: QuestionContext) -> Iterator[Finding]:
-    for entry in context.question.claims:
-        claim, pod = entry.claim, context.question.pod
-        if claim is None or pod is None or entry.unresolved is not Unresolved.OF_ANOTHER_POD:
+    for claim_entry in context.question.claims:
+        claim, pod = claim_entry.claim, context.question.pod
+        if claim is None or pod is None or claim_entry.unresolved is not Unresolved.OF_ANOTHER_POD:
             continue
         owner = claim.metadata.controller()
         uid = owner.uid if owner else "none"
@@ -214,8 +217,8 @@ NOBODY_CONSUMES = CauseKind(code="no-consumer", family=Family.POD, look=Look.POD
 
 
 def _nobody(analysis: Analysis) -> Iterator[Finding]:
-    asked, snapshot = analysis.question, analysis.snapshot
-    if asked.pod is not None or not asked.exists or snapshot.missing("Pod") is not None:
+    question, snapshot = analysis.question, analysis.snapshot
+    if question.pod is not None or not question.exists or snapshot.missing("Pod") is not None:
         return
     claim = analysis.claims[0]
     if waiting_for(claim, snapshot):
@@ -238,10 +241,10 @@ def _class_missing_missing(analysis: Analysis) -> Iterator[Finding]:
     if analysis.snapshot.missing("DeviceClass"):
         return
     for claim in analysis.claims:
-        for entry in claim.requests:
-            for spec in entry.alternatives():
+        for request in claim.requests:
+            for spec in request.alternatives():
                 if spec.device_class and spec.device_class not in analysis.view.cycle.classes:
-                    yield _finding(analysis, claim, entry.result_name(spec), spec.device_class)
+                    yield _finding(analysis, claim, request.result_name(spec), spec.device_class)
 
 
 def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -> Finding:
@@ -271,8 +274,8 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
 
 def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
     """Where to write another class: claims and templates cannot be changed."""
-    made = any(entry.template and entry.claim is claim for entry in analysis.question.claims)
-    where = "a new template, and name that in the pod" if made else "a new claim"
+    from_template = any(claim_entry.template and claim_entry.claim is claim for claim_entry in analysis.question.claims)
+    where = "a new template, and name that in the pod" if from_template else "a new claim"
     if not analysis.question.exists:
         where = "the manifest"
     return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."

@@ -74,9 +74,9 @@ def step(node: DomainNode) -> str:
 
 def words_of(pod: Pod) -> str:
     """Why a pod does not run, in the words of its containers or its condition."""
-    for one in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-        if one.state.waiting is not None:
-            return ": ".join(filter(None, (one.state.waiting.reason, one.state.waiting.message)))
+    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        if status.state.waiting is not None:
+            return ": ".join(filter(None, (status.state.waiting.reason, status.state.waiting.message)))
     scheduled = pod.condition("PodScheduled")
     if scheduled.status == "False":
         return scheduled.message or scheduled.reason

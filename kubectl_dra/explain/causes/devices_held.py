@@ -88,9 +88,9 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         for claim in holders.claims(item.id):
             held.setdefault(claim.key, []).append(item)
             claims[claim.key] = claim
-    found = in_the_way(blocked)
-    kind, remedy, stuck = _free(blocked, found)
-    first = [holder.claim.key for free in found.single[:MAX_EVIDENCE] for holder in free.holders]
+    blocking = in_the_way(blocked)
+    kind, remedy, stuck = _free(blocked, blocking)
+    first = [holder.claim.key for free in blocking.single[:MAX_EVIDENCE] for holder in free.holders]
     ranked = sorted(
         claims.values(),
         key=lambda claim: (
@@ -134,7 +134,7 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
 def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
     text = "Lower the replicas of {owner}, or add devices."
-    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
+    own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
     if own is None or not own.template:
         return Remedy(say(text, owner=str(sibling.owner)))
     proof = _using(blocked, sibling.claim)
@@ -171,7 +171,7 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
     ]
     space = own.claim.metadata.namespace
     for pod in holders:
-        named_by = {entry.template_name for entry in pod.spec.resource_claims} if pod is not None else set()
+        named_by = {pod_claim.template_name for pod_claim in pod.spec.resource_claims} if pod is not None else set()
         if pod is None or own.template not in named_by or pod.metadata.namespace != space:
             return None
     if not holders or not _meant_to_be_shared(blocked):
@@ -191,8 +191,8 @@ def _meant_to_be_shared(blocked: Blocked) -> bool:
 
     drivers = {item.id.driver for item in blocked.lost}
     known = [driver for name in drivers if (driver := catalogue().driver(name)) is not None]
-    opaque = [entry.get("opaque") or {} for entry in blocked.located.claim.config]
-    shares = any("sharing" in (entry.get("parameters") or {}) for entry in opaque)
+    opaque = [config.get("opaque") or {} for config in blocked.located.claim.config]
+    shares = any("sharing" in (config.get("parameters") or {}) for config in opaque)
     return shares or any(driver.shareable for driver in known)
 
 
@@ -216,7 +216,7 @@ def _kind(blocked: Blocked) -> CauseKind:
 def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
     by: Words = say("other pods of {owner}", owner=str(siblings.owner)) if siblings is not None else "other claims"
     if blocked.left:
-        best, lost, left = _best_node(blocked)
+        best, lost, remaining = _best_node(blocked)
         holders = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
         held = [blocked.analysis.holders.users(claim) for claim in holders.values()]
         whole = blocked.spec.allocation_mode == ALL
@@ -229,8 +229,8 @@ def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
             where=blocked.where,
             needs=needs,
             node=best,
-            left=left,
-            tested=left + len(lost),
+            left=remaining,
+            tested=remaining + len(lost),
             others=others if held else "",
         )
     if blocked.tested == 1:
@@ -243,20 +243,20 @@ def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
 def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     """Who holds what the request needs, on the node where its end is enough."""
     position = blocked.funnel.stages.index(blocked.stage)
-    lost, _, left = blocked.funnel.lost_on([stuck.node], position)
+    lost, _, remaining = blocked.funnel.lost_on([stuck.node], position)
     claim = stuck.holder.claim
     own = [item for item in lost if claim in blocked.analysis.holders.claims(item.id)]
     whole = blocked.spec.allocation_mode == ALL
     needs: Words = "every matching device of a node" if whole else say("{count:device}", count=blocked.spec.count)
-    free = "{left} of {tested} {left:is|are} free, and " if left else ""
+    free = "{left} of {tested} {left:is|are} free, and " if remaining else ""
     return say(
         "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}{kept}",
         kept=say(" {until}", until=stuck.keeper.summary) if stuck.keeper is not None else "",
         where=blocked.where,
         needs=needs,
         node=ObjectName("Node", stuck.node),
-        left=left,
-        tested=left + len(lost),
+        left=remaining,
+        tested=remaining + len(lost),
         holder=stuck.holder.who,
         devices=[say("{device:bare}", device=item.id) for item in own],
     )
@@ -275,8 +275,8 @@ def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
     """The node with the most devices left, those that it loses at the stage, and how many are left."""
     position = blocked.funnel.stages.index(blocked.stage)
     best = max(blocked.nodes, key=lambda name: blocked.funnel.left_on(name, position))
-    lost, _, left = blocked.funnel.lost_on([best], position)
-    return best, lost, left
+    lost, _, remaining = blocked.funnel.lost_on([best], position)
+    return best, lost, remaining
 
 
 class Stuck(NamedTuple):
@@ -287,10 +287,10 @@ class Stuck(NamedTuple):
     keeper: Keeper | None
 
 
-def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
+def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
     """Who has to give up devices, proved: the first of whom one alone is enough, else several of one node."""
     kind = _kind(blocked)
-    search = first_enough(blocked.world, found.single)
+    search = first_enough(blocked.world, blocking.single)
     if search.found is not None:
         free, proof = search.found
         (holder,) = free.holders
@@ -301,11 +301,11 @@ def _free(blocked: Blocked, found: InTheWay) -> tuple[CauseKind, Remedy | None, 
         if stuck is not None and stuck.keeper is not None:
             words = say("{what:capital}: {step}.", what=free.what, step=stuck.keeper.step)
         return cause, Remedy(words, proof, free.devices, (free,)), stuck
-    several = first_enough(blocked.world, list(sets_of_holders(blocked, found.spots)))
+    several = first_enough(blocked.world, list(sets_of_holders(blocked, blocking.spots)))
     if several.found is None:
         return kind, None, None
     free, proof = several.found
-    alone = "; one alone is not enough" if search.tried == search.of and found.every else ""
+    alone = "; one alone is not enough" if search.tried == search.of and blocking.every else ""
     words = say("{what:capital}{alone}.", what=free.what, alone=alone)
     return kind, Remedy(words, proof, free.devices, (free,)), None
 
@@ -330,7 +330,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
     snapshot, holders = analysis.snapshot, analysis.holders
     for claim in analysis.allocated:
         holder = holders.holder(claim)
-        devices = [entry.device for entry in claim.results if not entry.admin_access]
+        devices = [result.device for result in claim.results if not result.admin_access]
         if not devices or (holder.standing is HolderState.UNUSED and waiting_for(claim, snapshot)):
             continue
         own = Evidence(
@@ -375,25 +375,25 @@ STUCK = CauseKind(code="claim-stuck-elsewhere", family=Family.CLAIM, look=Look.P
 def elsewhere(analysis: Analysis) -> Iterator[Finding]:
     """The unallocated claims fit, or there are none."""
     if analysis.unavailable and (analysis.fitting or not analysis.claims):
-        for found in _of_claims(analysis):
-            gives_back = found.kind is ELSEWHERE_UNUSED and analysis.after_giving_back
-            yield _given_back(found, analysis.after_giving_back) if gives_back else found
+        for finding in _of_claims(analysis):
+            gives_back = finding.kind is ELSEWHERE_UNUSED and analysis.after_giving_back
+            yield _given_back(finding, analysis.after_giving_back) if gives_back else finding
 
 
-def _given_back(found: Finding, nodes: Sequence[str]) -> Finding:
+def _given_back(finding: Finding, nodes: Sequence[str]) -> Finding:
     """The scheduler resolves this by itself."""
-    summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=found.claim)
+    summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=finding.claim)
     fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
     remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
-    return replace(found, summary=summary, evidence=(*found.evidence, fact), remedy=remedy)
+    return replace(finding, summary=summary, evidence=(*finding.evidence, fact), remedy=remedy)
 
 
 def _stuck(analysis: Analysis) -> Iterator[Finding]:
     """No node suits the allocated claims, and another claim of the pod fails as well."""
     if not analysis.unavailable or len(analysis.unavailable) < len(analysis.view.nodes):
         return
-    for found in _of_claims(analysis):
-        yield replace(found, kind=STUCK) if found.kind is ELSEWHERE_UNUSED else found
+    for finding in _of_claims(analysis):
+        yield replace(finding, kind=STUCK) if finding.kind is ELSEWHERE_UNUSED else finding
 
 
 def _of_claims(analysis: Analysis) -> Iterator[Finding]:

@@ -52,9 +52,9 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
 
 def _booting(blocked: Blocked) -> UnderWay | None:
     """That every node has just been made, so that no driver can have published."""
-    made = [node.metadata.creation_timestamp for node in blocked.view.nodes]
-    waits = [under_way("the driver", at, blocked.analysis.snapshot) for at in made]
-    return None if None in waits or not waits else max((one for one in waits if one is not None), key=_seconds)
+    created = [node.metadata.creation_timestamp for node in blocked.view.nodes]
+    waits = [under_way("the driver", at, blocked.analysis.snapshot) for at in created]
+    return None if None in waits or not waits else max((wait for wait in waits if wait is not None), key=_seconds)
 
 
 def _seconds(waiting: UnderWay) -> int:
@@ -63,15 +63,15 @@ def _seconds(waiting: UnderWay) -> int:
 
 def _was_there(blocked: Blocked, driver: str) -> list[Unpublished]:
     """Devices of the driver (of any, where none is named) that claims hold though it publishes nothing there."""
-    found = unpublished(blocked.analysis.snapshot)
-    return [one for one in found if one.silent and driver in ("", one.driver)]
+    groups = unpublished(blocked.analysis.snapshot)
+    return [group for group in groups if group.silent and driver in ("", group.driver)]
 
 
 def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
     """The driver was there, for claims hold devices of it, and publishes nothing now."""
     driver = lost[0].driver
-    nodes = [ObjectName("Node", one.node) for one in lost if one.node]
-    words = {"driver": driver, "nodes": nodes, "count": sum(len(one.devices) for one in lost)}
+    nodes = [ObjectName("Node", group.node) for group in lost if group.node]
+    words = {"driver": driver, "nodes": nodes, "count": sum(len(group.devices) for group in lost)}
     text = "driver {driver} publishes nothing any more, though {count:device} of it {count:is|are} held"
     change = (
         "Start driver {driver}, or look at its pods and their logs: its ResourceSlices come back with it. A kubelet "
@@ -86,8 +86,8 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
             "status.allocation",
             say("{devices:some 3}", devices=claim.devices),
         )
-        for one in lost
-        for claim in one.claims[:3]
+        for group in lost
+        for claim in group.claims[:3]
         if claim.allocation is not None
     ]
     return Finding(NO_SLICES, say(text, **words), (*evidence, *held[:5]), Remedy(say(change, **words)))
@@ -129,10 +129,10 @@ def of_class(blocked: Blocked) -> Finding | None:
 
 def empty_slices(view: DeviceView, driver: str = "") -> Iterator[Evidence]:
     """Slices (of one driver) that publish nothing: the driver runs there and finds no device."""
-    for entry in view.cycle.index.slices:
-        if not entry.devices and not entry.shared_counters and driver in ("", entry.driver):
-            where = say("none, for {scope}", scope=str(entry.scope))
-            yield Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", entry.name)), "spec.devices", where)
+    for slice_ in view.cycle.index.slices:
+        if not slice_.devices and not slice_.shared_counters and driver in ("", slice_.driver):
+            where = say("none, for {scope}", scope=str(slice_.scope))
+            yield Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", slice_.name)), "spec.devices", where)
 
 
 def _device_plugins(view: DeviceView, driver: str) -> Iterator[Evidence]:

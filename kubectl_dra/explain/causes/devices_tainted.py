@@ -22,9 +22,9 @@ TOLERATION = CauseKind(code="toleration-does-not-match", family=Family.DEVICES)
 def _tainted(blocked: Blocked) -> Iterator[Finding]:
     kind = ALL_INCOMPLETE if blocked.spec.allocation_mode == ALL else TAINTED
     lost = [(item, taint) for item in blocked.lost if (taint := _blocking(blocked, item.device.taints))]
-    found: dict[str, list[DeviceTaint]] = {}
+    by_taint: dict[str, list[DeviceTaint]] = {}
     for _, taint in lost:
-        found.setdefault(str(taint), []).append(taint)
+        by_taint.setdefault(str(taint), []).append(taint)
     missed = _missed(blocked)
     if missed and kind is TAINTED:
         kind = TOLERATION
@@ -35,7 +35,7 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
         where=blocked.where,
         listed=[
             say("{taint} on {count}", taint=text, count=len(taints))
-            for text, taints in sorted(found.items(), key=lambda entry: -len(entry[1]))
+            for text, taints in sorted(by_taint.items(), key=lambda item: -len(item[1]))
         ],
         rest=say("; {left} untainted, {needed} needed", left=blocked.left, needed=blocked.located.needed)
         if blocked.left
@@ -49,7 +49,7 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
         )
         for item, taint in lost[:MAX_EVIDENCE]
     ]
-    remedy = _remedy(blocked, kind, tuple(taints[0] for taints in found.values()), missed)
+    remedy = _remedy(blocked, kind, tuple(taints[0] for taints in by_taint.values()), missed)
     yield Finding(kind, summary, (*evidence, *in_all(count, "devices tainted")), remedy)
 
 
@@ -85,7 +85,11 @@ def _missed(blocked: Blocked) -> tuple[Phrase, ...]:
     texts: dict[Phrase, None] = {}
     for item in blocked.lost:
         taint = _blocking(blocked, item.device.taints)
-        near = [entry for entry in blocked.spec.tolerations if taint is not None and entry.key in ("", taint.key)]
+        near = [
+            toleration
+            for toleration in blocked.spec.tolerations
+            if taint is not None and toleration.key in ("", taint.key)
+        ]
         if taint is None or not near:
             return ()
         part = near[0].mismatch(taint)

@@ -39,11 +39,11 @@ def _too_much(analysis: Analysis) -> Iterator[Finding]:
         # The error ends the attempt, whatever is found elsewhere.
         yield from failed
         return
-    found = [*_in_use(analysis), *_exceeded(analysis), *_short(analysis)]
-    yield from found
-    told = {finding.claim for finding in found}
-    if found:
-        yield from (finding for finding in elsewhere(analysis) if finding.claim not in told)
+    findings = [*_in_use(analysis), *_exceeded(analysis), *_short(analysis)]
+    yield from findings
+    claims = {finding.claim for finding in findings}
+    if findings:
+        yield from (finding for finding in elsewhere(analysis) if finding.claim not in claims)
 
 
 def _short(analysis: Analysis) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def _in_use(analysis: Analysis) -> Iterator[Finding]:
     for claim in analysis.allocated:
         if claim.key in keys:
             text = "claim {claim} stands for resources of its node, so only one pod can use it, and {users:some} does"
-            users = [entry.name for entry in claim.reserved_for]
+            users = [consumer.name for consumer in claim.reserved_for]
             fact = Evidence(
                 Subject("ResourceClaim", by_key("ResourceClaim", claim.key)),
                 "status.reservedFor",

@@ -116,8 +116,8 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
     text = "it has {devices:some} until the kubelet of node {node} has ended it"
     summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
     age, remedy = Clock(snapshot).age(pod.metadata.deletion_timestamp), who_ends(pod, snapshot)
-    found = Finding(DELETING, summary, facts, remedy, state="is being deleted", normal=age < GIVEN)
-    yield _waiting_for_driver(found, pod, snapshot, held) if age >= ANSWER else found
+    finding = Finding(DELETING, summary, facts, remedy, state="is being deleted", normal=age < GIVEN)
+    yield _waiting_for_driver(finding, pod, snapshot, held) if age >= ANSWER else finding
 
 
 def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
@@ -125,7 +125,7 @@ def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
     return [device for claim in claims if relation_of(claim, pod) is ClaimRelation.ENDING for device in claim.devices]
 
 
-def _with_its_pod(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
+def _with_its_pod(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
     """The finding that a driver keeps a pod, with what is wrong with the driver's own pod, if that is known."""
     from kubectl_dra.explain.driver_words import next_look
     from kubectl_dra.explain.node_driver import on_node, without_driver
@@ -134,21 +134,21 @@ def _with_its_pod(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[D
     if away is None:
         rows = on_node(snapshot, sorted({device.driver for device in held}), pod.node_name)
         logs = next((row for row in rows if row.pod is not None), None)
-        return replace(found, next=next_look(logs)) if logs is not None else found
+        return replace(finding, next=next_look(logs)) if logs is not None else finding
     row, said = away
     node = say("on node {node}", node=ObjectName("Node", pod.node_name))
     fact = Evidence(Subject("driver", row.driver), node, said)
-    return replace(found, evidence=(fact, *found.evidence), next=next_look(row))
+    return replace(finding, evidence=(fact, *finding.evidence), next=next_look(row))
 
 
-def _waiting_for_driver(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
+def _waiting_for_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
     """The finding, or that the pod cannot end because a driver is away that has to release its devices."""
     from kubectl_dra.explain.driver_words import next_look
     from kubectl_dra.explain.node_driver import without_driver
 
     away = None if any(node_not_ready(pod, snapshot)) else without_driver(pod, snapshot, held)
     if away is None:
-        return found
+        return finding
     row, said = away
     node = ObjectName("Node", pod.node_name)
     words = {"driver": row.driver, "node": node, "said": said, "devices": held, "count": len(held)}
@@ -161,9 +161,9 @@ def _waiting_for_driver(found: Finding, pod: Pod, snapshot: Snapshot, held: Sequ
         text += " If it runs outside of pods, look at its log there."
     change = say(text, **words)
     return replace(
-        found,
+        finding,
         summary=summary,
-        evidence=(Evidence(Subject("driver", row.driver), say("on node {node}", node=node), said), *found.evidence),
+        evidence=(Evidence(Subject("driver", row.driver), say("on node {node}", node=node), said), *finding.evidence),
         remedy=Remedy(change),
         next=next_look(row),
     )
@@ -223,8 +223,8 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
     since = pod.metadata.deletion_timestamp
     claims = claims_of(pod, snapshot)
     drivers = drivers_of(claims)
-    if (found := waits_for_driver(pod, claims, snapshot)) is not None and found.remedy is not None:
-        return found.remedy
+    if (finding := waits_for_driver(pod, claims, snapshot)) is not None and finding.remedy is not None:
+        return finding.remedy
     if any(node_not_ready(pod, snapshot)):
         text = (
             "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
@@ -276,9 +276,9 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
 
 def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
     """How many devices the rule selects, and how many there are."""
-    devices = {(*entry.pool, name) for entry in snapshot.slices for name in entry.names}
-    rules = [entry for entry in snapshot.taint_rules if entry.metadata.name == rule]
-    return sum(any(entry.selects(*device) for entry in rules) for device in devices), len(devices)
+    devices = {(*slice_.pool, name) for slice_ in snapshot.slices for name in slice_.names}
+    rules = [each for each in snapshot.taint_rules if each.metadata.name == rule]
+    return sum(any(rule.selects(*device) for rule in rules) for device in devices), len(devices)
 
 
 def _spread(rule: str, snapshot: Snapshot) -> Evidence | None:
@@ -308,11 +308,12 @@ def _end_of_rule(rule: str, snapshot: Snapshot) -> Phrase:
 
 def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> tuple[Evidence, Phrase | None]:
     """Which tolerations of the allocation cover the taint, and what to do if they do not protect the pod."""
-    covering = [entry for entry in result.tolerations if entry.tolerates(taint)]
+    covering = [toleration for toleration in result.tolerations if toleration.tolerates(taint)]
     shown: Words = say(
         "{tolerations: else none}",
         tolerations=[
-            say("{key} effect {effect}", key=entry.key or "*", effect=entry.effect or "not set") for entry in covering
+            say("{key} effect {effect}", key=toleration.key or "*", effect=toleration.effect or "not set")
+            for toleration in covering
         ],
     )
     better = None
@@ -323,7 +324,7 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
             "too, upgrade the scheduler: it is {defect}.",
             defect=known_defect(TOLERATIONS_NOT_COPIED.reference, *TOLERATIONS_NOT_COPIED.fixes),
         )
-    if covering and not any(entry.effect == "NoExecute" for entry in covering):
+    if covering and not any(toleration.effect == "NoExecute" for toleration in covering):
         better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
     field = say("tolerations of {device} that cover it", device=result.device)
     return Evidence(subject("ResourceClaim", claim), field, shown), better
@@ -331,9 +332,9 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
 
 def _tolerated_in_spec(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> str:
     """The name of the result's request if that tolerates the taint for good although the allocation does not."""
-    for entry in claim.requests:
-        for spec in entry.alternatives():
-            if entry.result_name(spec) == result.request and any(
+    for request in claim.requests:
+        for spec in request.alternatives():
+            if request.result_name(spec) == result.request and any(
                 toleration.effect == "NoExecute" and toleration.tolerates(taint) for toleration in spec.tolerations
             ):
                 return result.request
@@ -353,7 +354,7 @@ AT_ONCE = CauseKind(
 
 
 def _at_once(analysis: Analysis) -> Iterator[Finding]:
-    evicted = {name: found for name, found in analysis.evictions.items() if not found.seconds}
+    evicted = {name: eviction for name, eviction in analysis.evictions.items() if not eviction.seconds}
     if not evicted:
         return
     from kubectl_dra.explain.outcomes import certain_choice
@@ -367,8 +368,8 @@ def _finding(evicted: Mapping[str, Eviction]) -> Finding:
     first = next(iter(evicted.values()))
     names = {"device": first.result.device, "taint": with_rule(first.taint), "request": first.result.request}
     facts = [
-        Evidence(Subject("device", found.result.device), "taint", with_rule(found.taint))
-        for found in list(evicted.values())[:MAX_NODES]
+        Evidence(Subject("device", eviction.result.device), "taint", with_rule(eviction.taint))
+        for eviction in list(evicted.values())[:MAX_NODES]
     ]
     return Finding(
         AT_ONCE,
@@ -380,24 +381,27 @@ def _finding(evicted: Mapping[str, Eviction]) -> Finding:
     )
 
 
-def _why(found: Eviction) -> Words:
-    names = {"request": found.result.request, "time": found.taint.time_added}
-    if found.tolerated:
+def _why(eviction: Eviction) -> Words:
+    names = {"request": eviction.result.request, "time": eviction.taint.time_added}
+    if eviction.tolerated:
         return say("request {request} tolerates that for a time only, which is over since {time}", **names)
-    if any(entry.effect == "NoExecute" and entry.tolerates(found.taint) for entry in found.result.tolerations):
+    if any(
+        toleration.effect == "NoExecute" and toleration.tolerates(eviction.taint)
+        for toleration in eviction.result.tolerations
+    ):
         return say("request {request} tolerates that for no second", **names)
-    if any(entry.tolerates(found.taint) for entry in found.result.tolerations):
+    if any(toleration.tolerates(eviction.taint) for toleration in eviction.result.tolerations):
         return say("the toleration of request {request} has no effect, which does not protect the pod", **names)
     return say("no toleration in the allocation of request {request} protects the pod", **names)
 
 
-def _counting(found: Eviction) -> Words:
+def _counting(eviction: Eviction) -> Words:
     """The tolerations that protect: those of effect NoExecute that cover the taint."""
-    counting = [entry for entry in found.result.tolerations if entry.effect == "NoExecute"]
+    counting = [toleration for toleration in eviction.result.tolerations if toleration.effect == "NoExecute"]
     shown = [
-        say("{key} for {seconds:second}", key=entry.key or "*", seconds=entry.seconds or 0)
-        for entry in counting
-        if entry.tolerates(found.taint)
+        say("{key} for {seconds:second}", key=toleration.key or "*", seconds=toleration.seconds or 0)
+        for toleration in counting
+        if toleration.tolerates(eviction.taint)
     ]
     return say("{shown: else none}", shown=shown)
 
@@ -405,11 +409,11 @@ def _counting(found: Eviction) -> Words:
 def eviction_notes(analysis: Analysis) -> Iterator[Phrase]:
     """Where and when the pod would be evicted, if that is not the answer already."""
     later: dict[int, list[str]] = {}
-    for name, found in analysis.evictions.items():
-        later.setdefault(found.seconds, []).append(name)
+    for name, eviction in analysis.evictions.items():
+        later.setdefault(eviction.seconds, []).append(name)
     for seconds, nodes in sorted(later.items()):
-        found = analysis.evictions[nodes[0]]
-        values = {"nodes": nodes_named(nodes), "device": found.result.device, "taint": with_rule(found.taint)}
+        eviction = analysis.evictions[nodes[0]]
+        values = {"nodes": nodes_named(nodes), "device": eviction.result.device, "taint": with_rule(eviction.taint)}
         when: Words = say("after {seconds:second}", seconds=seconds) if seconds else "at once"
         text = "on {nodes:some} the pod would be evicted {when}: device {device} has taint {taint}"
         yield say(text, when=when, **values)

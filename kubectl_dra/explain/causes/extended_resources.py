@@ -32,8 +32,8 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
         return
     for claim in analysis.snapshot.claims.values():
         owner = claim.metadata.controller()
-        made = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
-        if not made or owner is None or owner.uid != pod.metadata.uid:
+        of_scheduler = claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
+        if not of_scheduler or owner is None or owner.uid != pod.metadata.uid:
             continue
         own = subject("ResourceClaim", claim)
         text = (
@@ -63,7 +63,7 @@ TWO_CLASSES = CauseKind(code="extended-resource-two-classes", family=Family.EXTE
 def _two_classes(analysis: Analysis) -> Iterator[Finding]:
     extended = analysis.extended
     for resource, winner in extended.classes.items() if extended else ():
-        for other in sorted(analysis.view.cycle.classes.values(), key=lambda entry: entry.name):
+        for other in sorted(analysis.view.cycle.classes.values(), key=lambda device_class: device_class.name):
             if other.extended_resource_name != resource or other is winner:
                 continue
             claims = [_of_class(claim, winner.name, other.name) for claim in analysis.claims]
@@ -80,11 +80,11 @@ def _two_classes(analysis: Analysis) -> Iterator[Finding]:
                 say(text, **names),
                 tuple(
                     Evidence(
-                        Subject("DeviceClass", ObjectName("DeviceClass", entry.name)),
+                        Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)),
                         "metadata.creationTimestamp",
-                        entry.metadata.creation_timestamp or "not set",
+                        device_class.metadata.creation_timestamp or "not set",
                     )
-                    for entry in (winner, other)
+                    for device_class in (winner, other)
                 ),
                 Remedy(say("Remove extendedResourceName {resource} from DeviceClass {winner}.", **names), proof),
             )
@@ -95,14 +95,14 @@ def _of_class(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:
     """The claim for extended resources with one class replaced; other claims unchanged."""
     if claim.metadata.name != CLAIM_NAME:
         return claim
-    return replace(claim, requests=tuple(_request_of(entry, old, new) for entry in claim.requests))
+    return replace(claim, requests=tuple(_request_of(request, old, new) for request in claim.requests))
 
 
-def _request_of(entry: Request, old: str, new: str) -> Request:
-    spec = entry.exactly
+def _request_of(request: Request, old: str, new: str) -> Request:
+    spec = request.exactly
     if spec is None or spec.device_class != old:
-        return entry
-    return replace(entry, exactly=replace(spec, device_class=new))
+        return request
+    return replace(request, exactly=replace(spec, device_class=new))
 
 
 # Nothing serves an extended resource of the pod: neither a device plugin nor an eligible class.
@@ -131,7 +131,7 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
         field = say("status.allocatable {resource}", resource=resource)
         nowhere = Evidence(say("{count:node}", count=len(nodes)), field, "none")
         if device_class is None:
-            names = sorted((entry.name, entry.extended_resource_name or "not set") for entry in classes.values())
+            names = sorted((each.name, each.extended_resource_name or "not set") for each in classes.values())
             listed = [
                 say("{name} ({resource})", name=ObjectName("DeviceClass", name), resource=own) for name, own in names
             ]
@@ -175,10 +175,10 @@ def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
     pod = analysis.pod
     if pod is None or pod.node_name or pod.finished:
         return
-    asked = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
-    for device_class in sorted(analysis.view.cycle.classes.values(), key=lambda entry: entry.name):
+    requested = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
+    for device_class in sorted(analysis.view.cycle.classes.values(), key=lambda each: each.name):
         resource = device_class.extended_resource_name
-        if resource not in asked or eligible_name(resource):
+        if resource not in requested or eligible_name(resource):
             continue
         if any(amount_of(node.allocatable.get(resource)) for node in analysis.snapshot.nodes.values()):
             continue
@@ -262,10 +262,10 @@ def _mixed(analysis: Analysis) -> Iterator[Finding]:
     )
     if not set(analysis.fitting) - set(analysis.unavailable) <= never:
         # It would fit elsewhere, but each attempt takes the node that scores best.
-        taken = choice(analysis, Verdict.SCHEDULABLE)
-        if taken is None or not taken.certain or not never.issuperset(taken.nodes):
+        chosen = choice(analysis, Verdict.SCHEDULABLE)
+        if chosen is None or not chosen.certain or not never.issuperset(chosen.nodes):
             return
-        never = set(taken.nodes)
+        never = set(chosen.nodes)
         text = (
             "the pod uses claims and {resources}, and the scheduler takes {nodes:some}, which scores best and serves "
             "{resources} by device plugin"

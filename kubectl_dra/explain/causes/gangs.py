@@ -99,9 +99,9 @@ def _known(pod: Pod, snapshot: Snapshot) -> tuple[str, Understood] | None:
     said = [*(event.message for event in reversed(events)), pod.condition("PodScheduled").message]
     group = group_of(pod, snapshot)
     for text in (*said, *(group.said if group is not None else ())):
-        found = understood(text, (layer.value,)) if text else None
-        if found is not None and layer.value in found.entry.says:
-            return text, found
+        meaning = understood(text, (layer.value,)) if text else None
+        if meaning is not None and layer.value in meaning.entry.says:
+            return text, meaning
     return None
 
 

@@ -39,22 +39,24 @@ def kubelet_has(defect: Defect, node: str, snapshot: Snapshot) -> bool | None:
     return defect.affects(release.without_patch, release.patch)
 
 
-def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
+def with_defect(finding: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
     """The kubelet's refusal of a pod, with the defect behind it: the resource is served by devices of a claim."""
     resource = pod.status.reason.removeprefix(OUT_OF)
     if resource == pod.status.reason or not _of_devices(resource, pod, snapshot):
-        return found
+        return finding
     if kubelet_has(OUT_OF_EXTENDED, pod.node_name, snapshot) is False:
-        return found
+        return finding
     node = ObjectName("Node", pod.node_name)
     text = (
         "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. This is {defect}. "
         "This pod never runs again{next}."
     )
     owner = owner_of(pod)
-    made = owner is not None and owner.kind in MAKES_AGAIN
+    replaced = owner is not None and owner.kind in MAKES_AGAIN
     again = (
-        say("; {owner} makes the next one, which is refused as well", owner=str(owner)) if made else ": make a new one"
+        say("; {owner} makes the next one, which is refused as well", owner=str(owner))
+        if replaced
+        else ": make a new one"
     )
     words = {
         "next": again,
@@ -65,14 +67,14 @@ def with_defect(found: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
     why = "a driver serves it, and this kubelet looks for a device plugin{though}"
     though = ", although the scheduler had allocated devices for it" if pod.extended_resource_claim else ""
     fact = Evidence(Subject("resource", resource), "is refused because", say(why, though=though))
-    return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(say(text, **words)))
+    return replace(finding, evidence=(fact, *finding.evidence), remedy=Remedy(say(text, **words)))
 
 
 def _of_devices(resource: str, pod: Pod, snapshot: Snapshot) -> bool:
     """Whether devices of a driver serve an extended resource of a pod."""
     if resource.startswith(IMPLICIT_PREFIX):
         return True
-    return any(entry.extended_resource_name == resource for entry in snapshot.classes.values())
+    return any(device_class.extended_resource_name == resource for device_class in snapshot.classes.values())
 
 
 def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
@@ -94,14 +96,14 @@ def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
                 return
 
 
-def left_unprepared(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
+def left_unprepared(finding: Finding, pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
     """That a container lacks a claim which the kubelet should have prepared, with the defect that may be behind it.
 
     It shows where another pod of the node uses one of the pod's claims already.
     """
     defect = LATER_CLAIMS_UNPREPARED
     if len(claims) < _SEVERAL or kubelet_has(defect, pod.node_name, snapshot) is False:
-        return found
+        return finding
     for claim in claims:
         for use in consumers_of(claim, snapshot.pods).entries:
             other = use.pod
@@ -119,8 +121,8 @@ def left_unprepared(found: Finding, pod: Pod, claims: Sequence[ResourceClaim], s
             )
             change = say(text, defect=known_defect(defect.reference, *defect.fixes), **words)
             fact = Evidence(Subject("the kubelet of", words["node"]), "means", say(means, **words))
-            return replace(found, evidence=(fact, *found.evidence), remedy=Remedy(change))
-    return found
+            return replace(finding, evidence=(fact, *finding.evidence), remedy=Remedy(change))
+    return finding
 
 
 def devices_halved(analysis: Analysis) -> Iterator[Phrase]:

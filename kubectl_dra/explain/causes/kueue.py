@@ -210,13 +210,13 @@ def _on(workload: KueueWorkload, verb: str, *more: str, effect: CommandEffect = 
     return kubectl(verb, kind=_RESOURCE, name=meta.name, namespace=meta.namespace, more=more, effect=effect)
 
 
-def _conditions(workload: KueueWorkload, told: str) -> Iterator[Evidence]:
-    """What the conditions say besides what the answer has ``told``."""
+def _conditions(workload: KueueWorkload, message: str) -> Iterator[Evidence]:
+    """What the conditions say besides ``message``, which the answer has already."""
     about = Subject("Workload", named(WORKLOAD, workload))
     for kind in ("QuotaReserved", "Requeued", "Evicted"):
         condition = workload.condition(kind)
         if condition is not None:
-            more = say(": {message}", message=condition.message) if condition.message != told else ""
+            more = say(": {message}", message=condition.message) if condition.message != message else ""
             value = say("{status} ({reason}){more}", status=condition.status, reason=condition.reason, more=more)
             yield Evidence(about, kind, value)
     if not workload.spec.active:

@@ -36,9 +36,9 @@ def _too_many(failed: FailedAttempt) -> Iterator[Finding]:
 
 
 def _feature_off(failed: FailedAttempt) -> Iterator[Finding]:
-    found = plain(FEATURE_OFF, failed.error)
+    finding = plain(FEATURE_OFF, failed.error)
     text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
-    yield Finding(found.kind, found.summary, found.evidence, Remedy(say(text, gate=failed.error.detail.gate)))
+    yield Finding(finding.kind, finding.summary, finding.evidence, Remedy(say(text, gate=failed.error.detail.gate)))
 
 
 def _unsupported(failed: FailedAttempt) -> Iterator[Finding]:
@@ -52,13 +52,13 @@ TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=
 
 
 def _overfull(analysis: Analysis) -> Iterator[Finding]:
-    found = [analysis.attempts[name] for name in analysis.fitting if name not in analysis.unavailable]
-    largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in found]
+    attempts = [analysis.attempts[name] for name in analysis.fitting if name not in analysis.unavailable]
+    largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in attempts]
     if analysis.pod is None or not largest or min(largest) <= MAX_CONFIGS:
         return
     most = min(largest)
     text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
-    about = say("allocation on node {node}", node=ObjectName("Node", found[0].node))
+    about = say("allocation on node {node}", node=ObjectName("Node", attempts[0].node))
     yield Finding(
         TOO_MANY_CONFIGS,
         say(text, most=most, limit=MAX_CONFIGS),
@@ -74,35 +74,37 @@ TOO_MANY_TOGETHER = CauseKind(code="alternatives-too-large", family=Family.REQUE
 def _too_large(analysis: Analysis) -> Iterator[Finding]:
     claims = analysis.claims
     for index, claim in enumerate(claims):
-        largest = [max(spec.count for spec in entry.alternatives()) for entry in claim.requests if entry.alternatives()]
-        if not any(entry.first_available for entry in claim.requests) or sum(largest) <= MAX_RESULTS:
+        largest = [
+            max(spec.count for spec in request.alternatives()) for request in claim.requests if request.alternatives()
+        ]
+        if not any(request.first_available for request in claim.requests) or sum(largest) <= MAX_RESULTS:
             continue
         parts = [_only(claim, number) for number in range(len(claim.requests))]
         proof = analysis.world.in_several(index, parts).proof()
         if proof is None:
             continue
-        asked = [
+        evidence = [
             Evidence(
                 Subject("claim", named("ResourceClaim", claim)),
-                say('request "{name}"', name=entry.name),
+                say('request "{name}"', name=request.name),
                 say(
                     "{alternatives}",
                     alternatives=[
-                        say("{name}: {count}", name=spec.name or entry.name, count=spec.count)
-                        for spec in entry.alternatives()
+                        say("{name}: {count}", name=spec.name or request.name, count=spec.count)
+                        for spec in request.alternatives()
                     ],
                 ),
             )
-            for entry in claim.requests
+            for request in claim.requests
         ]
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
-        made = {part.key for part in parts}
-        own = tuple(each._replace(claim=claim.key) if each.claim in made else each for each in proof.devices)
+        keys = {part.key for part in parts}
+        own = tuple(each._replace(claim=claim.key) if each.claim in keys else each for each in proof.devices)
         how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, devices=own)
         yield Finding(
             TOO_MANY_TOGETHER,
             say(text, claim=claim.key, most=MAX_RESULTS),
-            tuple(asked),
+            tuple(evidence),
             Remedy(TOO_MANY_TOGETHER.fix, how),
             claim=claim.key,
         )
@@ -111,14 +113,14 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
 
 def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
     """A claim of its own with only one of the requests, and the constraints that concern only that one."""
-    entry = claim.requests[number]
+    request = claim.requests[number]
     own = tuple(
         constraint
         for constraint in claim.constraints
-        if constraint.requests and all(name.split("/")[0] == entry.name for name in constraint.requests)
+        if constraint.requests and all(name.split("/")[0] == request.name for name in constraint.requests)
     )
     named = replace(claim.metadata, name=f"{claim.metadata.name}-{number}")
-    return replace(claim, metadata=named, requests=(entry,), constraints=own)
+    return replace(claim, metadata=named, requests=(request,), constraints=own)
 
 
 # The scheduler's search would not finish in time.

@@ -72,8 +72,8 @@ def _expected_elsewhere(analysis: Analysis, sign: ScaleSign) -> Finding:
     text = "Karpenter made no new node for the pod{at}: it expected the pod on one that is there ({said})"
     at = say(" at {time}", time=sign.event.last) if sign.event.last else ""
     fix = "See what keeps the pod off that node: Karpenter makes another one only when it counts that one as full."
-    told = say(text, at=at, said=sign.event.message)
-    return Finding(NO_SCALE_UP, told, (_event(analysis, sign),), Remedy(fix))
+    summary = say(text, at=at, said=sign.event.message)
+    return Finding(NO_SCALE_UP, summary, (_event(analysis, sign),), Remedy(fix))
 
 
 # A node was asked for.
@@ -116,8 +116,8 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
             yield _silent(analysis, sign, nodes, facts, late=late)
     elif step.type == "Launched" and step.status == "False":
         text = "Karpenter cannot make NodeClaim {name} for the pod: {reason}: {message}"
-        told = say(text, name=claim.metadata.name, reason=step.reason, message=step.message)
-        yield Finding(NO_SCALE_UP, told, facts, Remedy(_STOCK, commands=_look(sign.who)))
+        summary = say(text, name=claim.metadata.name, reason=step.reason, message=step.message)
+        yield Finding(NO_SCALE_UP, summary, facts, Remedy(_STOCK, commands=_look(sign.who)))
     elif step.type == "Initialized":
         yield _uninitialized(analysis, claim, step, facts, late=late)
     else:
@@ -161,10 +161,10 @@ def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         yield _coming(analysis, sign, facts, late=late or failed)
 
 
-def _came(made: str, sign: ScaleSign, since: str) -> bool:
+def _came(created: str, sign: ScaleSign, since: str) -> bool:
     """Whether a node was made after it was asked for, and before the autoscaler gives up: later ones are for others."""
-    last, at = parse(sign.event.last), parse(made)
-    return bool(since) and made >= since and not (last and at and at - last > _PATIENCE)
+    last, at = parse(sign.event.last), parse(created)
+    return bool(since) and created >= since and not (last and at and at - last > _PATIENCE)
 
 
 _STOCK: Final = "Wait, or let the group have other kinds of nodes or zones, or raise the quota of the cloud."
@@ -179,14 +179,14 @@ def _coming(
     if late:
         text = "{who} has asked for a node{at_it}, and none has come ({at})"
         remedy = Remedy(_STOCK, commands=_look(who))
-        told = say(text, who=who, at_it=at_it, at=at or sign.event.message)
-        return Finding(NO_SCALE_UP, told, tuple(facts), remedy)
+        summary = say(text, who=who, at_it=at_it, at=at or sign.event.message)
+        return Finding(NO_SCALE_UP, summary, tuple(facts), remedy)
     text = "{why}; it has been at it{at_it}, and gives up after {minutes} minutes"
     if not at_it:
         text = "{why}; it gives up after {minutes} minutes"
     wait = "Wait: a node takes some minutes until it is ready, and its driver some more until it has published."
-    told = say(text, why=why, at_it=at_it, minutes=PROVISION_MINUTES)
-    return Finding(NODE_COMING, told, tuple(facts), Remedy(wait, commands=_look(who)), normal=True)
+    summary = say(text, why=why, at_it=at_it, minutes=PROVISION_MINUTES)
+    return Finding(NODE_COMING, summary, tuple(facts), Remedy(wait, commands=_look(who)), normal=True)
 
 
 def _silent(
@@ -194,7 +194,7 @@ def _silent(
 ) -> Finding:
     """The node has come, and the driver has not published its devices there."""
     snapshot, drivers = analysis.snapshot, sorted(analysis.wanted_drivers)
-    made = snapshot.nodes[nodes[0]].metadata.creation_timestamp if nodes and nodes[0] in snapshot.nodes else ""
+    created = snapshot.nodes[nodes[0]].metadata.creation_timestamp if nodes and nodes[0] in snapshot.nodes else ""
     words = {"nodes": nodes_named(nodes), "drivers": drivers, "count": len(nodes), "who": sign.who}
     come: Words = say("{count:node|nodes} {nodes:some 3} {count:has|have} come since {who} asked for one", **words)
     if not nodes:
@@ -203,25 +203,25 @@ def _silent(
     if not late:
         text = "{come}, and {subject} has published no devices there yet"
         wait = "Wait: a driver publishes its devices some minutes after its node has come, GPUs mostly within 10."
-        told = say(text, come=come, subject=subject)
-        return Finding(NEW_NODE_SILENT, told, tuple(facts), Remedy(wait), state=_WAITS, normal=True)
+        summary = say(text, come=come, subject=subject)
+        return Finding(NEW_NODE_SILENT, summary, tuple(facts), Remedy(wait), state=_WAITS, normal=True)
     text = "{come}, and {subject} still publishes no devices there{up}"
-    up = Clock(snapshot).lasting(made)
+    up = Clock(snapshot).lasting(created)
     fix = say(
         "Look at the driver's pod on {nodes:some 3}: until it has published its devices, {who} counts the node as not "
         "ready{alone}.",
         alone=", and makes no other one for the pod" if sign.who == KARPENTER else "",
         **words,
     )
-    told = say(text, come=come, subject=subject, up=say(" (up{up})", up=up) if up else "")
-    return Finding(NEW_NODE_SILENT, told, tuple(facts), Remedy(fix))
+    summary = say(text, come=come, subject=subject, up=say(" (up{up})", up=up) if up else "")
+    return Finding(NEW_NODE_SILENT, summary, tuple(facts), Remedy(fix))
 
 
 def _without_devices(analysis: Analysis, nodes: Sequence[str]) -> list[str]:
     """Those of some nodes that have no devices of the drivers that the pod needs."""
     snapshot, wanted = analysis.snapshot, analysis.wanted_drivers
-    slices = (entry for entry in snapshot.slices if entry.devices and (not wanted or entry.driver in wanted))
-    serving = {entry.scope.node_name for entry in slices}
+    slices = (slice_ for slice_ in snapshot.slices if slice_.devices and (not wanted or slice_.driver in wanted))
+    serving = {slice_.scope.node_name for slice_ in slices}
     return [name for name in nodes if name in snapshot.nodes and name not in serving]
 
 
@@ -231,14 +231,14 @@ def _without_devices(analysis: Analysis, nodes: Sequence[str]) -> list[str]:
 def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
     """No node is added, and why, as far as that is known."""
     snapshot, slices, who = analysis.snapshot, analysis.view.cycle.index.slices, sign.who
-    bound = sum(1 for entry in slices if entry.scope.node_name)
+    bound = sum(1 for slice_ in slices if slice_.scope.node_name)
     scope = say(
         "{bound} of {total} name an existing node" if slices else "there are none", bound=bound, total=len(slices)
     )
     whys: Words = Joined(tuple(reason.why for reason in sign.deciding[:_MAX_REASONS]))
     if not sign.reasons:
         whys = sign.event.message
-    zero = sign.outcome in (UNKNOWN, "") and not any(entry.devices for entry in slices)
+    zero = sign.outcome in (UNKNOWN, "") and not any(slice_.devices for slice_ in slices)
     text = "{who} adds no node for the pod, and waiting does not help: {whys}"
     if zero:
         text = "no node has devices yet, and {who} does not know that a new one would: {whys}"

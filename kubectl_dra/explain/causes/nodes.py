@@ -58,13 +58,13 @@ def kind_of_all(analysis: Analysis) -> CauseKind | None:
 
 def _by_kind(analysis: Analysis) -> dict[CauseKind, dict[str, Words]]:
     """The nodes of each cause, with their reasons."""
-    found: dict[CauseKind, dict[str, Words]] = {}
+    by_kind: dict[CauseKind, dict[str, Words]] = {}
     outcome = analysis.pod_outcome
     for name in outcome.filtered if outcome is not None else ():
         kind = kind_on(outcome, name)
         if kind is not None and name in analysis.view.ineligible:
-            found.setdefault(kind, {})[name] = analysis.view.ineligible[name]
-    return found
+            by_kind.setdefault(kind, {})[name] = analysis.view.ineligible[name]
+    return by_kind
 
 
 def _refused(analysis: Analysis) -> Iterator[Finding]:

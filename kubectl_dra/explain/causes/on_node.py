@@ -99,16 +99,16 @@ def devices_given(pod: Pod) -> tuple[str, ...]:
         dict.fromkeys(
             resource.resource_id
             for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-            for entry in status.allocated_resources_status
-            if entry.name.startswith("claim:")
-            for resource in entry.resources
+            for device_status in status.allocated_resources_status
+            if device_status.name.startswith("claim:")
+            for resource in device_status.resources
         )
     )
 
 
 def names_given(pod: Pod) -> frozenset[str]:
     """The names of these devices."""
-    return frozenset(found[1] for one in devices_given(pod) if (found := _ID.search(one)))
+    return frozenset(match[1] for identifier in devices_given(pod) if (match := _ID.search(identifier)))
 
 
 def lost_claims(question: Question, *, unread: bool) -> list[ClaimEntry]:
@@ -122,10 +122,10 @@ def lost_claims(question: Question, *, unread: bool) -> list[ClaimEntry]:
     # A claim that nobody read may be there.
     gone = () if unread else (Unresolved.CLAIM_MISSING, Unresolved.MADE_CLAIM_GONE)
     return [
-        entry
-        for entry in question.claims
-        if entry.unresolved in gone
-        or (entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical)
+        claim_entry
+        for claim_entry in question.claims
+        if claim_entry.unresolved in gone
+        or (claim_entry.claim is not None and claim_entry.claim.allocation is None and not claim_entry.hypothetical)
     ]
 
 
@@ -136,9 +136,9 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
     # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
     normal = under_way(SCHEDULER, pod.condition("PodScheduled").last_transition_time, context.snapshot)
     unread = context.snapshot.is_gap("ResourceClaim", context.question.namespace)
-    for entry in lost_claims(context.question, unread=unread):
-        claim = f"{context.question.namespace}/{entry.name or (entry.claim.metadata.name if entry.claim else '')}"
-        how = "is no longer allocated" if entry.claim is not None else "does not exist any more"
+    for lost in lost_claims(context.question, unread=unread):
+        claim = f"{context.question.namespace}/{lost.name or (lost.claim.metadata.name if lost.claim else '')}"
+        how = "is no longer allocated" if lost.claim is not None else "does not exist any more"
         given = devices_given(pod)
         own = subject("Pod", pod)
         facts = [Evidence(own, "status.phase", pod.phase)]
@@ -155,7 +155,7 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
             say(text, node=ObjectName("Node", pod.node_name), claim=claim, how=how),
             tuple(facts),
             Remedy(change),
-            claim=claim if entry.claim is not None else "",
+            claim=claim if lost.claim is not None else "",
             under_way=normal,
         )
 
@@ -166,10 +166,10 @@ def _next_holders(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     for claim in snapshot.claims.values():
         for result in claim.results:
             if result.device.device in names and any(
-                entry.resource == "pods"
-                and (other := snapshot.pods.get((claim.metadata.namespace, entry.name))) is not None
+                consumer.resource == "pods"
+                and (other := snapshot.pods.get((claim.metadata.namespace, consumer.name))) is not None
                 and other.node_name == pod.node_name
-                for entry in claim.reserved_for
+                for consumer in claim.reserved_for
             ):
                 users = say("claim {claim}", claim=named("ResourceClaim", claim))
                 yield Evidence(Subject("device", result.device), "is allocated to", users)
@@ -255,7 +255,7 @@ def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, 
     """The drivers that publish nothing for a node any more; none where slices were not read."""
     if snapshot.missing("ResourceSlice") is not None:
         return ()
-    there = {entry.driver for entry in snapshot.slices if entry.scope.node_name in ("", node)}
+    there = {slice_.driver for slice_ in snapshot.slices if slice_.scope.node_name in ("", node)}
     return tuple(driver for driver in drivers if driver not in there)
 
 
@@ -278,9 +278,9 @@ NOT_UNPREPARED = CauseKind(
 def containers_ended(pod: Pod) -> str:
     """When the last container of a pod ended; empty while one may run, or nobody knows."""
     ended = [status.state.terminated for status in pod.status.container_statuses]
-    if not ended or any(one is None for one in ended):
+    if not ended or any(terminated is None for terminated in ended):
         return ""
-    return max(one.finished_at for one in ended if one is not None)
+    return max(terminated.finished_at for terminated in ended if terminated is not None)
 
 
 def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding | None:
@@ -312,7 +312,7 @@ def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapsh
         )
     facts = [Evidence(subject("Pod", pod), "metadata.deletionTimestamp", due)]
     for driver in drivers:
-        count = sum(entry.driver == driver and entry.scope.node_name == pod.node_name for entry in snapshot.slices)
+        count = sum(slice_.driver == driver and slice_.scope.node_name == pod.node_name for slice_ in snapshot.slices)
         said = say("{count:ResourceSlice}", count=count)
         facts.append(Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), said))
     return Finding(NOT_UNPREPARED, say(text, **words), tuple(facts), Remedy(say(change, **words)))

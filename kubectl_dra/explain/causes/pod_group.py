@@ -52,19 +52,19 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
         if isinstance(reason, GroupMissing | GroupNotInWorkload) and not _was_tried(pod, reason):
             yield replace(_no_group(pod, reason, quoted), under_way=_being_made(pod, analysis.snapshot))
             return
-    found = analysis.together
-    if isinstance(found, Placed) and outcome is not None:
+    placed = analysis.together
+    if isinstance(placed, Placed) and outcome is not None:
         # Where the pod fits nowhere by itself, the causes are those of any pod.
-        if not found.fits and (pod.key in found.nodes or outcome.fits):
-            yield _does_not_fit(pod, found, quoted)
-        elif found.fits and pod.key in found.refused and outcome.fits:
+        if not placed.fits and (pod.key in placed.nodes or outcome.fits):
+            yield _does_not_fit(pod, placed, quoted)
+        elif placed.fits and pod.key in placed.refused and outcome.fits:
             text = (
                 "the group {group} fits without it: {count:pod} {count:has|have} a node then, and none is left for "
                 "this one"
             )
-            summary = say(text, group=found.gang.name, count=found.count)
-            refused = Evidence(subject("Pod", pod), "fits nowhere then", found.refused[pod.key].message)
-            yield Finding(POD_GROUP, summary, (_membership(pod), *_places(found), refused, *quoted))
+            summary = say(text, group=placed.gang.name, count=placed.count)
+            refused = Evidence(subject("Pod", pod), "fits nowhere then", placed.refused[pod.key].message)
+            yield Finding(POD_GROUP, summary, (_membership(pod), *_places(placed), refused, *quoted))
     elif said:
         yield _group_waits(pod, analysis.snapshot, quoted)
 
@@ -74,22 +74,22 @@ def _being_made(pod: Pod, snapshot: Snapshot) -> UnderWay | None:
     return under_way(GROUP_MAKER, pod.metadata.creation_timestamp, snapshot)
 
 
-def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Finding:
+def _does_not_fit(pod: Pod, placed: Placed, quoted: tuple[Evidence, ...]) -> Finding:
     """Too few pods of the gang fit together; the first that does not is named."""
     text = "only {count:,} of the {minimum:pod} that its group {group} wants fit together{where}"
     where: Words = ""
-    if found.domains:
-        where = say(" in one domain of {key}", key=found.gang.topology[0])
-    elif found.gang.topology:
-        where = say(": no node has the label {key}", key=found.gang.topology[0])
-    summary = say(text, count=found.count, minimum=found.gang.minimum, group=found.gang.name, where=where)
-    first = next(iter(found.refused), "")
-    facts = [_membership(pod), *_places(found)]
+    if placed.domains:
+        where = say(" in one domain of {key}", key=placed.gang.topology[0])
+    elif placed.gang.topology:
+        where = say(": no node has the label {key}", key=placed.gang.topology[0])
+    summary = say(text, count=placed.count, minimum=placed.gang.minimum, group=placed.gang.name, where=where)
+    first = next(iter(placed.refused), "")
+    facts = [_membership(pod), *_places(placed)]
     if first:
         # Without a message it fits, but in another domain.
-        refused = found.refused[first].message or say("only outside of {domain}", domain=found.domain)
+        refused = placed.refused[first].message or say("only outside of {domain}", domain=placed.domain)
         facts.append(Evidence(Subject("Pod", by_key("Pod", first)), "fits nowhere then", refused))
-    evicting = found.evicting
+    evicting = placed.evicting
     if evicting is not None and evicting.preemption is not None:
         best = evicting.preemption.best[0]
         victims = say(
@@ -102,19 +102,19 @@ def _does_not_fit(pod: Pod, found: Placed, quoted: tuple[Evidence, ...]) -> Find
     return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
 
 
-def _places(found: Placed) -> Iterator[Evidence]:
+def _places(placed: Placed) -> Iterator[Evidence]:
     """Where the pods of a gang are or would be placed."""
-    group = Subject("PodGroup", found.gang.name)
-    yield Evidence(group, "gang.minCount", say("{minimum:,}", minimum=found.gang.minimum))
-    if found.domains:
-        domains = say("{domains:some}", domains=list(found.domains))
-        yield Evidence(group, say("domains of {key} tried", key=found.gang.topology[0]), domains)
-    if found.bound:
-        yield Evidence(group, "pods that have a node", say("{pods:some}", pods=pods_named(found.bound)))
-    if found.nodes:
+    group = Subject("PodGroup", placed.gang.name)
+    yield Evidence(group, "gang.minCount", say("{minimum:,}", minimum=placed.gang.minimum))
+    if placed.domains:
+        domains = say("{domains:some}", domains=list(placed.domains))
+        yield Evidence(group, say("domains of {key} tried", key=placed.gang.topology[0]), domains)
+    if placed.bound:
+        yield Evidence(group, "pods that have a node", say("{pods:some}", pods=pods_named(placed.bound)))
+    if placed.nodes:
         places = [
             say("{pod} on {node}", pod=by_key("Pod", key), node=ObjectName("Node", node))
-            for key, node in found.nodes.items()
+            for key, node in placed.nodes.items()
         ]
         yield Evidence(group, "pods that fit together", say("{places:some}", places=places))
 
@@ -216,11 +216,11 @@ def _named_by_group(pod: Pod, snapshot: Snapshot) -> Words:
     group: PodGroup | None = snapshot.others.get("PodGroup", {}).get((pod.metadata.namespace, pod.pod_group))
     if group is None:
         return "there is no such PodGroup"
-    entries = [f"{entry.name}: {entry.resource_claim_name}" for entry in group.status.resource_claim_statuses]
+    entries = [f"{status.name}: {status.resource_claim_name}" for status in group.status.resource_claim_statuses]
     return say("{entries: else none}", entries=entries)
 
 
-def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
+def claim_unknown(pod: Pod, name: str, snapshot: Snapshot) -> Finding:
     """A claim entry for which neither the pod nor (as far as visible) its group has a claim."""
     owned = [
         claim.key
@@ -232,12 +232,12 @@ def claim_unknown(pod: Pod, entry: str, snapshot: Snapshot) -> Finding:
         GROUP_CLAIM,
         say(
             'no claim is known for entry "{entry}": the pod is in group {group}, whose status names it',
-            entry=entry,
+            entry=name,
             group=pod.pod_group,
         ),
         (
             Evidence(subject("Pod", pod), "spec.schedulingGroup.podGroupName", pod.pod_group),
-            Evidence(subject("Pod", pod), "status.resourceClaimStatuses", say("no entry {entry}", entry=entry)),
+            Evidence(subject("Pod", pod), "status.resourceClaimStatuses", say("no entry {entry}", entry=name)),
             Evidence(
                 Subject("PodGroup", pod.pod_group), "status.resourceClaimStatuses", _named_by_group(pod, snapshot)
             ),

@@ -25,21 +25,21 @@ INVALID = CauseKind(code="pool-invalid", family=Family.POOLS, look=Look.SLICES)
 
 def _pool(blocked: Blocked) -> Iterator[Finding]:
     seen = sorted({item.slice.pool for item in blocked.lost})
-    known = [found for pool_id in seen if (found := blocked.view.pool_seen.get(pool_id))]
+    known = [pool for pool_id in seen if (pool := blocked.view.pool_seen.get(pool_id))]
     text = "{found} exist, spec.pool.resourceSliceCount says {expected}"
     evidence = [
         Evidence(
-            Subject("pool", entry.id),
-            say("slices of generation {generation}", generation=entry.generation),
-            say(text, found=entry.found, expected=entry.expected),
+            Subject("pool", pool.id),
+            say("slices of generation {generation}", generation=pool.generation),
+            say(text, found=pool.found, expected=pool.expected),
         )
-        for entry in known
-        if entry.incomplete
+        for pool in known
+        if pool.incomplete
     ]
-    evidence += [Evidence(Subject("pool", entry.id), "problem", entry.invalid) for entry in known if entry.invalid]
-    evidence.extend(line for entry in known if (line := _disagreement(entry)))
+    evidence += [Evidence(Subject("pool", pool.id), "problem", pool.invalid) for pool in known if pool.invalid]
+    evidence.extend(line for pool in known if (line := _disagreement(pool)))
     kind = INVALID if known else OBSOLETE
-    if any(entry.incomplete for entry in known):
+    if any(pool.incomplete for pool in known):
         kind = INCOMPLETE
     only = known[0] if len(known) == 1 else None
     waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
@@ -76,15 +76,15 @@ def _wait(waiting: UnderWay | None) -> Remedy | None:
 
 def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:
     """Whether a driver has just begun to publish each of the pools anew."""
-    made = (max(entry.creation_timestamp for entry in (*pool.slices, *pool.other_slices)) for pool in pools)
-    found = [under_way(pool.id.driver, at, blocked.analysis.snapshot) for pool, at in zip(pools, made, strict=True)]
-    longest = max((one for one in found if one is not None), key=lambda one: one.seconds, default=None)
-    return None if None in found else longest
+    created = (max(slice_.creation_timestamp for slice_ in (*pool.slices, *pool.other_slices)) for pool in pools)
+    waits = [under_way(pool.id.driver, at, blocked.analysis.snapshot) for pool, at in zip(pools, created, strict=True)]
+    longest = max((wait for wait in waits if wait is not None), key=lambda wait: wait.seconds, default=None)
+    return None if None in waits else longest
 
 
 def _disagreement(pool: Pool) -> Evidence | None:
     """The numbers of slices that a pool's slices announce, if they differ."""
-    counts = {entry.name: entry.slice_count for entry in (*pool.slices, *pool.other_slices)}
+    counts = {slice_.name: slice_.slice_count for slice_ in (*pool.slices, *pool.other_slices)}
     if len(set(counts.values())) < 2:
         return None
     said = [

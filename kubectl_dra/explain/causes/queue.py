@@ -34,10 +34,10 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
     if pod is None:
         return
     # Queues that have let nobody in speak for their own gates.
-    told = decider(pod).layer if any(finding.kind.queued for finding in context.found) else Layer.NONE
+    layer = decider(pod).layer if any(finding.kind.queued for finding in context.found) else Layer.NONE
     if (group := group_of(pod, context.snapshot)) is not None and group.held:
-        told = decider(pod).layer
-    held = [gate for gate in pod.scheduling_gates if told is Layer.NONE or layer_of(gate) is not told]
+        layer = decider(pod).layer
+    held = [gate for gate in pod.scheduling_gates if layer is Layer.NONE or layer_of(gate) is not layer]
     if not held:
         return
     remedy: Remedy | None = None
@@ -110,9 +110,9 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
     if pod is None or not pod.node_name or pod.finished:
         return
     unallocated = [
-        entry.claim
-        for entry in context.question.claims
-        if entry.claim is not None and entry.claim.allocation is None and not entry.hypothetical
+        claim_entry.claim
+        for claim_entry in context.question.claims
+        if claim_entry.claim is not None and claim_entry.claim.allocation is None and not claim_entry.hypothetical
     ]
     scheduled = pod.condition("PodScheduled")
     if unallocated and not started(pod) and not (scheduled.status == "True" and scheduled.reason):

@@ -114,20 +114,20 @@ def families() -> list[tuple[Family, tuple[CauseKind, ...]]]:
 
 def of_question(question: Question, snapshot: Snapshot) -> list[Finding]:
     """What blocks the pod or its claims whatever the devices."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for finder in _finders(When.QUESTION):
-        found.extend(finder.find(QuestionContext(question, snapshot, tuple(found))))
-    return found
+        findings.extend(finder.find(QuestionContext(question, snapshot, tuple(findings))))
+    return findings
 
 
 def ask(when: When, analysis: Analysis) -> list[Finding]:
     """The findings of all finders of a point."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for finder in _finders(when):
-        found.extend(finder.find(analysis))
-        if found and when in _FIRST:
+        findings.extend(finder.find(analysis))
+        if findings and when in _FIRST:
             break
-    return found
+    return findings
 
 
 def of_stage(blocked: Blocked, stage: StageName) -> Finding:

@@ -25,12 +25,12 @@ def _error(analysis: Analysis) -> Iterator[Finding]:
     failed = next((attempt for attempt in analysis.attempts.values() if attempt.error is not None), None)
     if failed is None or failed.error is None:
         return
-    found = of_error(FailedAttempt(analysis, failed.error, failed.node))
+    finding = of_error(FailedAttempt(analysis, failed.error, failed.node))
     if analysis.fitting:
         text = "would fit, but an error on one node ends the attempt for all"
         fact = Evidence(Subject("node", ObjectName("Node", analysis.fitting[0])), "allocation", text)
-        found = replace(found, evidence=(*found.evidence, fact))
-    yield found
+        finding = replace(finding, evidence=(*finding.evidence, fact))
+    yield finding
 
 
 # A known defect of the release's allocator decides.
@@ -55,11 +55,11 @@ def _defect(analysis: Analysis) -> Iterator[Finding]:
         return
     without = {name: world.looking(defects=defects.without(name)) for name in KnownDefects.__struct_fields__}
     alone = [name for name, changed in without.items() if changed.proof() is not None]
-    told: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
+    reasons: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
     fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix
-    fact = Evidence("kube-scheduler", "defect", told)
-    yield Finding(KNOWN_DEFECT, say(text, told=told), (fact,), Remedy(fix, proof))
+    fact = Evidence("kube-scheduler", "defect", reasons)
+    yield Finding(KNOWN_DEFECT, say(text, told=reasons), (fact,), Remedy(fix, proof))
 
 
 # A request for all devices crashes the scheduler of this release, because it meets a device with shared counters.

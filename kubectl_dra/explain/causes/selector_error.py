@@ -110,7 +110,7 @@ def _constant(view: DeviceView, expression: str, problem: EvaluationError) -> Fa
     program = view.cycle.selectors.program(expression)
     if isinstance(program, CelError):
         return None
-    return next((one for one in failing_constants(program) if str(one.problem) == str(problem)), None)
+    return next((constant for constant in failing_constants(program) if str(constant.problem) == str(problem)), None)
 
 
 def _instead(constant: FailingConstant, expression: str, world: WhatIf) -> Remedy:

@@ -68,10 +68,10 @@ SELECTOR_MATCHES_NOTHING = CauseKind(code="selector-matches-nothing", family=Fam
 
 def _class_selector(blocked: Blocked) -> Iterator[Finding]:
     name = blocked.funnel.device_class.name
-    found = driver_publishes_nothing.of_class(blocked)
+    finding = driver_publishes_nothing.of_class(blocked)
     subject = Subject("DeviceClass", ObjectName("DeviceClass", name))
     what = say("class {name}", name=name)
-    yield found or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what)
+    yield finding or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what)
 
 
 def _request_selector(blocked: Blocked) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def _request_selector(blocked: Blocked) -> Iterator[Finding]:
 
 def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, who: Phrase) -> Finding:
     stage = blocked.stage
-    asked = _asked(blocked.view, stage)
+    wanted = _asked(blocked.view, stage)
     evidence = (Evidence(owner, "selector term", stage.expression, is_cel=True),)
     if blocked.left:
         best = blocked.most_on_one_node
@@ -90,7 +90,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
             "{where} needs {needed} on one node, each with {asked}; {left} of {tested:device} {left:has|have} that, at "
             "most {best} on one node"
         )
-        if asked is None:
+        if wanted is None:
             text = (
                 "{what} is true on {left} of {tested} devices, but {where} needs {needed} on one node and no node has "
                 "more than {best}"
@@ -98,7 +98,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         summary = say(
             text,
             what=what,
-            asked=asked,
+            asked=wanted,
             left=blocked.left,
             tested=blocked.tested,
             where=blocked.where,
@@ -107,13 +107,15 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
     seen = _seen(blocked)
-    parts = tuple(say("{name}: {values}", name=one.name, values=_listed(one)) for one in seen[:_MAX_NAMES])
+    parts = tuple(
+        say("{name}: {values}", name=observation.name, values=_listed(observation)) for observation in seen[:_MAX_NAMES]
+    )
     have = Joined(parts) if parts else ""
-    if asked is not None and not stage.errors and (instead := _instead(blocked, seen)):
+    if wanted is not None and not stage.errors and (instead := _instead(blocked, seen)):
         text = "{who} wants {asked}; {instead}"
         if any(names_single(slot.comparison) for slot in slots(_term(blocked))):
             text = "{who} wants the device with {asked}, which is not published; {instead}"
-        summary = say(text, who=who, asked=asked, instead=instead)
+        summary = say(text, who=who, asked=wanted, instead=instead)
         if also := tuple(_also_false(blocked)):
             summary = say("{summary}; it also wants {also}", summary=summary, also=Joined(also, ", and "))
         return Finding(kind, summary, evidence, _remedy(blocked, have))
@@ -253,14 +255,14 @@ def _also_false(blocked: Blocked) -> Iterator[Words]:
     table = selectors.table(lost)
     for index, expression in enumerate(blocked.spec.selectors):
         for number, term in enumerate(selectors.terms(expression or "")):
-            asked = plain(term) if (index, number) > here else None
-            if asked is None or any(verdict is not False for verdict in term.evaluate_devices(table)):
+            wanted = plain(term) if (index, number) > here else None
+            if wanted is None or any(verdict is not False for verdict in term.evaluate_devices(table)):
                 continue
             seen = blocked.observed(term)
             if len(seen) == 1:
                 ((value, _), *others) = seen[0].values
                 have = _listed(seen[0]) if others or value is None else say("all have {value}", value=value)
-                yield say("{asked} ({have})", asked=asked, have=have)
+                yield say("{asked} ({have})", asked=wanted, have=have)
 
 
 def _listed(seen: Observation) -> Phrase:

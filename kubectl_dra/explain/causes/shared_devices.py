@@ -36,7 +36,7 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
         remedy = Remedy(say("Use a capacity that the devices have: {keys: else none}.", keys=keys))
     elif first == "policy":
         kind = CAPACITY_POLICY
-        item, short = next(entry for entry in shorts if entry[1].reason == "policy")
+        item, short = next(pair for pair in shorts if pair[1].reason == "policy")
         allowed = _allowed(item, short.capacity)
         text = "Ask for {name} as the policy of {device} allows: {allowed}."
         remedy = Remedy(say(text, name=short.capacity, device=item.id, allowed=allowed))
@@ -61,7 +61,7 @@ def _allowed(item: PublishedDevice, name: str) -> Words:
 def _lower_capacity(blocked: Blocked, shorts: _Shorts) -> Remedy | None:
     """The largest amount of the missing capacity that some device can still give."""
     name = shorts[0][1].capacity
-    offers = [left for item, short in shorts for own, left in capacities_left(item, short) if own == name]
+    offers = [remaining for item, short in shorts for own, remaining in capacities_left(item, short) if own == name]
     if not offers:
         return None
     change = LessCapacity(blocked.located.place, name, max(offers))
@@ -78,9 +78,9 @@ def _most_left(shorts: _Shorts) -> Words:
     ]
     if not known:
         return shorts[0][1].capacity
-    left, item, short = max(known, key=lambda entry: entry[0])
+    remaining, item, short = max(known, key=lambda pair: pair[0])
     text = "it wants {short.amount} of {short.capacity}, and no device has more than {left} left ({device:short})"
-    return say(text, short=short, left=left, device=item.id)
+    return say(text, short=short, left=remaining, device=item.id)
 
 
 # Partitions in use leave too little of their shared counters.

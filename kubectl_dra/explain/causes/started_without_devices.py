@@ -30,8 +30,8 @@ def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snaps
     if not pod.node_name:
         return {}
     homes: dict[PoolID, set[str]] = {}
-    for entry in snapshot.slices:
-        homes.setdefault(entry.pool, set()).add(entry.scope.node_name)
+    for slice_ in snapshot.slices:
+        homes.setdefault(slice_.pool, set()).add(slice_.scope.node_name)
     out: dict[DeviceID, str] = {}
     for claim in claims:
         for result in claim.results:

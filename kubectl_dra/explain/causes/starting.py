@@ -70,16 +70,16 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
 
         drivers = drivers_meant(events[-1].message, claims)
         facts = (*node_troubles(node), *_drivers(pod.node_name, drivers, snapshot))
-        found = _not_prepared(analysis, pod, events[-1], drivers, gone, facts)
+        finding = _not_prepared(analysis, pod, events[-1], drivers, gone, facts)
         if not gone:
             # Of the other causes their own pages say more than the kubelet's words.
-            said = events[-1].message if found.kind is PREPARE_FAILED and found.remedy is None else ""
-            found = with_driver(found, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
-            if found.kind in (NOT_REGISTERED, NO_ANSWER) and found.remedy is None and not snapshot.is_gap("Pod"):
-                found = replace(found, remedy=_away(found.kind, drivers, pod.node_name, snapshot))
-            if found.kind is NOT_REGISTERED:
-                found = replace(found, evidence=(*other_root(snapshot, drivers, pod.node_name), *found.evidence))
-        yield found
+            said = events[-1].message if finding.kind is PREPARE_FAILED and finding.remedy is None else ""
+            finding = with_driver(finding, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
+            if finding.kind in (NOT_REGISTERED, NO_ANSWER) and finding.remedy is None and not snapshot.is_gap("Pod"):
+                finding = replace(finding, remedy=_away(finding.kind, drivers, pod.node_name, snapshot))
+            if finding.kind is NOT_REGISTERED:
+                finding = replace(finding, evidence=(*other_root(snapshot, drivers, pod.node_name), *finding.evidence))
+        yield finding
     elif not events and gone:
         facts = (*node_troubles(node), *_drivers(pod.node_name, drivers_of(claims), snapshot))
         away = unready_since(pod.node_name, snapshot)
@@ -186,8 +186,8 @@ def _times(event: Event) -> Iterator[Evidence]:
 def _drivers(node: str, drivers: Sequence[str], snapshot: Snapshot) -> Iterator[Evidence]:
     """What drivers still publish for the node."""
     for driver in drivers:
-        own = [entry for entry in snapshot.slices if entry.driver == driver and entry.scope.node_name == node]
-        created = sorted(entry.creation_timestamp for entry in own if entry.creation_timestamp)
+        own = [slice_ for slice_ in snapshot.slices if slice_.driver == driver and slice_.scope.node_name == node]
+        created = sorted(slice_.creation_timestamp for slice_ in own if slice_.creation_timestamp)
         text = "{count:ResourceSlice}, the newest created at {time}" if created else "{count:ResourceSlice}"
         value = say(text, count=len(own), time=created[-1] if created else "")
         yield Evidence(
@@ -222,8 +222,8 @@ def _of_devices(analysis: Analysis) -> Iterator[Finding]:
 
 def _not_ready(analysis: Analysis) -> Iterator[Finding]:
     for claim in analysis.allocated:
-        for entry in claim.device_statuses:
-            for condition in entry.conditions:
+        for device_status in claim.device_statuses:
+            for condition in device_status.conditions:
                 kind, status = str(condition.get("type") or ""), condition.get("status")
                 if not kind.endswith(_READY) or status != "False":
                     continue
@@ -232,28 +232,28 @@ def _not_ready(analysis: Analysis) -> Iterator[Finding]:
                 text = "its driver reports {device} as not ready{said}"
                 yield Finding(
                     DEVICE_NOT_READY,
-                    say(text, device=entry.device, said=say(": {said}", said=said) if said else ""),
+                    say(text, device=device_status.device, said=say(": {said}", said=said) if said else ""),
                     (
                         Evidence(
                             subject("ResourceClaim", claim),
-                            say("status.devices[{device}] {kind}", device=entry.device, kind=kind),
+                            say("status.devices[{device}] {kind}", device=device_status.device, kind=kind),
                             say("{said: else False}", said=said),
                         ),
                     ),
                     claim=claim.key,
-                    under_way=under_way(str(entry.device.driver), since, analysis.snapshot),
+                    under_way=under_way(str(device_status.device.driver), since, analysis.snapshot),
                 )
                 return
 
 
 def _unhealthy(pod: Pod) -> Iterator[Finding]:
     for container in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-        for entry in container.allocated_resources_status:
-            for resource in entry.resources:
+        for status in container.allocated_resources_status:
+            for resource in status.resources:
                 if resource.health == _UNHEALTHY:
                     where: dict[str, Words] = {
                         "resource": resource.resource_id,
-                        "name": entry.name,
+                        "name": status.name,
                         "container": container.name,
                     }
                     where["said"] = say(": {said}", said=resource.message) if resource.message else ""
@@ -285,9 +285,9 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
     own = subject("Pod", pod)
     waiting = next(
         (
-            entry
-            for entry in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-            if entry.state.waiting is not None and entry.state.waiting.reason not in _USUAL
+            status
+            for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+            if status.state.waiting is not None and status.state.waiting.reason not in _USUAL
         ),
         None,
     )
@@ -299,17 +299,17 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         from kubectl_dra.explain.node_driver import with_meaning
 
         claims = analysis.allocated
-        found = Finding(NOT_STARTED, say(text, **words), (fact,))
+        finding = Finding(NOT_STARTED, say(text, **words), (fact,))
         if waiting.last_state.terminated is not None:
-            found = _crashed(pod, waiting)
-        found = with_meaning(found, why.message, claims)
-        yield left_unprepared(found, pod, claims, snapshot) if _NO_CLAIM_INFO.search(why.message) else found
+            finding = _crashed(pod, waiting)
+        finding = with_meaning(finding, why.message, claims)
+        yield left_unprepared(finding, pod, claims, snapshot) if _NO_CLAIM_INFO.search(why.message) else finding
         return
     ended = next(
         (
-            entry
-            for entry in pod.status.container_statuses
-            if entry.state.terminated and entry.state.terminated.exit_code
+            status
+            for status in pod.status.container_statuses
+            if status.state.terminated and status.state.terminated.exit_code
         ),
         None,
     )
@@ -408,9 +408,9 @@ _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
 def _prepare_failed(analysis: Analysis, pod: Pod) -> bool:
     """Whether something that has to do with devices tells it already."""
     node = analysis.snapshot.nodes.get(pod.node_name)
-    told = bool(analysis.snapshot.events_of(pod, FAILED_PREPARE))
+    reported = bool(analysis.snapshot.events_of(pod, FAILED_PREPARE))
     barred = any(not relation_of(claim, pod).listed for claim in analysis.allocated)
-    return told or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
+    return reported or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
 
 
 def _last_warning(events: tuple[Event, ...]) -> Event | None:

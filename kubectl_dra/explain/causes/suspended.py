@@ -34,7 +34,7 @@ def _suspended(context: QuestionContext) -> Iterator[Finding]:
         return
     kind = MAKERS[owner.kind]
     seen = Evidence(Subject(owner.kind, named(kind, maker)), "spec.suspend", "true")
-    above = next((one for one in pod.metadata.owners if not one.controller), None)
+    above = next((above_owner for above_owner in pod.metadata.owners if not above_owner.controller), None)
     if above is not None:
         text = "{kind} {name} is suspended by {above} {of}, which made it"
         summary = say(text, kind=owner.kind, name=owner.name, above=above.kind, of=above.name)

@@ -34,19 +34,23 @@ def _competition(analysis: Analysis) -> Iterator[Finding]:
     """The first request without which the others fit; an admin request is the dispensable one."""
     several = sum(len(claim.requests) for claim in analysis.claims) > 1
     entries = [
-        (claim_index, request_index, claim, entry)
+        (claim_index, request_index, claim, request)
         for claim_index, claim in enumerate(analysis.claims if several else ())
-        for request_index, entry in enumerate(claim.requests)
+        for request_index, request in enumerate(claim.requests)
     ]
-    for claim_index, request_index, claim, entry in sorted(entries, key=lambda place: not _admin(place[3])):
+    for claim_index, request_index, claim, request in sorted(entries, key=lambda place: not _admin(place[3])):
         proof = analysis.world.without_request(claim_index, request_index).proof()
         if proof is None:
             continue
-        kind = ADMIN_BLOCKS if _admin(entry) else COMPETITION
-        without = replace(proof, tried=Tried.WITHOUT_REQUEST, request=entry.name)
-        place: Words = say('request "{name}" of claim {claim}', name=entry.name, claim=claim.key)
+        kind = ADMIN_BLOCKS if _admin(request) else COMPETITION
+        without = replace(proof, tried=Tried.WITHOUT_REQUEST, request=request.name)
+        place: Words = say('request "{name}" of claim {claim}', name=request.name, claim=claim.key)
         if made_by_scheduler(claim):
-            place = next(one.where for one in analysis.funnels if (one.claim, one.names[0]) == (claim, entry.name))
+            place = next(
+                located.where
+                for located in analysis.funnels
+                if (located.claim, located.names[0]) == (claim, request.name)
+            )
         text = "{place} and the pod's other requests want the same devices: each fits alone, all together on no node"
         yield Finding(
             kind,
@@ -54,7 +58,7 @@ def _competition(analysis: Analysis) -> Iterator[Finding]:
             tuple(_usable(analysis)),
             Remedy(kind.fix, without),
             claim=claim.key,
-            request=entry.name,
+            request=request.name,
         )
         return
 
@@ -74,18 +78,22 @@ def _used_up(analysis: Analysis) -> Iterator[Finding]:
     summary = say(text, request=refusal.request, check=refusal.check, lack=refusal.lack)
     facts = (Evidence(Subject("device", refusal.device), refusal.check, refusal.lack), *_usable(analysis))
     for claim in analysis.claims:
-        for entry in claim.requests:
-            spec = entry.exactly
-            if spec is None or entry.name != refusal.request:
+        for request in claim.requests:
+            spec = request.exactly
+            if spec is None or request.name != refusal.request:
                 continue
             every = spec.allocation_mode == ALL
             if every:
                 kind = ALL_INCOMPLETE
-            place = next(one.place for one in analysis.funnels if (one.claim, one.names[0]) == (claim, entry.name))
-            most = _most_on_one_node(analysis, entry.name) if every else spec.count
+            place = next(
+                located.place
+                for located in analysis.funnels
+                if (located.claim, located.names[0]) == (claim, request.name)
+            )
+            most = _most_on_one_node(analysis, request.name) if every else spec.count
             remedy = _fewer(analysis, place, min(most, MAX_RESULTS), every)
             if remedy is not None:
-                yield Finding(kind, summary, facts, remedy, claim=claim.key, request=entry.name)
+                yield Finding(kind, summary, facts, remedy, claim=claim.key, request=request.name)
                 return
     yield Finding(kind, summary, facts, request=refusal.request)
 
@@ -103,7 +111,7 @@ def _fewer(analysis: Analysis, place: RequestPlace, count: int, every: bool) -> 
 def _most_on_one_node(analysis: Analysis, name: str) -> int:
     """The largest number of devices of a request on one node."""
     nodes = analysis.view.different_nodes
-    own = [entry.funnel for entry in analysis.funnels if entry.funnel.name == name]
+    own = [located.funnel for located in analysis.funnels if located.funnel.name == name]
     return max((len(funnel.usable_on(node.name)) for funnel in own for node in nodes), default=0)
 
 
@@ -121,8 +129,8 @@ def _usable(analysis: Analysis) -> Iterator[Evidence]:
         )
 
 
-def _admin(entry: Request) -> bool:
-    return any(spec.admin_access for spec in entry.alternatives())
+def _admin(request: Request) -> bool:
+    return any(spec.admin_access for spec in request.alternatives())
 
 
 # No node has enough devices for every request: each fits, but on different nodes.
@@ -137,7 +145,7 @@ def _different_nodes(analysis: Analysis) -> Iterator[Finding]:
         names = [
             node.name
             for node in analysis.view.nodes
-            if any(entry.funnel.shortfall(node.name) is None for entry in group)
+            if any(located.funnel.shortfall(node.name) is None for located in group)
         ]
         first = group[0]
         where = say(
@@ -147,9 +155,9 @@ def _different_nodes(analysis: Analysis) -> Iterator[Finding]:
         common &= set(names)
     if common or len(fitting) < 2:
         return
-    told = Joined(tuple(say("{where} on {names}", where=where, names=names) for where, names in fitting.items()))
+    places = Joined(tuple(say("{where} on {names}", where=where, names=names) for where, names in fitting.items()))
     evidence = tuple(Evidence(where, "fits alone on", names) for where, names in fitting.items())
-    yield Finding(DIFFERENT_NODES, say("the pod's requests fit on different nodes only: {told}", told=told), evidence)
+    yield Finding(DIFFERENT_NODES, say("the pod's requests fit on different nodes only: {told}", told=places), evidence)
 
 
 # A constraint between the devices cannot be met, or they lack its attribute.
@@ -180,7 +188,7 @@ def _finding(
     analysis: Analysis, index: int, claim: ResourceClaim, constraint: DeviceConstraint, proof: Proof
 ) -> Finding:
     name = constraint.attribute
-    group = [entry for entry in analysis.funnels if entry.claim is claim and constraint.covers(*entry.names)]
+    group = [located for located in analysis.funnels if located.claim is claim and constraint.covers(*located.names)]
     evidence: list[Evidence] = []
     for located in group:
         for node, values in _values(analysis, located, constraint):
@@ -195,7 +203,7 @@ def _finding(
     if name == _PCIE_ROOT and constraint.match_attribute:
         text = "no node has free devices for {together} under one PCIe root"
     same = "the same" if constraint.match_attribute else "different values of"
-    requests = tuple(constraint.requests) or tuple(dict.fromkeys(entry.funnel.name for entry in group))
+    requests = tuple(constraint.requests) or tuple(dict.fromkeys(located.funnel.name for located in group))
     summary = say(text, **words, same=same, together=Joined(requests, " and "))
     if _lacking(analysis, group, constraint):
         kind = ATTRIBUTE_MISSING
@@ -226,9 +234,9 @@ def _lacking(analysis: Analysis, group: Sequence[Located], constraint: DeviceCon
     """Whether on every node some request has too few usable devices with the attribute."""
     return all(
         any(
-            sum(1 for item in entry.funnel.usable_on(node.name) if _value(analysis, entry, item, constraint))
-            < entry.funnel.needed_on(node.name)
-            for entry in group
+            sum(1 for item in located.funnel.usable_on(node.name) if _value(analysis, located, item, constraint))
+            < located.funnel.needed_on(node.name)
+            for located in group
         )
         for node in analysis.view.nodes
     )
@@ -241,10 +249,10 @@ def _other_attribute(analysis: Analysis, group: Sequence[Located], constraint: D
     names = [
         {
             name if "/" in name else f"{item.device.driver}/{name}"
-            for item in entry.funnel.usable
+            for item in located.funnel.usable
             for name in item.device.attributes
         }
-        for entry in group
+        for located in group
     ]
     old = constraint.match_attribute
     common = sorted(name for name in set.intersection(*names) - {old} if _alike(_identifier(old), name))

@@ -40,8 +40,8 @@ class AlikeDevices(Struct, frozen=True):
 
     def holders(self) -> list[ResourceClaim]:
         """The claims that hold them, each once."""
-        found = {id(claim): claim for row in self.rows for claim in row.holders}
-        return list(found.values())
+        claims = {id(claim): claim for row in self.rows for claim in row.holders}
+        return list(claims.values())
 
 
 def alike_devices(rows: Iterable[DeviceRow]) -> list[AlikeDevices]:
@@ -49,10 +49,10 @@ def alike_devices(rows: Iterable[DeviceRow]) -> list[AlikeDevices]:
     groups: dict[Hashable, list[DeviceRow]] = {}
     for row in rows:
         groups.setdefault((row.where, row.id.pool, *_likeness(row)), []).append(row)
-    found = [
+    alike = [
         AlikeDevices((rows[0].where,), model_of(rows[0].device.attributes), tuple(rows)) for rows in groups.values()
     ]
-    return found if len(found) <= FEW else _of_alike_places(found)
+    return alike if len(alike) <= FEW else _of_alike_places(alike)
 
 
 def singly(rows: Iterable[DeviceRow]) -> list[AlikeDevices]:
@@ -133,18 +133,18 @@ def tallies(inventory: Inventory, by: CountedBy, order: SortKey = SortKey.name) 
     for row in inventory.rows:
         for name in names_of(row, by):
             rows.setdefault(name, []).append(row)
-    found = [Tally(name, len(of), node_count_of(of), states_of(of)) for name, of in rows.items()]
+    tallies = [Tally(name, len(of), node_count_of(of), states_of(of)) for name, of in rows.items()]
     if by is CountedBy.state:
         places = [state.value for state in DeviceState]
-        found.sort(key=lambda one: places.index(one.name))
+        tallies.sort(key=lambda tally: places.index(tally.name))
     else:
-        found.sort(key=lambda one: (not one.name, one.name))
+        tallies.sort(key=lambda tally: (not tally.name, tally.name))
     if order is SortKey.devices:
-        found.sort(key=lambda one: -one.devices)
+        tallies.sort(key=lambda tally: -tally.devices)
     elif order in (SortKey.free, SortKey.held):
         state = DeviceState(order.value)
-        found.sort(key=lambda one: -one.states.get(state, 0))
-    return found
+        tallies.sort(key=lambda tally: -tally.states.get(state, 0))
+    return tallies
 
 
 def names_of(row: DeviceRow, by: CountedBy) -> Iterable[str]:

@@ -78,7 +78,7 @@ class DeviceStates:
         self._places: dict[str, DeviceLocation] = {}
         self._counters: dict[PoolID, Table] = {}
         # Claims that hold a device, rules that taint it, or the lack of its node.
-        self._hidden = next((one for one in unread_devices(snapshot) if one.gap.kind != "ResourceSlice"), None)
+        self._hidden = next((unread for unread in unread_devices(snapshot) if unread.gap.kind != "ResourceSlice"), None)
 
     def place(self, item: PublishedDevice) -> DeviceLocation:
         """Where a device is."""
@@ -147,11 +147,11 @@ class DeviceStates:
         pool = self._view.pool_seen.get(item.slice.pool)
         if pool is None:
             return ""
-        left = self._counters.get(pool.id)
-        if left is None:
-            left = self._counters[pool.id] = available_counters(pool, self._cycle.state, self._cycle.defects)
+        available = self._counters.get(pool.id)
+        if available is None:
+            available = self._counters[pool.id] = available_counters(pool, self._cycle.state, self._cycle.defects)
         for consumption in item.device.consumes_counters:
-            counters = left.get(consumption.counter_set, {})
+            counters = available.get(consumption.counter_set, {})
             for name, needed in consumption.counters.items():
                 rest = counters.get(name)
                 if rest is not None and rest < needed:

@@ -57,15 +57,15 @@ def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> Non
         InputError: a name that does not exist, with the names that may be meant.
         UndeterminedError: a name that may be that of an object which was not read.
     """
-    pools = {entry.pool for entry in snapshot.slices}
-    scopes = {entry.scope.node_name for entry in snapshot.slices} - {""}
-    for kind, asked, exist, read in (
+    pools = {slice_.pool for slice_ in snapshot.slices}
+    scopes = {slice_.scope.node_name for slice_ in snapshot.slices} - {""}
+    for kind, names, exist, read in (
         ("driver", wanted.drivers, {pool.driver for pool in pools}, ("ResourceSlice",)),
         ("node", wanted.nodes, {*nodes, *scopes}, ("Node", "ResourceSlice")),
         ("pool", wanted.pools, {pool.name for pool in pools} | {str(pool) for pool in pools}, ("ResourceSlice",)),
         ("class", wanted.classes, set(snapshot.classes), ("DeviceClass",)),
     ):
-        for name in asked:
+        for name in names:
             if name in exist:
                 continue
             near = nearest(name, sorted(exist))
@@ -94,7 +94,7 @@ def _of_another_kind(name: str, pools: Set[PoolID], snapshot: Snapshot) -> str:
         return f"it is a pool: write --pool {name}"
     if name in snapshot.nodes:
         return f"it is a node: write --node {name}"
-    with_it = sorted({entry.pool.name for entry in snapshot.slices if name in entry.names})
+    with_it = sorted({slice_.pool.name for slice_ in snapshot.slices if name in slice_.names})
     return f"it is a device of {some(with_it, 2)}: name its node, or its pool with --pool" if with_it else ""
 
 
@@ -243,7 +243,7 @@ class _Listing:
             rows = [row for row in rows if row.taints]
             narrowed.append(("tainted", len(rows)))
         lost = unpublished(self._snapshot)
-        self._notes.extend(one.words for one in lost)
+        self._notes.extend(group.words for group in lost)
         return Inventory(
             tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)), tuple(self._deciding(known)), lost
         )
@@ -251,10 +251,10 @@ class _Listing:
     def _deciding(self, rows: Sequence[DeviceRow]) -> Iterator[Unread]:
         """What was not read and matters for what is listed; ``rows`` are those before their states chose among them."""
         open_ = self._wanted.free and any(row.state is DeviceState.UNKNOWN for row in rows)
-        asked = {"ResourceClaim": bool(self._wanted.namespace), "DeviceTaintRule": self._wanted.tainted}
-        for one in self._unread:
-            if one.gap.kind == "ResourceSlice" or open_ or asked.get(one.gap.kind):
-                yield one
+        wanted = {"ResourceClaim": bool(self._wanted.namespace), "DeviceTaintRule": self._wanted.tainted}
+        for unread in self._unread:
+            if unread.gap.kind == "ResourceSlice" or open_ or wanted.get(unread.gap.kind):
+                yield unread
         if self._wanted.classes:
             yield from unread_of((Stake("DeviceClass", "", UNKNOWN["DeviceClass"]),), self._snapshot)
 
@@ -265,27 +265,27 @@ class _Listing:
         """
         view = self._view
         old: dict[PoolID, int] = {}
-        slices = sorted(self._cycle.index.slices, key=lambda entry: (entry.pool, entry.name))
-        for pool, entries in groupby(slices, key=lambda entry: entry.pool):
-            left: list[ResourceSlice] = []
+        slices = sorted(self._cycle.index.slices, key=lambda slice_: (slice_.pool, slice_.name))
+        for pool, entries in groupby(slices, key=lambda slice_: slice_.pool):
+            unseen: list[ResourceSlice] = []
             names: set[str] = set()
             own = list(entries)
             several = len({entry.generation for entry in own}) > 1
             # What a node sees comes before a newer generation that no node sees.
-            for entry in sorted(own, key=lambda entry: entry.name not in view.slice_nodes):
+            for entry in sorted(own, key=lambda slice_: slice_.name not in view.slice_nodes):
                 items = view.by_slice.get(entry.name, ())
                 if not items:
-                    left.append(entry)
+                    unseen.append(entry)
                 elif several:
                     yield from (item for item in items if item.id.device not in names)
                     names.update(item.id.device for item in items)
                 else:
                     yield from items
-            for entry in left:
-                for position, (device, name) in enumerate(zip(entry.devices, entry.names, strict=True)):
+            for slice_ in unseen:
+                for position, (device, name) in enumerate(zip(slice_.devices, slice_.names, strict=True)):
                     if pool in view.obsolete and name not in names:
                         names.add(name)
-                        yield PublishedDevice(device, entry, position)
+                        yield PublishedDevice(device, slice_, position)
                     else:
                         old[pool] = old.get(pool, 0) + 1
         for pool, count in sorted(old.items()):

@@ -69,9 +69,9 @@ def published_device(snapshot: Snapshot, name: str) -> tuple[DeviceID, Device]:
         UndeterminedError: a device that was not read may have it.
     """
     devices = {
-        DeviceID(entry.driver, entry.pool.name, own): (entry.scope.node_name, device)
-        for entry in snapshot.slices
-        for device, own in zip(entry.devices, entry.names, strict=True)
+        DeviceID(slice_.driver, slice_.pool.name, own): (slice_.scope.node_name, device)
+        for slice_ in snapshot.slices
+        for device, own in zip(slice_.devices, slice_.names, strict=True)
     }
     called = [id for id, (node, _) in devices.items() if is_called(id, node, name)]
     exact = [id for id in called if str(id) == name]

@@ -58,17 +58,17 @@ def unpublished(snapshot: Snapshot, claims: Iterable[ResourceClaim] | None = Non
     for claim, result, _ in not_published(snapshot.claims.values() if claims is None else claims, snapshot):
         if not result.admin_access:
             held.setdefault((result.device.driver, _node(claim, snapshot)), []).append((result.device, claim))
-    there = {(entry.driver, entry.scope.node_name) for entry in snapshot.slices}
+    there = {(slice_.driver, slice_.scope.node_name) for slice_ in snapshot.slices}
     return tuple(
         Unpublished(
             driver,
             node,
-            tuple(dict.fromkeys(device for device, _ in found)),
-            tuple({claim.key: claim for _, claim in found}.values()),
+            tuple(dict.fromkeys(device for device, _ in pairs)),
+            tuple({claim.key: claim for _, claim in pairs}.values()),
             (driver, node) not in there and (driver, "") not in there,
             snapshot.lacks_node(node),
         )
-        for (driver, node), found in sorted(held.items())
+        for (driver, node), pairs in sorted(held.items())
     )
 
 

@@ -26,7 +26,7 @@ def observations(program: Program, items: Sequence[PublishedDevice]) -> tuple[Ob
         return ()
     readable = [column for column in program.columns if column.id is not None]
     out: list[Observation] = []
-    for column in sorted(readable, key=lambda entry: (entry.kind, entry.domain or "", entry.id or ""))[:MAX_NAMES]:
+    for column in sorted(readable, key=lambda each: (each.kind, each.domain or "", each.id or ""))[:MAX_NAMES]:
         counts = counted_values(items, column)
         absent = counts.pop(None, 0)
         ranked = _ranked(counts)
@@ -72,7 +72,9 @@ def counted_values(items: Sequence[PublishedDevice], column: Column) -> Counter[
 def own_values_in(items: Iterable[PublishedDevice], columns: Iterable[Column]) -> bool:
     """Whether some of the devices share an object, but have values of their own in these columns."""
     every = [_own(column) for column in columns]
-    return any(own.of(entry.driver, entry.devices, entry.individual) for entry, _ in in_slices(items) for own in every)
+    return any(
+        own.of(slice_.driver, slice_.devices, slice_.individual) for slice_, _ in in_slices(items) for own in every
+    )
 
 
 def _own(column: Column) -> OwnValues:
@@ -90,8 +92,8 @@ def values_of(items: Iterable[PublishedDevice], column: Column) -> Iterator[str 
     usual = "string" if attributes else "value"
     domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
     apart = _own(column)
-    for entry, group in in_slices(items):
-        if own := apart.of(entry.driver, entry.devices, entry.individual):
+    for slice_, group in in_slices(items):
+        if own := apart.of(slice_.driver, slice_.devices, slice_.individual):
             yield from [own[item.position] for item in group]
             continue
         for item in group:

@@ -155,14 +155,14 @@ class RequestFunnel:
         one_of = dict(zip(kinds, self._left, strict=True))
         problems = {key: "" if key is None else problem(item) for key, item in one_of.items()}
         if any(problems.values()):
-            left: list[PublishedDevice] = []
+            kept: list[PublishedDevice] = []
             for item, key in zip(self._left, kinds, strict=True):
                 reason = problems[key]
                 if reason:
                     stage.fail(item, reason)
                 else:
-                    left.append(item)
-            self._left = left
+                    kept.append(item)
+            self._left = kept
         self._close(stage, quiet=quiet)
 
     def _clear(self, problem: Callable[[PublishedDevice], Words]) -> bool:
@@ -170,8 +170,8 @@ class RequestFunnel:
         for items in self.view.by_slice.values():
             if not items:
                 continue
-            first, entry = items[0], items[0].slice
-            if entry is not items[-1].slice or entry.per_device_node_selection or problem(first):
+            first, slice_ = items[0], items[0].slice
+            if slice_ is not items[-1].slice or slice_.per_device_node_selection or problem(first):
                 return False
         return True
 
@@ -200,15 +200,15 @@ class RequestFunnel:
 
     def _itself(self, items: Sequence[PublishedDevice]) -> list[object]:
         """Who holds a device: the same claims hold many."""
-        claims, found = self._holders.claims, list[object]()
-        for entry, group in in_slices(items):
-            held = self.view.held_alone(entry)
-            names = entry.names if held else ()
-            found += [
-                id(claims(DeviceID(*entry.pool, name))) if held and (name := names[item.position]) in held else None
+        claims, identities = self._holders.claims, list[object]()
+        for slice_, group in in_slices(items):
+            held = self.view.held_alone(slice_)
+            names = slice_.names if held else ()
+            identities += [
+                id(claims(DeviceID(*slice_.pool, name))) if held and (name := names[item.position]) in held else None
                 for item in group
             ]
-        return found
+        return identities
 
     @staticmethod
     def _counting(items: Sequence[PublishedDevice]) -> list[object]:
@@ -218,12 +218,12 @@ class RequestFunnel:
         selectors = self.view.cycle.selectors
         texts = term_texts(selectors, expression)
         judged = judge(selectors, expression, [item.device for item in self._left])
-        left: list[PublishedDevice] = []
+        kept: list[PublishedDevice] = []
         by_term: list[list[PublishedDevice]] = [[] for _ in texts]
         errors: dict[int, EvaluationError] = {}
         for item, refusal in zip(self._left, judged, strict=True):
             if refusal is None:
-                left.append(item)
+                kept.append(item)
                 continue
             by_term[refusal.term].append(item)
             if refusal.error is not None:
@@ -244,7 +244,7 @@ class RequestFunnel:
             remaining -= len(stage.failed)
             self._close(stage)
             stage.passed = remaining
-        self._left = left
+        self._left = kept
 
     def _node_problem(self, item: PublishedDevice) -> Words:
         view, slice_ = self.view, item.slice
@@ -355,13 +355,13 @@ class RequestFunnel:
         A device seen by several nodes counts once.
         """
         lost: list[PublishedDevice] = []
-        left = 0
+        remaining = 0
         for item, failed_at in self.failures.on_nodes(nodes):
             if failed_at == position:
                 lost.append(item)
             elif failed_at is None or failed_at > position:
-                left += 1
-        return tuple(lost), self.failures.reasons(lost, position), left
+                remaining += 1
+        return tuple(lost), self.failures.reasons(lost, position), remaining
 
     def shortfall(self, node: str) -> Shortfall | None:
         """The stage at which a node has too few devices left and a sentence; None if it keeps enough."""
@@ -387,12 +387,12 @@ class RequestFunnel:
         remaining = len(shape)
         for position, stage in enumerate(self.stages):
             lost = shape.count(position)
-            left = remaining - lost
+            kept = remaining - lost
             # A node with too few devices from the start falls short where it loses one, or has all that it can have.
-            if left < needed and (lost or position == self._selected):
+            if kept < needed and (lost or position == self._selected):
                 first = "" if told_by_numbers(stage) else self._first_reason(node, position)
-                return Shortfall(position, left, story(stage, remaining, lost, needed, first), self.name)
-            remaining = left
+                return Shortfall(position, kept, story(stage, remaining, lost, needed, first), self.name)
+            remaining = kept
         return None
 
     def _first_reason(self, node: str, position: int) -> Words:

@@ -176,25 +176,25 @@ def _plain(node: ast.Expression) -> Words | None:
 
 
 def _negated(node: ast.Expression) -> Words | None:
-    asked = _plain(node)
-    if isinstance(asked, Is):
-        return Is(asked.name, "false") if asked.value == "true" else IsNot(asked.name, asked.value)
-    if isinstance(asked, Has):
-        return Lacks(asked.name)
+    wish = _plain(node)
+    if isinstance(wish, Is):
+        return Is(wish.name, "false") if wish.value == "true" else IsNot(wish.name, wish.value)
+    if isinstance(wish, Has):
+        return Lacks(wish.name)
     return None
 
 
 def _among(node: ast.Call) -> Words | None:
     """``x in [a, b]``, or ``"name" in device.attributes["domain"]``."""
-    asked, options = node.arguments
+    operand, options = node.arguments
     if isinstance(options, ast.ListLiteral):
         values = [value for option in options.elements if (value := _constant(option))]
-        name = _read(asked)
+        name = _read(operand)
         if not name or len(values) != len(options.elements) or not 0 < len(values) <= MAX_VALUES:
             return None
         *first, last = values
         return Is(name, f"{', '.join(first)} or {last}" if first else last)
-    name = _constant(asked)
+    name = _constant(operand)
     return Has(name) if name and _is_domain(node) else None
 
 
@@ -256,5 +256,5 @@ def _constant(node: ast.Expression) -> str:
 
 def _made(node: ast.Expression) -> str:
     """The text of ``quantity("…")`` or ``semver("…")``."""
-    made = isinstance(node, ast.Call) and node.function in ("quantity", "semver") and node.arguments
-    return _constant(node.arguments[0]) if made and isinstance(node, ast.Call) else ""
+    is_call = isinstance(node, ast.Call) and node.function in ("quantity", "semver") and node.arguments
+    return _constant(node.arguments[0]) if is_call and isinstance(node, ast.Call) else ""

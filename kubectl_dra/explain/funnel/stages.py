@@ -161,7 +161,7 @@ def describe_shortage(short: CapacityShortage) -> Phrase:
 
 def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> Phrase:
     """A blocking taint, with the toleration that comes nearest to it."""
-    near = next((entry for entry in spec.tolerations if entry.key == taint.key), None)
+    near = next((toleration for toleration in spec.tolerations if toleration.key == taint.key), None)
     if near is None:
         return with_rule(taint)
     text = "{taint}; toleration for {key} differs in {part}"
@@ -238,7 +238,7 @@ class Failures:
         failing = [iter(map(id, stage.failed)) for stage in self._stages]
         following = {next(rest, 0): position for position, rest in enumerate(failing)}
         shared: dict[Shape, Shape] = {}
-        found: dict[str, Shape] = {}
+        shapes: dict[str, Shape] = {}
         for name, items in self._view.by_slice.items():
             positions: list[int | None] = []
             for key in map(id, items):
@@ -247,8 +247,8 @@ class Failures:
                     following[next(failing[position], 0)] = position
                 positions.append(position)
             shape = tuple(positions)
-            found[name] = shared.setdefault(shape, shape)
-        return found
+            shapes[name] = shared.setdefault(shape, shape)
+        return shapes
 
     def each(self) -> Iterator[tuple[PublishedDevice, int | None]]:
         """The published devices, each with the position of the stage at which it fails."""
@@ -306,11 +306,11 @@ class Failures:
 
 def _reasons(stage: StageResult) -> dict[str | int, Words]:
     """By the slice's name where all that it loses have the same reason, else by the device's identity."""
-    found: dict[str | int, Words] = {}
+    reasons: dict[str | int, Words] = {}
     for name, group in groupby(zip(stage.failed, stage.reasons, strict=True), lambda pair: pair[0].slice.name):
         first, *rest = group
         if all(reason is first[1] for _, reason in rest):
-            found[name] = first[1]
+            reasons[name] = first[1]
         else:
-            found.update((id(item), reason) for item, reason in (first, *rest))
-    return found
+            reasons.update((id(item), reason) for item, reason in (first, *rest))
+    return reasons

@@ -73,14 +73,14 @@ def parse(text: str) -> NewNodes:
 
 
 def _pairs(parts: Iterable[str], text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for part in parts:
         key, equal, value = part.partition("=")
-        if not equal or not key or not value or key in found:
-            what = f'"{key}" is there twice' if key in found else f'"{part}" is not NAME=VALUE'
+        if not equal or not key or not value or key in pairs:
+            what = f'"{key}" is there twice' if key in pairs else f'"{part}" is not NAME=VALUE'
             raise UsageError(f'{FLAG} "{text}": {what}; write one of: {GRAMMAR}')
-        found[key.strip()] = value.strip()
-    return found
+        pairs[key.strip()] = value.strip()
+    return pairs
 
 
 def _number(value: str, key: str, text: str, most: int) -> int:
@@ -109,7 +109,7 @@ class Addition(Struct, frozen=True):
     @property
     def local(self) -> bool:
         """Whether each slice is for one node alone."""
-        return all(entry.scope.node_name for copy in self.nodes for entry in copy.slices)
+        return all(slice_.scope.node_name for copy in self.nodes for slice_ in copy.slices)
 
     def added(self, cluster: Cluster, scheduler: Scheduler, count: int) -> Cluster:
         """The cluster with ``count`` of them."""
@@ -129,41 +129,41 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot) -> list[Addition]:
     Raises:
         UsageError, InputError: a node, file, driver or product that is not there, or names that are taken.
     """
-    found: list[Addition] = []
-    taken = dict.fromkeys(snapshot.nodes)
-    pools = {entry.pool for entry in snapshot.slices}
-    for one in new:
+    additions: list[Addition] = []
+    names = dict.fromkeys(snapshot.nodes)
+    pools = {slice_.pool for slice_ in snapshot.slices}
+    for new_nodes in new:
         try:
-            made = _addition(one, taken, snapshot)
-            for copy in made.nodes:
-                if copy.node.name in taken:
+            addition = _addition(new_nodes, names, snapshot)
+            for copy in addition.nodes:
+                if copy.node.name in names:
                     raise InputError(
                         f"Node {copy.node.name} is there already; rename it, or write like={copy.node.name}"
                     )
-                if (same := next((entry.pool for entry in copy.slices if entry.pool in pools), None)) is not None:
+                if (same := next((slice_.pool for slice_ in copy.slices if slice_.pool in pools), None)) is not None:
                     raise InputError(f"pool {same} is there already; rename it")
-            if one.count is not None and not made.countable:
-                raise UsageError(f"{one.file} holds {len(made.nodes)} nodes; count=N goes with one")
+            if new_nodes.count is not None and not addition.countable:
+                raise UsageError(f"{new_nodes.file} holds {len(addition.nodes)} nodes; count=N goes with one")
         except (InputError, UsageError) as error:
-            raise type(error)(f'{FLAG} "{one.text}": {error}') from None
-        taken.update(dict.fromkeys(copy.node.name for copy in made.nodes))
-        pools.update(entry.pool for copy in made.nodes for entry in copy.slices)
-        found.append(made)
-    return found
+            raise type(error)(f'{FLAG} "{new_nodes.text}": {error}') from None
+        names.update(dict.fromkeys(copy.node.name for copy in addition.nodes))
+        pools.update(slice_.pool for copy in addition.nodes for slice_ in copy.slices)
+        additions.append(addition)
+    return additions
 
 
-def _addition(new: NewNodes, taken: Collection[str], snapshot: Snapshot) -> Addition:
+def _addition(new: NewNodes, names: Collection[str], snapshot: Snapshot) -> Addition:
     if new.file:
         return _of_file(new)
     if new.words:
         from kubectl_dra.explain.question.node_in_words import node_in_words
 
-        made = node_in_words(dict(new.words), taken)
-        return Addition(new, made.node.node.name, (made.node,), made)
-    if new.like not in taken:
+        described = node_in_words(dict(new.words), names)
+        return Addition(new, described.node.node.name, (described.node,), described)
+    if new.like not in names:
         if (gap := snapshot.missing("Node")) is not None:
             raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {new.like} is unknown')
-        raise InputError(f"there is no Node {new.like}; {did_you_mean_or_known(new.like, taken)}")
+        raise InputError(f"there is no Node {new.like}; {did_you_mean_or_known(new.like, names)}")
     return Addition(new, new.like)
 
 
@@ -174,15 +174,21 @@ def with_nodes(
     if not wanted:
         return snapshot
     cluster = Cluster(snapshot).with_named_nodes()
-    for one in wanted:
-        count = one.new.count if one.new.count is not None else 1 if searched is None or not one.countable else searched
-        cluster = one.added(cluster, scheduler, count)
+    for addition in wanted:
+        count = (
+            addition.new.count
+            if addition.new.count is not None
+            else 1
+            if searched is None or not addition.countable
+            else searched
+        )
+        cluster = addition.added(cluster, scheduler, count)
     return cluster.snapshot
 
 
 def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
     """What is taken for granted of nodes in words."""
-    if any(one.words is not None for one in wanted):
+    if any(addition.words is not None for addition in wanted):
         yield say(
             "of a node in words only the devices are known: it is taken to have enough CPU and memory, Linux on amd64, "
             "no taints and no other labels; a file of the Node and its ResourceSlices says more"
@@ -193,20 +199,20 @@ def require_known(
     wanted: Sequence[Addition], questions: Iterable[Question], snapshot: Snapshot, scheduler: Scheduler
 ) -> None:
     """Raise InputError where what is asked reads of devices in words what nobody has said."""
-    described = [(one, one.words) for one in wanted if one.words is not None]
+    described = [(addition, addition.words) for addition in wanted if addition.words is not None]
     if not described:
         return
     from kubectl_dra.explain.question.node_in_words import missing
 
     for question in questions:
-        for one, words in described:
+        for each, words in described:
             if names := missing(words, question, snapshot, scheduler):
                 given = ",".join(f"{name}=..." for name in names)
                 may_be = "".join(f"; {name} may be {some(words.open[name])}" for name in names if name in words.open)
                 raise InputError(
-                    f'{FLAG} "{one.new.text}": the claims of {question.kind} {question.namespace}/{question.name} read '
-                    f"{some(names)} of devices, which the catalogue does not know of these{may_be}; add {given}, or "
-                    "write a file with the Node and its ResourceSlices"
+                    f'{FLAG} "{each.new.text}": the claims of {question.kind} {question.namespace}/{question.name} '
+                    f"read {some(names)} of devices, which the catalogue does not know of these{may_be}; add {given}, "
+                    "or write a file with the Node and its ResourceSlices"
                 )
 
 
@@ -219,10 +225,10 @@ def _of_file(new: NewNodes) -> Addition:
         what = f"holds a {others[0]}" if others else "holds no Node"
         raise InputError(f"it {what}; it has to hold Nodes and their ResourceSlices alone")
     slices: dict[str, list[ResourceSlice]] = {name: [] for name in read.nodes}
-    for entry in read.slices:
-        home = entry.scope.node_name or next(iter(slices))
+    for slice_ in read.slices:
+        home = slice_.scope.node_name or next(iter(slices))
         if home not in slices:
-            raise InputError(f"ResourceSlice {entry.name} is of node {home}, which is not in the file")
-        slices[home].append(entry)
+            raise InputError(f"ResourceSlice {slice_.name} is of node {home}, which is not in the file")
+        slices[home].append(slice_)
     copies = tuple(NodeCopy("", 0, read.nodes[name], slices=own) for name, own in slices.items())
     return Addition(new, copies[0].node.name, copies)

@@ -42,10 +42,10 @@ def _invalid(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot, settings:
     from kubectl_dra.admission.server.verdict import check
 
     labels = {name: each.labels for name, each in snapshot.namespaces.items()}
-    found = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
+    verdict = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
     concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
-    for one in found.violations if found is not None else ():
-        yield FieldRefused(concerned, one.field, one.message)
+    for violation in verdict.violations if verdict is not None else ():
+        yield FieldRefused(concerned, violation.field, violation.message)
 
 
 def _insecure(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot) -> Iterator[Refusal]:
@@ -53,9 +53,9 @@ def _insecure(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot) -> Itera
     from kubectl_dra.admission import pod_security
 
     namespace = snapshot.namespaces.get(pod.metadata.namespace)
-    found = pod_security.refusal(written, pod.metadata.namespace, namespace.labels) if namespace is not None else None
-    if found is not None:
-        yield found
+    refusal = pod_security.refusal(written, pod.metadata.namespace, namespace.labels) if namespace is not None else None
+    if refusal is not None:
+        yield refusal
 
 
 # Whether the scheduler can parse the label selectors of the pod in question.
@@ -71,9 +71,9 @@ def check_selectors(pod: Pod) -> None:
         InputError: an entry of a label selector has an unknown operator, or unsuitable values.
     """
     for path, selector in _selectors(pod):
-        for index, entry in enumerate(selector.match_expressions if selector is not None else ()):
+        for index, requirement in enumerate(selector.match_expressions if selector is not None else ()):
             try:
-                requirement_matches(entry, {})
+                requirement_matches(requirement, {})
             except InvalidNodeSelector as error:
                 name = f"{pod.metadata.namespace}/{pod.metadata.name}"
                 where = f"{path}.matchExpressions[{index}]"
@@ -84,8 +84,8 @@ def _selectors(pod: Pod) -> Iterator[tuple[str, LabelSelector | None]]:
     affinity = pod.spec.affinity or Affinity()
     yield from _of_terms("spec.affinity.podAffinity", affinity.pod_affinity)
     yield from _of_terms("spec.affinity.podAntiAffinity", affinity.pod_anti_affinity)
-    for index, entry in enumerate(pod.spec.topology_spread_constraints):
-        yield f"spec.topologySpreadConstraints[{index}].labelSelector", entry.label_selector
+    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
+        yield f"spec.topologySpreadConstraints[{index}].labelSelector", constraint.label_selector
 
 
 def _of_terms(path: str, affinity: PodAffinity) -> Iterator[tuple[str, LabelSelector | None]]:

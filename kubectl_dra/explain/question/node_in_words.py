@@ -44,8 +44,8 @@ class NodeInWords(Struct, frozen=True):
     open: Mapping[str, Sequence[str]] = {}
 
 
-def node_in_words(words: Mapping[str, str], taken: Iterable[str]) -> NodeInWords:
-    """The node; none of its name is among those ``taken``.
+def node_in_words(words: Mapping[str, str], names: Iterable[str]) -> NodeInWords:
+    """The node; its name is none of ``names``.
 
     Raises:
         UsageError, InputError: a driver, product, attribute or value that the catalogue does not know.
@@ -72,7 +72,7 @@ def node_in_words(words: Mapping[str, str], taken: Iterable[str]) -> NodeInWords
         capacity,
     )
     own = [name for name, known in always.items() if known.unique and name not in device.attributes]
-    name, used = _NAME, set(taken)
+    name, used = _NAME, set(names)
     while name in used:
         name = f"{_NAME}-{len(used)}"
     devices = tuple(
@@ -83,11 +83,11 @@ def node_in_words(words: Mapping[str, str], taken: Iterable[str]) -> NodeInWords
         )
         for place in range(count)
     )
-    entry = ResourceSlice(
+    slice_ = ResourceSlice(
         f"{name}-{driver.name}", driver.name, PoolID(driver.name, name), 1, 1, NodeScope(name), None, (), devices
     )
     meta = ObjectMeta(name=name, labels={HOSTNAME: name, **_SYSTEM})
-    copy = NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=dict(_ROOM))), slices=(entry,))
+    copy = NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=dict(_ROOM))), slices=(slice_,))
     return NodeInWords(copy, device, kind, {attribute: products} if len(products) > 1 else {})
 
 
@@ -111,12 +111,12 @@ def _products(driver: Driver, wanted: str) -> tuple[str, Sequence[str]]:
     if wanted in driver.products:
         return attribute, (wanted,)
     words = wanted.lower().split()
-    found = [name for name in driver.products if all(word in name.lower().split() for word in words)]
-    found = found or [name for name in driver.products if wanted.lower() in name.lower()]
-    if not found:
+    products = [name for name in driver.products if all(word in name.lower().split() for word in words)]
+    products = products or [name for name in driver.products if wanted.lower() in name.lower()]
+    if not products:
         near = nearest(wanted, driver.products) or driver.products
         raise InputError(f'product "{wanted}" is not in the catalogue; the nearest are: {some(near)}')
-    return attribute, found
+    return attribute, products
 
 
 def _typed(driver: Driver, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -151,17 +151,17 @@ def _value(driver: Driver, name: str, text: str) -> dict[str, Any]:
 def missing(described: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler) -> list[str]:
     """The attributes and capacities that a question's selectors and constraints read and nobody has said."""
     device, kind = described.device, described.kind
-    found: dict[str, None] = {}
+    unsaid: dict[str, None] = {}
     for column in _columns(question, snapshot, scheduler):
         if column.id is None or column.kind not in ("attribute", "capacity"):
             continue
         name = name_in(device.driver, column)
         of_kind = name in kind.attributes if column.kind == "attribute" else name in kind.capacities
         unique = name in kind.attributes and kind.attributes[name].unique
-        told = name in (device.capacity if column.kind == "capacity" else device.attributes)
-        if of_kind and not unique and not told and kind.publishes(column):
-            found[name] = None
-    return sorted(found)
+        said = name in (device.capacity if column.kind == "capacity" else device.attributes)
+        if of_kind and not unique and not said and kind.publishes(column):
+            unsaid[name] = None
+    return sorted(unsaid)
 
 
 def _columns(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> Iterator[Column]:

@@ -60,7 +60,7 @@ class Question(Struct, frozen=True):
     @property
     def existing_claims(self) -> list[ResourceClaim]:
         """The claims that entries resolve to, including those that do not exist yet."""
-        return [entry.claim for entry in self.claims if entry.claim is not None]
+        return [claim_entry.claim for claim_entry in self.claims if claim_entry.claim is not None]
 
 
 def about_claim(claim: ResourceClaim) -> Question:
@@ -78,49 +78,49 @@ def about_claim(claim: ResourceClaim) -> Question:
 def about_template(template: ResourceClaimTemplate) -> Question:
     """The question about a claim as a template makes it, which does not exist."""
     name, namespace = template.metadata.name, template.metadata.namespace
-    entry = ClaimEntry(name, template=name, claim=template.claim(name, namespace))
-    return Question(kind="claim", namespace=namespace, name=name, pod=None, claims=(entry,), exists=False)
+    claim_entry = ClaimEntry(name, template=name, claim=template.claim(name, namespace))
+    return Question(kind="claim", namespace=namespace, name=name, pod=None, claims=(claim_entry,), exists=False)
 
 
 def about_pod(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Question:
     """The question about a pod. A pod that does not exist yet gets its template claims hypothetically."""
-    resolved = (_resolve(pod, entry, snapshot, exists=exists) for entry in pod.claims)
+    resolved = (_resolve(pod, pod_claim, snapshot, exists=exists) for pod_claim in pod.claims)
     return Question(
         kind="pod",
         namespace=pod.metadata.namespace,
         name=pod.metadata.name or pod.metadata.generate_name,
         pod=pod,
-        claims=tuple(entry for entry in resolved if entry is not None),
+        claims=tuple(claim_entry for claim_entry in resolved if claim_entry is not None),
         exists=exists,
     )
 
 
-def _resolve(pod: Pod, entry: PodClaim, snapshot: Snapshot, *, exists: bool) -> ClaimEntry | None:
+def _resolve(pod: Pod, pod_claim: PodClaim, snapshot: Snapshot, *, exists: bool) -> ClaimEntry | None:
     """The entry; None if its template makes no claim."""
-    namespace, template = pod.metadata.namespace, entry.template_name
-    if entry.claim_name:
-        claim = snapshot.claims.get((namespace, entry.claim_name))
+    namespace, template = pod.metadata.namespace, pod_claim.template_name
+    if pod_claim.claim_name:
+        claim = snapshot.claims.get((namespace, pod_claim.claim_name))
         missing = Unresolved.CLAIM_MISSING if claim is None else None
-        return ClaimEntry(entry.name, claim=claim, name=entry.claim_name, unresolved=missing)
+        return ClaimEntry(pod_claim.name, claim=claim, name=pod_claim.claim_name, unresolved=missing)
     if not template:
-        return ClaimEntry(entry.name, unresolved=Unresolved.NO_SOURCE)
-    if entry.name in pod.claim_statuses:
-        name = pod.claim_statuses[entry.name]
+        return ClaimEntry(pod_claim.name, unresolved=Unresolved.NO_SOURCE)
+    if pod_claim.name in pod.claim_statuses:
+        name = pod.claim_statuses[pod_claim.name]
         if not name:
             return None
         claim = snapshot.claims.get((namespace, name))
         if claim is not None:
             other = None if made_for(claim, pod, pod.pod_group) else Unresolved.OF_ANOTHER_POD
-            return ClaimEntry(entry.name, template, claim, name=name, unresolved=other)
-        return ClaimEntry(entry.name, template, name=name, unresolved=Unresolved.MADE_CLAIM_GONE)
+            return ClaimEntry(pod_claim.name, template, claim, name=name, unresolved=other)
+        return ClaimEntry(pod_claim.name, template, name=name, unresolved=Unresolved.MADE_CLAIM_GONE)
     source = snapshot.templates.get((namespace, template))
     if source is None:
-        return ClaimEntry(entry.name, template, unresolved=Unresolved.TEMPLATE_MISSING)
+        return ClaimEntry(pod_claim.name, template, unresolved=Unresolved.TEMPLATE_MISSING)
     base = pod.metadata.name or pod.metadata.generate_name.rstrip("-") or "pod"
-    name = f"{base}-{entry.name}"
+    name = f"{base}-{pod_claim.name}"
     claim = as_made_for(pod, source.claim(name, namespace), name)
     waiting = Unresolved.NOT_CREATED if exists else None
-    return ClaimEntry(entry.name, template, claim, hypothetical=True, unresolved=waiting)
+    return ClaimEntry(pod_claim.name, template, claim, hypothetical=True, unresolved=waiting)
 
 
 # The scheduler's last message about a pod.

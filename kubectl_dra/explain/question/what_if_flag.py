@@ -91,7 +91,7 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChan
         UsageError: an invalid value.
         InputError: a request, claim or device that does not exist, or the pod that is asked about should end.
     """
-    asked = question.namespace, question.name
+    key = question.namespace, question.name
     cluster = Cluster(snapshot)
     for change in changes:
         if change.kind in _OF_OTHERS:
@@ -99,10 +99,10 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChan
     after = cluster.snapshot
     if question.pod is not None:
         question = replace(question, claims=about_pod(question.pod, after, exists=question.exists).claims)
-    elif asked in snapshot.claims:
-        if asked not in after.claims:
-            raise InputError(f"ResourceClaim {'/'.join(asked)} is deleted with the pod that it was made for")
-        question = replace(question, claims=about_claim(after.claims[asked]).claims)
+    elif key in snapshot.claims:
+        if key not in after.claims:
+            raise InputError(f"ResourceClaim {'/'.join(key)} is deleted with the pod that it was made for")
+        question = replace(question, claims=about_claim(after.claims[key]).claims)
     for change in changes:
         if change.kind not in _OF_OTHERS:
             question = _reworded(question, change)
@@ -128,10 +128,10 @@ def _reworded(question: Question, change: WhatIfChange) -> Question:
             claim, hit = replace(claim, constraints=()), True
         elif claim is not None and claim.allocation is None:
             edit = edit_of(change)
-            for index, entry in enumerate(claim.requests):
-                for number, spec in enumerate(entry.alternatives()):
-                    names.append(entry.result_name(spec))
-                    if change.request in ("", entry.name, names[-1]):
+            for index, request in enumerate(claim.requests):
+                for number, spec in enumerate(request.alternatives()):
+                    names.append(request.result_name(spec))
+                    if change.request in ("", request.name, names[-1]):
                         claim, hit = with_request(claim, index, number, edit), True
         entries.append(replace(state, claim=claim))
     if not hit:
@@ -177,7 +177,7 @@ def _toleration(text: str) -> DeviceToleration:
 
 def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Cluster:
     """The cluster after a change that is not about the requests. Claims and pods are separated by commas."""
-    asked = (question.namespace, question.name) if question.pod is not None else None
+    pod_key = (question.namespace, question.name) if question.pod is not None else None
     if change.kind == "untaint":
         try:
             return cluster.untainting(published_device(cluster.snapshot, change.value)[0])
@@ -185,16 +185,16 @@ def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Clus
             raise InputError(f"--what-if {change}: {error}") from None
     if change.kind == "free":
         held = {key: claim for key, claim in cluster.snapshot.claims.items() if claim.allocation is not None}
-        return cluster.freeing(_named(change, "allocated claim", held, question.namespace).values(), asked)
+        return cluster.freeing(_named(change, "allocated claim", held, question.namespace).values(), pod_key)
     gone = _named(change, "pod", cluster.snapshot.pods, question.namespace)
-    if asked is not None and asked in gone:
+    if pod_key is not None and pod_key in gone:
         raise InputError(f"--what-if {change}: that is the pod that is asked about")
     return cluster.ending(gone.values())
 
 
 def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: str) -> dict[Key, T]:
     """The objects that a change names."""
-    found: dict[Key, T] = {}
+    objects: dict[Key, T] = {}
     for name in change.named:
         space, slash, rest = name.partition("/")
         key = (space, rest) if slash else (namespace, space)
@@ -202,5 +202,5 @@ def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: s
             hint = did_you_mean_or_known(name, ["/".join(each) for each in known])
             text = f"no {what} of that name; {hint}"
             raise InputError(f"--what-if {change.kind}={name}: {text}")
-        found[key] = known[key]
-    return found
+        objects[key] = known[key]
+    return objects

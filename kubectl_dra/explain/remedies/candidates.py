@@ -60,14 +60,14 @@ def candidates(
 
     ``nodes`` are names of nodes that a single reason keeps from running the pod, by this reason.
     """
-    found: list[Change] = [
+    changes: list[Change] = [
         *_constraints(claims),
         *(change for located in funnels for change in _of_request(view, located)),
         *_holders(view, funnels, holders),
         *_pools(view, funnels),
         *_nodes(nodes),
     ]
-    return sorted(found, key=lambda change: change.cost)
+    return sorted(changes, key=lambda change: change.cost)
 
 
 def _of_request(view: DeviceView, located: Located) -> Iterator[Change]:
@@ -156,9 +156,9 @@ def capacity_shortage(view: DeviceView, item: PublishedDevice, spec: DeviceReque
 def capacities_left(item: PublishedDevice, short: CapacityShortage) -> Iterator[tuple[str, Quantity]]:
     """What the device still gives of the missing capacity, if that may be requested."""
     if short.value is not None and short.used is not None:
-        left = short.value - short.used
-        if left > _ZERO and amount_taken(left, item.device.capacity[short.capacity]) <= left:
-            yield short.capacity, left
+        remaining = short.value - short.used
+        if remaining > _ZERO and amount_taken(remaining, item.device.capacity[short.capacity]) <= remaining:
+            yield short.capacity, remaining
 
 
 def _less_capacity(view: DeviceView, located: Located) -> Iterator[Change]:
@@ -189,13 +189,13 @@ def _others_free(located: Located) -> int:
     refused = located.funnel.lost_at(StageName.REQUEST_SELECTOR)
     held = located.funnel.pools_held
     free: Counter[str] = Counter()
-    for entry, items in in_slices(refused):
-        if entry.pool in held:
-            names = entry.names
-            ids = (DeviceID(*entry.pool, names[item.position]) for item in items)
-            free[entry.scope.node_name] += sum(1 for device in ids if not located.funnel.holders_of(device))
+    for slice_, items in in_slices(refused):
+        if slice_.pool in held:
+            names = slice_.names
+            ids = (DeviceID(*slice_.pool, names[item.position]) for item in items)
+            free[slice_.scope.node_name] += sum(1 for device in ids if not located.funnel.holders_of(device))
         else:
-            free[entry.scope.node_name] += len(items)
+            free[slice_.scope.node_name] += len(items)
     del free[""]
     return max(free.values(), default=0)
 
@@ -203,9 +203,9 @@ def _others_free(located: Located) -> int:
 def _alike(view: DeviceView, located: Located) -> int:
     """The most devices of one node that agree in the attribute of a constraint over the request; 0 without one."""
     names = [
-        entry.match_attribute
-        for entry in located.claim.constraints
-        if entry.match_attribute and entry.covers(*located.names)
+        constraint.match_attribute
+        for constraint in located.claim.constraints
+        if constraint.match_attribute and constraint.covers(*located.names)
     ]
     most = 0
     for name in names:
@@ -216,7 +216,7 @@ def _alike(view: DeviceView, located: Located) -> int:
 
 
 def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
-    only = sum(len(entry.constraints) for entry in claims) == 1
+    only = sum(len(claim.constraints) for claim in claims) == 1
     for index, claim in enumerate(claims):
         for constraint in claim.constraints:
             yield DropConstraint(index, claim.key, constraint, only)
@@ -224,13 +224,13 @@ def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
 
 def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
     """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
-    found: dict[int, ResourceClaim] = {}
+    claims: dict[int, ResourceClaim] = {}
     for located in funnels:
         for name in (StageName.CAPACITY, StageName.HELD, StageName.GROUPS, StageName.COUNTERS):
             for item in located.funnel.lost_at(name):
-                found.update((id(claim), claim) for claim in _in_the_way(name, item, view, holders))
+                claims.update((id(claim), claim) for claim in _in_the_way(name, item, view, holders))
     # Who ends a replica of the pod's own owner makes another one wait.
-    others = [claim for claim in found.values() if not holders.holder(claim).replica]
+    others = [claim for claim in claims.values() if not holders.holder(claim).replica]
     ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
     for claim in ranked:
         yield freeing(claim, view, holders)
@@ -247,8 +247,8 @@ def _in_the_way(
         return ()
     return [
         claim
-        for entry in (*pool.slices, *pool.other_slices)
-        for device, name in zip(entry.devices, entry.names, strict=True)
+        for slice_ in (*pool.slices, *pool.other_slices)
+        for device, name in zip(slice_.devices, slice_.names, strict=True)
         if any(consumption.counter_set in sets for consumption in device.consumes_counters)
         for claim in holders.claims(item.id._replace(device=name))
     ]
@@ -260,8 +260,8 @@ def _pools(view: DeviceView, funnels: Sequence[Located]) -> Iterator[Change]:
     seen = dict.fromkeys(item.slice.pool for item in lost)
     known = [pool for pool_id in seen if (pool := view.pool_seen.get(pool_id)) is not None and pool.incomplete]
     for pool in known[:MAX_POOLS]:
-        own = [entry for entry in view.cycle.index.by_pool[pool.id] if entry.generation == pool.generation]
-        whole = [replace(entry, slice_count=len(own)) for entry in own]
+        own = [slice_ for slice_ in view.cycle.index.by_pool[pool.id] if slice_.generation == pool.generation]
+        whole = [replace(slice_, slice_count=len(own)) for slice_ in own]
         yield CompletePool(pool.id, pool.expected - pool.found, whole, view.seeing([pool.id]))
 
 

@@ -240,10 +240,10 @@ class ReplaceTerm(RequestChange, frozen=True):
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         """Finds the term by its text, so that several terms of one selector can be replaced in turn."""
         expression = spec.selectors[self.index] or ""
-        found = next((term for term in self.selectors.terms(expression) if term.expression == self.old_term), None)
-        if found is None:
+        program = next((term for term in self.selectors.terms(expression) if term.expression == self.old_term), None)
+        if program is None:
             return spec
-        changed = _with_term(expression, found.start, found.end, self.new_term)
+        changed = _with_term(expression, program.start, program.end, self.new_term)
         return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
 
     def step(self, world: WhatIf) -> ChangeStep:
@@ -286,7 +286,9 @@ class DropConstraint(Change, frozen=True):
         return world.with_constraint(self.claim, self.constraint, None)
 
     def step(self, world: WhatIf) -> ChangeStep:
-        number = next(n for n, entry in enumerate(world.claims[self.claim].constraints) if entry == self.constraint)
+        number = next(
+            n for n, constraint in enumerate(world.claims[self.claim].constraints) if constraint == self.constraint
+        )
         target = StepTarget((self.key,), field=f"devices.constraints[{number}]")
         return ChangeStep(StepKind.DROP_CONSTRAINT, target, self.constraint)
 
@@ -317,11 +319,11 @@ class CompletePool(Change, frozen=True):
         return "pool", self.pool
 
     def made_in(self, world: WhatIf) -> WhatIf:
-        return world.publishing(self.whole, frozenset(entry.name for entry in self.whole)).also_on(self.near)
+        return world.publishing(self.whole, frozenset(slice_.name for slice_ in self.whole)).also_on(self.near)
 
     def step(self, world: WhatIf) -> ChangeStep:
-        found = len(self.whole)
-        return ChangeStep(StepKind.COMPLETE_POOL, StepTarget(pool=self.pool), found, found + self.missing)
+        present = len(self.whole)
+        return ChangeStep(StepKind.COMPLETE_POOL, StepTarget(pool=self.pool), present, present + self.missing)
 
 
 def selector_of(spec: DeviceRequest) -> str:

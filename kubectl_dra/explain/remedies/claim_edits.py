@@ -66,13 +66,13 @@ def limiting(pod: Pod, container: str, resource: str, amount: int) -> Pod:
 
 def with_claims(pod: Pod, claim: str, instead: Iterable[str]) -> Pod:
     """The pod that names several claims in place of one."""
-    of_template = [name for name, made in pod.claim_statuses.items() if made == claim]
+    of_template = [name for name, claim_name in pod.claim_statuses.items() if claim_name == claim]
     entries: list[PodClaim] = []
-    for entry in pod.spec.resource_claims:
-        if entry.claim_name == claim or (not entry.claim_name and entry.name in of_template):
-            entries += [PodClaim(f"{entry.name}-{number}", name) for number, name in enumerate(instead)]
+    for pod_claim in pod.spec.resource_claims:
+        if pod_claim.claim_name == claim or (not pod_claim.claim_name and pod_claim.name in of_template):
+            entries += [PodClaim(f"{pod_claim.name}-{number}", name) for number, name in enumerate(instead)]
         else:
-            entries.append(entry)
+            entries.append(pod_claim)
     return replace(pod, spec=replace(pod.spec, resource_claims=tuple(entries)))
 
 
@@ -82,22 +82,22 @@ def with_selector(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:
     def reworded(spec: DeviceRequest) -> DeviceRequest:
         return replace(spec, selectors=tuple(new if text == old else text for text in spec.selectors))
 
-    for index, entry in enumerate(claim.requests):
-        for alternative in range(len(entry.alternatives())):
+    for index, request in enumerate(claim.requests):
+        for alternative in range(len(request.alternatives())):
             claim = with_request(claim, index, alternative, reworded)
     return claim
 
 
 def in_single_requests(claim: ResourceClaim, request: int) -> ResourceClaim | None:
     """The claim with one request written as several of count 1; None for a prioritized list."""
-    entry = claim.requests[request]
-    if entry.exactly is None:
+    whole = claim.requests[request]
+    if whole.exactly is None:
         return None
-    one = replace(entry.exactly, count=1)
-    names = [f"{entry.name}-{number}" for number in range(entry.exactly.count)]
-    parts = tuple(replace(entry, name=name, exactly=one) for name in names)
+    single = replace(whole.exactly, count=1)
+    names = [f"{whole.name}-{number}" for number in range(whole.exactly.count)]
+    parts = tuple(replace(whole, name=name, exactly=single) for name in names)
     constraints = tuple(
-        replace(kept, requests=tuple(n for own in kept.requests for n in (names if own == entry.name else (own,))))
+        replace(kept, requests=tuple(n for own in kept.requests for n in (names if own == whole.name else (own,))))
         for kept in claim.constraints
     )
     return replace(
@@ -110,10 +110,12 @@ def needing_nothing(claim: ResourceClaim, requests: Iterable[int]) -> ResourceCl
     idle = frozenset(requests)
     return replace(
         claim,
-        requests=tuple(_needless(entry) if number in idle else entry for number, entry in enumerate(claim.requests)),
+        requests=tuple(
+            _needless(request) if number in idle else request for number, request in enumerate(claim.requests)
+        ),
     )
 
 
-def _needless(entry: Request) -> Request:
-    spec = entry.alternatives()[0]
-    return replace(entry, exactly=replace(spec, allocation_mode=EXACT_COUNT, count=0), first_available=())
+def _needless(request: Request) -> Request:
+    spec = request.alternatives()[0]
+    return replace(request, exactly=replace(spec, allocation_mode=EXACT_COUNT, count=0), first_available=())

@@ -39,14 +39,14 @@ def ways(world: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) 
         return list(_distinct(world, proofs, findings))
     tries = Budget(TRIES_TOGETHER)
     for size in range(2, MAX_TOGETHER + 1):
-        found: dict[tuple[Change, ...], Proof] = {}
+        proved: dict[tuple[Change, ...], Proof] = {}
         for group in _groups(changes, size):
-            if not tries.left or world.exhausted or len(found) == MAX_WAYS:
+            if not tries.left or world.exhausted or len(proved) == MAX_WAYS:
                 break
             if (proof := world.quick_proof(group, tries)) is not None:
-                found[group] = proof
-        if found:
-            return list(_distinct(world, found, findings))
+                proved[group] = proof
+        if proved:
+            return list(_distinct(world, proved, findings))
     return []
 
 
@@ -60,7 +60,7 @@ def _distinct(
     world: WhatIf, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]
 ) -> Iterator[RemedyPlan]:
     """The best change of each kind, without those that a finding offers and proves."""
-    offered = [change for found in findings if found.remedy and found.proof for change in found.remedy.offers]
+    offered = [change for finding in findings if finding.remedy and finding.proof for change in finding.remedy.offers]
     seen: set[tuple[object, ...]] = set()
     shown = holders = 0
     for group, proof in proofs.items():

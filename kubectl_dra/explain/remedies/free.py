@@ -99,7 +99,7 @@ def _holder(holder: ClaimHolder) -> StepHolder:
     return StepHolder(
         holder.claim.key,
         holder.standing.name.lower(),
-        tuple(entry.name for entry in holder.claim.reserved_for if entry.resource == "pods"),
+        tuple(consumer.name for consumer in holder.claim.reserved_for if consumer.resource == "pods"),
         holder.owner.kind if holder.owner is not None else "",
         holder.owner.name if holder.owner is not None else "",
         holder.priority if known else None,
@@ -226,15 +226,15 @@ def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
         first = next((ranked[:number] for number in range(1, len(ranked) + 1) if enough(ranked[:number])), None)
         if first is None:
             continue
-        taken = fewest(first, enough, last_first=True)
-        yield Free.of([holders.holder(claim) for claim in taken], _nodes(blocked, [spot]))
+        claims = fewest(first, enough, last_first=True)
+        yield Free.of([holders.holder(claim) for claim in claims], _nodes(blocked, [spot]))
 
 
 def _spots(blocked: Blocked) -> Iterator[Spot]:
     position = blocked.funnel.stages.index(blocked.stage)
     for name in blocked.nodes:
-        lost, _, left = blocked.funnel.lost_on([name], position)
-        yield Spot(blocked.funnel.needed_on(name) - left, name, lost)
+        lost, _, remaining = blocked.funnel.lost_on([name], position)
+        yield Spot(blocked.funnel.needed_on(name) - remaining, name, lost)
 
 
 def _nodes(blocked: Blocked, spots: Sequence[Spot]) -> list[Node]:

@@ -100,8 +100,8 @@ class RelaxNodeRule(Change, frozen=True):
             more = Toleration(taint.key, "Equal" if taint.value else "Exists", taint.value, taint.effect)
             spec = replace(spec, tolerations=(*spec.tolerations, more))
         elif isinstance(reason, LabelDiffers):
-            left = {name: value for name, value in spec.node_selector.items() if name != reason.key}
-            spec = replace(spec, node_selector=left)
+            kept = {name: value for name, value in spec.node_selector.items() if name != reason.key}
+            spec = replace(spec, node_selector=kept)
         elif isinstance(reason, AffinityDiffers) and spec.affinity is not None:
             free = replace(spec.affinity.node_affinity, required=None)
             spec = replace(spec, affinity=replace(spec.affinity, node_affinity=free))
@@ -117,7 +117,7 @@ class RelaxNodeRule(Change, frozen=True):
         for name in self.nodes if key else ():
             if name in state.nodes:
                 node = state.nodes[name].node
-                taints = tuple(entry for entry in node.spec.taints if entry.key != key)
+                taints = tuple(taint for taint in node.spec.taints if taint.key != key)
                 unschedulable = node.spec.unschedulable and not cordoned
                 yield replace(node, spec=replace(node.spec, taints=taints, unschedulable=unschedulable))
 
@@ -152,8 +152,8 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
 
 def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remedy | None:
     """What removes the first of several reasons for which that is proved; else what may remove one."""
-    offered = [found for reason, nodes in reasons if (found := remedy(reason, nodes, world)) is not None]
-    return next((found for found in offered if found.proof is not None), next(iter(offered), None))
+    offered = [offer for reason, nodes in reasons if (offer := remedy(reason, nodes, world)) is not None]
+    return next((offer for offer in offered if offer.proof is not None), next(iter(offered), None))
 
 
 def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:

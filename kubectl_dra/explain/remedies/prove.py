@@ -140,8 +140,8 @@ class WhatIf(Struct, frozen=True, dict=True):
         extended, known = self.outcome.devices.extended, self.cluster.snapshot.claims
         out: list[ResourceClaim] = []
         for claim in self.asked:
-            made = claim.metadata.name == CLAIM_NAME
-            here = extended and extended.claim(extended.amounts) if made else known.get(key_of(claim))
+            of_scheduler = claim.metadata.name == CLAIM_NAME
+            here = extended and extended.claim(extended.amounts) if of_scheduler else known.get(key_of(claim))
             out.append(here or claim)
         return tuple(out)
 
@@ -354,9 +354,9 @@ class WhatIf(Struct, frozen=True, dict=True):
     def with_selector(self, old: str, new: str) -> WhatIf:
         """A selector of a request or class replaced."""
         classes = [
-            replace(entry, selectors=tuple(new if text == old else text for text in entry.selectors))
-            for entry in self.cluster.snapshot.classes.values()
-            if old in entry.selectors
+            replace(device_class, selectors=tuple(new if text == old else text for text in device_class.selectors))
+            for device_class in self.cluster.snapshot.classes.values()
+            if old in device_class.selectors
         ]
         state = self.outcome.state.moved(self.cluster.editing(*classes))
         edited = [with_selector(claim, old, new) for claim in self.claims]
@@ -370,8 +370,8 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def with_constraint(self, claim: int, old: DeviceConstraint, new: DeviceConstraint | None) -> WhatIf:
         """With a constraint of one claim replaced, or left out."""
-        changed = (new if entry is old else entry for entry in self.claims[claim].constraints)
-        kept = tuple(entry for entry in changed if entry is not None)
+        changed = (new if constraint is old else constraint for constraint in self.claims[claim].constraints)
+        kept = tuple(constraint for constraint in changed if constraint is not None)
         return self._with_claim(claim, replace(self.claims[claim], constraints=kept))
 
     def for_all(self, change: Change) -> WhatIf:
@@ -394,7 +394,7 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def publishing(self, slices: Iterable[ResourceSlice], instead_of: Container[str] = ()) -> WhatIf:
         """Further slices published, possibly replacing some by name."""
-        kept = (entry for entry in self.outcome.state.cycle.index.slices if entry.name not in instead_of)
+        kept = (slice_ for slice_ in self.outcome.state.cycle.index.slices if slice_.name not in instead_of)
         return self.looking(index=SliceIndex((*kept, *slices)))
 
     def with_features(self, features: Features) -> WhatIf:

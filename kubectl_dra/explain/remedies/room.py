@@ -99,17 +99,17 @@ def ending_pods(around: Outcome, nodes: Sequence[str], chain: Chain | None = Non
     chain = chain or around.others
     if chain.rejection is not None:
         return []
-    found: dict[tuple[str, ...], EndPods] = {}
+    by_pods: dict[tuple[str, ...], EndPods] = {}
     for name in nodes[:MAX_NODES]:
         node = around.state.nodes.get(name)
         if node is None or chain.filter(node) is None:
             continue
         for pods in list(_sets(chain, node)) or [[pod] for pod in _elsewhere(around, chain, node)]:
             keys = tuple(pod.key for pod in pods)
-            known = found.get(keys)
+            known = by_pods.get(keys)
             onto = (*known.onto, name) if known is not None else (name,)
-            found[keys] = EndPods(pods[0].node_name, keys, tuple(pods), onto)
-    return list(found.values())
+            by_pods[keys] = EndPods(pods[0].node_name, keys, tuple(pods), onto)
+    return list(by_pods.values())
 
 
 def _sets(chain: Chain, node: NodeState) -> Iterator[Sequence[Pod]]:
@@ -140,7 +140,7 @@ def _suspects(around: Outcome, reason: Reason) -> Iterator[Pod]:
     if isinstance(reason, ClaimOfOnePodInUse):
         for node in state.nodes.values():
             for pod in node.pods:
-                used = [entry.persistent_volume_claim for entry in pod.spec.volumes]
+                used = [volume.persistent_volume_claim for volume in pod.spec.volumes]
                 names = {claim.claim_name for claim in used if claim is not None}
                 if pod.metadata.namespace == space and names & set(reason.claims):
                     yield pod

@@ -134,7 +134,7 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
     program = terms[term]
     different = items if own_values_in(items, program.columns or ()) else distinct(items)
     everything = DeviceTable([item.exact for item in different]) if len(different) <= MAX_DEVICES else None
-    found = 0
+    offered = 0
     for slot in slots(program):
         columns = columns_of(slot.comparison) or program.columns or ()
         read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
@@ -150,8 +150,8 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
             amount = slot.kind in _ORDERED
             old = expression[slot.start : slot.end]
             yield Offer(old, text, program.expression, new_term, amount, carriers[value])
-            found += 1
-            if found == MAX_OFFERS:
+            offered += 1
+            if offered == MAX_OFFERS:
                 return
 
 
@@ -211,7 +211,7 @@ def _of_call(node: ast.Call) -> Iterator[Slot]:
     elif node.function == "@in":
         options = node.arguments[1]
         if isinstance(options, ast.ListLiteral):
-            values = [entry.value for entry in options.elements if isinstance(entry, ast.Literal)]
+            values = [element.value for element in options.elements if isinstance(element, ast.Literal)]
             if values and len(values) == len(options.elements):
                 yield Slot("list", options.start, options.end, values, node)
 
@@ -255,31 +255,31 @@ class Seen:
     @cached_property
     def counts(self) -> Counter[str]:
         """How many devices have each value."""
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for column in self._columns:
             counts = counted_values(self._items, column)
-            found.update({value: number for value, number in counts.items() if value is not None})
-        return found
+            totals.update({value: number for value, number in counts.items() if value is not None})
+        return totals
 
     def carriers(self, values: Iterable[str]) -> Mapping[str, Sequence[PublishedDevice]]:
         """The first few devices that have each of these values."""
-        found: dict[str | None, list[PublishedDevice]] = {value: [] for value in values}
+        carriers: dict[str | None, list[PublishedDevice]] = {value: [] for value in values}
         for column in self._columns:
             for item, value in zip(self._different, values_of(self._different, column), strict=True):
-                having = found.get(value)
+                having = carriers.get(value)
                 if having is not None and len(having) < CARRIERS:
                     having.append(item)
-        return {value: having for value, having in found.items() if value is not None}
+        return {value: having for value, having in carriers.items() if value is not None}
 
 
 def _first(number: int, values: Iterable[str]) -> Collection[str]:
     """The first different values, in their order."""
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for value in values:
-        found[value] = None
-        if len(found) == number:
+        distinct[value] = None
+        if len(distinct) == number:
             break
-    return found
+    return distinct
 
 
 def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]]:
@@ -305,23 +305,23 @@ def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]
 def _ranked(slot: Slot, seen: Seen) -> list[str]:
     """The values most similar to the constant, then the most frequent; of very many texts only similar ones."""
     if slot.kind == "string" and seen.many:
-        asked = slot.value.lower()
-        half = max(1, len(asked) // 2)
-        start, end = asked[:half], asked[-half:]
+        constant = slot.value.lower()
+        half = max(1, len(constant) // 2)
+        start, end = constant[:half], constant[-half:]
         alike = (value for value in seen.values() if value.lower().startswith(start) or value.lower().endswith(end))
         return list(nearest(slot.value, _first(MAX_DEVICES, alike), MAX_VALUES))
-    asked, counts = slot.value if slot.kind == "string" else "", seen.counts
+    constant, counts = slot.value if slot.kind == "string" else "", seen.counts
 
     def order(value: str) -> tuple[float, int, str]:
-        likeness = SequenceMatcher(None, value.lower(), asked.lower()).ratio() if asked else 0.0
+        likeness = SequenceMatcher(None, value.lower(), constant.lower()).ratio() if constant else 0.0
         return -likeness, -counts[value], value
 
     return sorted(counts, key=order)[:MAX_VALUES]
 
 
-def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
+def _quantities(constant: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     try:
-        wanted = nanos_of(asked)
+        wanted = nanos_of(constant)
         # A zero says that the driver does not know the amount.
         known = {value: nanos for value in values if (nanos := nanos_of(value))}
     except QuantityError:
@@ -337,9 +337,9 @@ def _quantities(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple
             yield value, _text(f"{number + 1}{unit}", quote)
 
 
-def _integers(asked: int, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
+def _integers(constant: int, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     known = {text: number for text in values if (number := _integer(text)) is not None}
-    for text in sorted(known, key=lambda text: abs(known[text] - asked))[:MAX_VALUES]:
+    for text in sorted(known, key=lambda text: abs(known[text] - constant))[:MAX_VALUES]:
         number = known[text]
         yield from ((text, str(number)), (text, str(number - 1)), (text, str(number + 1)))
 
@@ -349,7 +349,7 @@ def _integer(text: str) -> int | None:
     return number if number is None or text[0] != "-" else -number
 
 
-def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
+def _versions(constant: str, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     known: dict[str, Semver] = {}
     for value in values:
         try:
@@ -357,7 +357,7 @@ def _versions(asked: str, values: Sequence[str], quote: str) -> Iterator[tuple[s
         except SemverError:
             continue
     try:
-        wanted = Semver.parse_normalised(asked)
+        wanted = Semver.parse_normalised(constant)
     except SemverError:
         return
     below = sorted((text for text in known if known[text] <= wanted), key=known.__getitem__, reverse=True)

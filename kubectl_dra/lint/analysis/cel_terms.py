@@ -52,15 +52,15 @@ class ConstantComparison(Struct, frozen=True):
 @lru_cache(1024)
 def comparisons(program: Program) -> tuple[ConstantComparison, ...]:
     """Every comparison of a column with constants, anywhere in the expression."""
-    found = (_comparison(node, scope) for node, scope in _scoped(program.ast.expression))
-    return tuple(one for one in found if one is not None)
+    comparisons = (_comparison(node, scope) for node, scope in _scoped(program.ast.expression))
+    return tuple(comparison for comparison in comparisons if comparison is not None)
 
 
 @lru_cache(1024)
 def demands(program: Program) -> tuple[ConstantComparison, ...]:
     """The comparisons that must all hold for the expression to be true."""
-    found = (_comparison(node, scope) for node, scope in _conjuncts(program.ast.expression, {}))
-    return tuple(one for one in found if one is not None)
+    comparisons = (_comparison(node, scope) for node, scope in _conjuncts(program.ast.expression, {}))
+    return tuple(comparison for comparison in comparisons if comparison is not None)
 
 
 _Scope = Mapping[str, ast.Expression]
@@ -107,7 +107,7 @@ def _comparison(node: ast.Expression, scope: _Scope) -> ConstantComparison | Non
         if column is None or not isinstance(options, ast.ListLiteral):
             return None
         constants = [constant(option) for option in options.elements]
-        known = tuple(one for one in constants if one is not None)
+        known = tuple(constant for constant in constants if constant is not None)
         return ConstantComparison(column, "in", known, node) if known and len(known) == len(constants) else None
     return None
 
@@ -171,12 +171,12 @@ def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
         node = ast.Comprehension(
             -1, 0, 0, 0, ast.ListLiteral(-1, 0, 0, 0, ()), "#unused", "", root.name, bound, node, node, node
         )
-        found = columns_of(node)
+        columns = columns_of(node)
     else:
-        found = columns_of(node) if root.name == "device" else None
-    if not found or len(found) != 1:
+        columns = columns_of(node) if root.name == "device" else None
+    if not columns or len(columns) != 1:
         return None
-    column = next(iter(found))
+    column = next(iter(columns))
     if column == DRIVER:
         return column
     return column if column.kind in ("attribute", "capacity") and column.domain and column.id else None
@@ -187,8 +187,12 @@ def constant(node: ast.Expression) -> Constant | None:
     if isinstance(node, ast.Literal):
         return _literal(node.value)
     if isinstance(node, ast.Call) and node.function == "-_" and isinstance(node.arguments[0], ast.Literal):
-        found = _literal(node.arguments[0].value)
-        return None if found is None or found.type not in ("int", "double") else replace(found, value=-found.value)
+        constant = _literal(node.arguments[0].value)
+        return (
+            None
+            if constant is None or constant.type not in ("int", "double")
+            else replace(constant, value=-constant.value)
+        )
     if isinstance(node, ast.Call) and node.function in ("quantity", "semver") and node.arguments:
         text = node.arguments[0]
         if not isinstance(text, ast.Literal) or not isinstance(text.value, str):
@@ -227,7 +231,7 @@ def contradiction(first: ConstantComparison, second: ConstantComparison) -> bool
 
 def _allows(comparison: ConstantComparison, value: Constant) -> bool:
     if comparison.operator == "in":
-        return any(_same(value, one) for one in comparison.constants)
+        return any(_same(value, constant) for constant in comparison.constants)
     limit = comparison.constants[0]
     if comparison.operator == "==":
         return _same(value, limit)

@@ -38,9 +38,9 @@ class RequestAlternative(Struct, frozen=True):
     @property
     def number(self) -> int:
         """How many devices it requests; for all devices, the minimum."""
-        found = self.content.get("count")
-        given = isinstance(found, int | float) and not isinstance(found, bool)
-        return 1 if self.all_devices or not given else max(int(found or 1), 1)
+        count = self.content.get("count")
+        given = isinstance(count, int | float) and not isinstance(count, bool)
+        return 1 if self.all_devices or not given else max(int(count or 1), 1)
 
 
 @once
@@ -74,8 +74,8 @@ _SPECS: Final[Mapping[str, str]] = {
 def gated_fields(context: Context) -> tuple[tuple[Path, Field], ...]:
     """The fields of the object's spec (in v1's shape) that need a gate, with their paths."""
     struct = _SPECS.get(context.item.kind)
-    found = gated(context.spec, struct, context.spec_path) if struct else ()
-    return tuple((path, field) for path, field, value in found if value != {})
+    fields = gated(context.spec, struct, context.spec_path) if struct else ()
+    return tuple((path, field) for path, field, value in fields if value != {})
 
 
 # The command that carries out a finding's recommendation, if ``migrate`` can.
@@ -131,8 +131,8 @@ def _parameters(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _constraints(value: Any) -> Iterator[str]:
-    for entry in items_at(value):
-        labels = value_at(entry, ("nodeSelector",))
+    for constraint in items_at(value):
+        labels = value_at(constraint, ("nodeSelector",))
         if isinstance(labels, dict) and labels:
             shown = ", ".join(f"{key}: {label}" for key, label in labels.items())
             yield f"A claim never chose nodes by label: put nodeSelector {{{shown}}} into the pod's spec."
@@ -171,11 +171,11 @@ def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
     """The claims and templates that a pod names, without entries that name both or neither (the API server
     reports those).
     """
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        found = [field for field in REFERENCES if isinstance(entry.get(field), str) and entry[field]]
-        if len(found) == 1:
+    for index, pod_claim in enumerate(items(pod, "spec", "resourceClaims")):
+        named = [field for field in REFERENCES if isinstance(pod_claim.get(field), str) and pod_claim[field]]
+        if len(named) == 1:
             path = ("spec", "resourceClaims", index)
-            yield Reference(path, str(entry.get("name") or ""), found[0], entry[found[0]])
+            yield Reference(path, str(pod_claim.get("name") or ""), named[0], pod_claim[named[0]])
 
 
 def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
@@ -200,13 +200,13 @@ def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ..
     given = context.world.find(reference.kind, reference.target, context.item.namespace)
     if not given:
         return _of_compute_domain(context, reference)
-    found: list[Driver] = []
+    of_classes: list[Driver] = []
     for name in claim_classes(given[0]):
         drivers = drivers_of(context, name)
         if not drivers:
             return None
-        found.extend(drivers)
-    return tuple(found)
+        of_classes.extend(drivers)
+    return tuple(of_classes)
 
 
 def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, ...] | None:

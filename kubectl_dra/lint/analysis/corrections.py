@@ -109,8 +109,8 @@ def split_domain(node: ast.Expression, text: str) -> _New | None:
 
 def _assignments(path: Path, text: str) -> Fix | None:
     """A single ``=`` where ``==`` is meant."""
-    hidden = STRINGS.sub(lambda found: "_" * len(found.group()), text)
-    spots = [found.start() for found in _ASSIGNMENT.finditer(hidden)]
+    hidden = STRINGS.sub(lambda match: "_" * len(match.group()), text)
+    spots = [match.start() for match in _ASSIGNMENT.finditer(hidden)]
     if not spots:
         return None
     return Fix("Write == to compare", (spliced(path, text, [(spot, spot + 1, "==") for spot in spots]),), "unsafe")
@@ -144,14 +144,14 @@ def meant_name(raw: Mapping[str, Any], violation: Violation) -> Fix | None:
 def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     name = value_at(raw, (*path, "name"))
     spec = value_at(raw, path[: path.index("spec") + 1])
-    known = [str(entry.get("name")) for entry in items(spec, "resourceClaims") if entry.get("name")]
+    known = [str(claim.get("name")) for claim in items(spec, "resourceClaims") if claim.get("name")]
     if not isinstance(name, str) or not known:
         return None
     used = {used for _, used, _ in uses({"spec": spec})}
-    free = [entry for entry in known if entry not in used]
+    free = [known_name for known_name in known if known_name not in used]
     missing = used - set(known)
     near = nearest(name, (*free, *known))
-    beside = [entry.get("name") for entry in items(value_at(raw, path[:-2]), "claims")]
+    beside = [claim.get("name") for claim in items(value_at(raw, path[:-2]), "claims")]
     if near and near[0] in beside:
         return Fix(f'Remove it if "{near[0]}" is meant, which the container has already.')
     if near:
@@ -184,46 +184,46 @@ _MOST: Final = 700
 
 def device_requests(value: Any) -> str:
     """The ``devices`` that correspond to ``spec.deviceRequests``; empty if its shape is unreadable."""
-    if not isinstance(value, list) or not value or not all(isinstance(entry, dict) for entry in value):
+    if not isinstance(value, list) or not value or not all(isinstance(request, dict) for request in value):
         return ""
-    requests = [_request(entry, index) for index, entry in enumerate(value)]
+    requests = [_request(request, index) for index, request in enumerate(value)]
     text = _flow({"requests": requests})
     return f"Write devices: {text}" if len(text) <= _MOST else ""
 
 
-def _request(entry: Mapping[str, Any], index: int) -> dict[str, Any]:
-    name = _name(entry.get("name"), f"request-{index}")
-    alternatives = entry.get("alternatives")
+def _request(request: Mapping[str, Any], index: int) -> dict[str, Any]:
+    name = _name(request.get("name"), f"request-{index}")
+    alternatives = request.get("alternatives")
     if isinstance(alternatives, list) and alternatives:
         several = [alternative for alternative in alternatives if isinstance(alternative, Mapping)]
         # The order says what priority says; of equal ones the first stays first.
-        several.sort(key=lambda one: -_number(one.get("priority")))
-        return {"name": name, "firstAvailable": list(_alternatives(several, entry))}
-    return {"name": name, "exactly": _asked(entry, {})}
+        several.sort(key=lambda alternative: -_number(alternative.get("priority")))
+        return {"name": name, "firstAvailable": list(_alternatives(several, request))}
+    return {"name": name, "exactly": _asked(request, {})}
 
 
-def _alternatives(several: list[Mapping[str, Any]], entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    taken: set[str] = set()
-    for index, one in enumerate(several):
-        found = _SELECTOR.match(str(one.get("selector", "")))
-        name = _name(one.get("name") or (found and found[3]), f"choice-{index}")
-        name = name if name not in taken else f"{name}-{index}"
-        taken.add(name)
-        yield {"name": name, **_asked(one, entry)}
+def _alternatives(several: list[Mapping[str, Any]], above: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    names: set[str] = set()
+    for index, alternative in enumerate(several):
+        match = _SELECTOR.match(str(alternative.get("selector", "")))
+        name = _name(alternative.get("name") or (match and match[3]), f"choice-{index}")
+        name = name if name not in names else f"{name}-{index}"
+        names.add(name)
+        yield {"name": name, **_asked(alternative, above)}
 
 
-def _asked(one: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(alternative: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Class, count and selector of one alternative; missing ones come from the enclosing level."""
-    merged = {**above, **one}
-    found = _SELECTOR.match(str(merged.get("selector", "")))
+    merged = {**above, **alternative}
+    match = _SELECTOR.match(str(merged.get("selector", "")))
     given = merged.get("deviceClassName")
-    out: dict[str, Any] = {"deviceClassName": given if isinstance(given, str) else found[1] if found else "CLASS"}
+    out: dict[str, Any] = {"deviceClassName": given if isinstance(given, str) else match[1] if match else "CLASS"}
     if merged.get("allocationMode") == "All":
         out["allocationMode"] = "All"
     elif _number(merged.get("count")) > 1:
         out["count"] = merged["count"]
-    if found is not None:
-        out["selectors"] = [{"cel": {"expression": _expression(*found.groups())}}]
+    if match is not None:
+        out["selectors"] = [{"cel": {"expression": _expression(*match.groups())}}]
     return out
 
 

@@ -48,8 +48,8 @@ def replaced_list(item: Item, field: str, lost: str) -> ReplacedList | None:
     place = (item.owner or item).place.file
     if not place.endswith(KUSTOMIZED):
         return None
-    one = kustomization_in(os.path.realpath(place.removesuffix(KUSTOMIZED) or "."))
-    parts = [] if one is None else closure(one)
+    kustomization = kustomization_in(os.path.realpath(place.removesuffix(KUSTOMIZED) or "."))
+    parts = [] if kustomization is None else closure(kustomization)
     patch = next((path for path, names in _patches(parts, item, field) if names and lost not in names), "")
     base = next((path for path, names in _bases(parts, item, field) if lost in names), "")
     return ReplacedList(field, lost, os.path.relpath(patch), os.path.relpath(base)) if patch and base else None
@@ -59,14 +59,14 @@ def _patches(parts: list[Kustomization], item: Item, field: str) -> Iterator[tup
     """The file of each strategic merge patch of the item, and the names that the list has there."""
     for part in parts:
         raw = part.document.object
-        for entry in (*items(raw, "patches"), *({"path": one} for one in raw.get("patchesStrategicMerge") or ())):
-            text, path = entry.get("patch"), str(entry.get("path") or "")
+        for patch in (*items(raw, "patches"), *({"path": file} for file in raw.get("patchesStrategicMerge") or ())):
+            text, path = patch.get("patch"), str(patch.get("path") or "")
             if isinstance(text, str) or "\n" in path:
                 file, source = part.path, Source(part.path, text if isinstance(text, str) else path)
             else:
                 file = part.path_of(path)
                 source = _source(file) if file in part.files else Source(file, "")
-            yield from ((file, names) for names in _lists(source, item, field, entry.get("target")))
+            yield from ((file, names) for names in _lists(source, item, field, patch.get("target")))
 
 
 def _bases(parts: list[Kustomization], item: Item, field: str) -> Iterator[tuple[str, set[str]]]:
@@ -88,15 +88,15 @@ def _lists(source: Source, item: Item, field: str, target: Any = None) -> Iterat
     With ``target`` a patch's own kind and name do not count.
     """
     try:
-        found = list(objects(parse(source)))
+        manifests = list(objects(parse(source)))
     except InputError:
         # A patch of another kind, or no manifest at all.
         return
     holder = item.owner or item
-    for one in found:
-        kind, _, name = object_key(one.object)
+    for manifest in manifests:
+        kind, _, name = object_key(manifest.object)
         if _is_for(target, holder) if isinstance(target, dict) else kind == holder.kind and _is_name(name, holder):
-            yield set(_names(one.object, field))
+            yield set(_names(manifest.object, field))
 
 
 def _is_for(target: Mapping[str, Any], holder: Item) -> bool:
@@ -114,7 +114,7 @@ def _is_name(pattern: str, holder: Item) -> bool:
 
 def _names(value: Any, field: str) -> Iterator[str]:
     if isinstance(value, dict):
-        yield from (str(entry["name"]) for entry in items(value, field) if "name" in entry)
+        yield from (str(item["name"]) for item in items(value, field) if "name" in item)
         for below in value.values():
             yield from _names(below, field)
     elif isinstance(value, list):
@@ -145,14 +145,14 @@ def old_names(context: Context) -> tuple[OldName, ...]:
 
 def has_old_name(context: Context, kind: str, name: str) -> bool:
     """Whether the item names an object as it was before the build."""
-    return any((found.kind, found.name) == (kind, name) for found in old_names(context))
+    return any((old_name.kind, old_name.name) == (kind, name) for old_name in old_names(context))
 
 
 def _old_names(context: Context) -> Iterator[OldName]:
     for path, kind, name in _missing(context):
-        found = _renamed(context, kind, name)
-        if found is not None:
-            yield OldName(path, kind, name, found)
+        item = _renamed(context, kind, name)
+        if item is not None:
+            yield OldName(path, kind, name, item)
 
 
 def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
@@ -175,9 +175,9 @@ def _renamed(context: Context, kind: str, name: str) -> Item | None:
     """The object of the same build with the name between the prefix and suffix that the item itself has."""
     item = context.item
     inside = [other for other in context.world.of_kind(kind) if other.place.file == item.place.file]
-    for other in sorted(inside, key=lambda one: len(one.name)):
-        before, found, behind = other.name.partition(name)
-        if not found or not (before or behind) or (kind != CLASS and other.namespace != item.namespace):
+    for other in sorted(inside, key=lambda candidate: len(candidate.name)):
+        before, middle, behind = other.name.partition(name)
+        if not middle or not (before or behind) or (kind != CLASS and other.namespace != item.namespace):
             continue
         if _between(item.name, before, behind) and (
             item.place.file.endswith(KUSTOMIZED) or _looks_built(context, other, before, behind)

@@ -42,7 +42,7 @@ class PossibleResults(Struct, frozen=True):
 
     def can_be(self, value: bool) -> bool:
         """Whether the result may be this boolean."""
-        return self.values is None or any(one is value for one in self.values)
+        return self.values is None or any(possible is value for possible in self.values)
 
 
 class _Optional(Struct, frozen=True):
@@ -170,8 +170,8 @@ class _Judge:
         for operand in operands:
             if possible == {decides}:
                 break
-            found = _states(self.run(operand, scope))
-            possible = {_joined(left, right, decides) for left in possible for right in found}
+            states = _states(self.run(operand, scope))
+            possible = {_joined(left, right, decides) for left in possible for right in states}
         values = tuple(value for value in (True, False) if value in possible)
         return PossibleResults(values, None in possible)
 
@@ -235,8 +235,8 @@ class _Judge:
             return PossibleResults(None, error)
         if item.values is None:
             return PossibleResults(None, error)
-        found = {any(_equal(value, one) for one in container.values[0]) for value in item.values}
-        return PossibleResults(tuple(found), error)
+        answers = {any(_equal(value, element) for element in container.values[0]) for value in item.values}
+        return PossibleResults(tuple(answers), error)
 
     def _has_domain(self, domain: str) -> PossibleResults:
         if self.shape.driver == domain:
@@ -259,12 +259,12 @@ class _Judge:
             return PossibleResults(None, error)
         try:
             if len(parts) == 2:
-                found = {work(left, right) for left in parts[0].values or () for right in parts[1].values or ()}
+                results = {work(left, right) for left in parts[0].values or () for right in parts[1].values or ()}
             else:
-                found = {work(value) for value in parts[0].values or ()}
+                results = {work(value) for value in parts[0].values or ()}
         except (TypeError, AttributeError):
             return PossibleResults(None, error)
-        return PossibleResults(None, error) if None in found else PossibleResults(tuple(found), error)
+        return PossibleResults(None, error) if None in results else PossibleResults(tuple(results), error)
 
 
 def _unknown_place(place: Column | None) -> Column | None:
@@ -272,13 +272,13 @@ def _unknown_place(place: Column | None) -> Column | None:
     return None if place is None or place.domain is not None else Column("unknown", "", None)
 
 
-def _states(found: PossibleResults) -> set[object]:
+def _states(possible_results: PossibleResults) -> set[object]:
     """The possible states of a boolean operand: True, False, and None for an error."""
-    states: set[object] = {None} if found.error else set()
-    if found.values is None:
+    states: set[object] = {None} if possible_results.error else set()
+    if possible_results.values is None:
         return states | {True, False}
     # What is not a boolean is as bad as an error here.
-    return states | {value if isinstance(value, bool) else None for value in found.values}
+    return states | {value if isinstance(value, bool) else None for value in possible_results.values}
 
 
 def _joined(left: object, right: object, decides: bool) -> object:

@@ -116,9 +116,9 @@ def selectors(context: Context) -> Sequence[WrittenSelector]:
 @lru_cache(1024)
 def columns(program: Program) -> tuple[Column, ...]:
     """The attributes and capacities that the expression names, sorted; empty if unknown."""
-    found = program.columns or ()
+    read = program.columns or ()
     return tuple(
-        sorted(column for column in found if column.kind in ("attribute", "capacity") and column.domain and column.id)
+        sorted(column for column in read if column.kind in ("attribute", "capacity") and column.domain and column.id)
     )
 
 
@@ -149,8 +149,8 @@ def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
     programs = class_programs(context, name)
     if programs is not None:
         kinds = _admitted(programs)
-        found = (catalogue().driver(name) for name in sorted({kind.driver for kind in kinds}))
-        return tuple(driver for driver in found if driver is not None)
+        drivers = (catalogue().driver(name) for name in sorted({kind.driver for kind in kinds}))
+        return tuple(driver for driver in drivers if driver is not None)
     driver = catalogue().of_class(name)
     return () if driver is None else (driver,)
 
@@ -175,12 +175,12 @@ def _admitted(programs: tuple[Program, ...]) -> tuple[Kind, ...]:
         return ()
     texts = " ".join(program.ast.source for program in programs)
     named = [name for name in catalogue().names if name in texts]
-    found = []
+    kinds = []
     for driver in map(catalogue().driver, named or catalogue().names):
         for kind in driver.kinds if driver is not None else ():
             if driver is not None and all(_can_match(program, driver, kind) for program in programs):
-                found.append(kind)
-    return tuple(found)
+                kinds.append(kind)
+    return tuple(kinds)
 
 
 @lru_cache(1024)
@@ -208,10 +208,10 @@ class Perhaps(Struct, frozen=True):
 
     def values(self, column: Column) -> tuple[Any, ...] | None:
         """Empty only if no device of the kind has it."""
-        found = self.kind.values(column)
-        if found == () and (self.kind.publishes(column) or not self.known.complete):
+        values = self.kind.values(column)
+        if values == () and (self.kind.publishes(column) or not self.known.complete):
             return None
-        return found
+        return values
 
 
 def read_text(column: Column) -> str:

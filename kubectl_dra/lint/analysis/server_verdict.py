@@ -94,9 +94,9 @@ def violations_of(context: Context) -> Iterator[Violation]:
         return
     # What cannot be decoded hides the rest.
     status = () if verdict.code == BAD_REQUEST else _in_status(context)
-    for found in (*verdict.violations, *status):
-        if context.item.complete or not _is_elsewhere(context.item, found):
-            yield found
+    for violation in (*verdict.violations, *status):
+        if context.item.complete or not _is_elsewhere(context.item, violation):
+            yield violation
 
 
 def _named(item: Item) -> Mapping[str, Any]:
@@ -215,15 +215,15 @@ def refusals(context: Context) -> ServersRefuse | None:
     before, after = (tuple(violations_of(Context(context.item, each))) for each in (both.before, both.after))
     if both.is_stored:
         # What is stored is decoded leniently: the field is lost instead.
-        after = tuple(found for found in after if found.rule != "unknown-field")
+        after = tuple(violation for violation in after if violation.rule != "unknown-field")
     return ServersRefuse(
         before, after, both.is_stored and bool(after) and not before and _refuses_changes(context, both)
     )
 
 
 def _is_in(cluster: AssumedCluster, context: Context) -> bool:
-    entry = lifecycle(context.item.version, context.item.kind) if context.item.is_dra else None
-    return not context.item.is_dra or (entry is not None and entry.exists(cluster.release))
+    life = lifecycle(context.item.version, context.item.kind) if context.item.is_dra else None
+    return not context.item.is_dra or (life is not None and life.exists(cluster.release))
 
 
 def _refuses_changes(context: Context, both: BothReleases) -> bool:
@@ -257,7 +257,7 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
     both = both_releases(context)
     if both is None:
         return ()
-    found: dict[tuple[str, ...], FieldKept] = {}
+    by_name: dict[tuple[str, ...], FieldKept] = {}
     for path, field in gated_fields(context):
         before, after = _keeps(field, both.before), _keeps(field, both.after)
         known = field.exists(both.before.release) and (both.is_stored or field.exists(both.after.release))
@@ -267,9 +267,11 @@ def fields_switched(context: Context) -> tuple[FieldKept, ...]:
         without = both.after if before else both.before
         off = next((gate for gate in field.gates if not without.has(gate)), "")
         gate = off if field.exists(without.release) else ""
-        kept = found.get(name)
-        found[name] = FieldKept(path, before, after, gate, 1) if kept is None else replace(kept, places=kept.places + 1)
-    return tuple(found.values())
+        kept = by_name.get(name)
+        by_name[name] = (
+            FieldKept(path, before, after, gate, 1) if kept is None else replace(kept, places=kept.places + 1)
+        )
+    return tuple(by_name.values())
 
 
 def _keeps(field: Field, cluster: AssumedCluster) -> bool:

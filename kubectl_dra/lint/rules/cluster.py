@@ -84,14 +84,14 @@ class MatchesNothing(
     """A selector that no device satisfies."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one, devices in _devices(context):
+        for target, devices in _devices(context):
             if not devices:
                 continue
-            outcomes = one.program.evaluate_devices(devices)
+            outcomes = target.program.evaluate_devices(devices)
             if any(outcome is True for outcome in outcomes):
                 continue
             errors = Counter(str(outcome) for outcome in outcomes if isinstance(outcome, EvaluationError))
-            term = _first_false(one.program, devices)
+            term = _first_false(target.program, devices)
             why = ""
             if errors:
                 text, number = errors.most_common(1)[0]
@@ -99,8 +99,8 @@ class MatchesNothing(
             elif term is not None:
                 why = f"; {term.expression.strip()} is false on all of them{_seen(term, devices)}"
             yield self.finding(
-                one.selector.path,
-                f"none of the {len(devices)} devices of class {one.device_class} matches{why}",
+                target.selector.path,
+                f"none of the {len(devices)} devices of class {target.device_class} matches{why}",
                 fix="Compare the values with those of the devices: kubectl dra explain shows which term fails where.",
                 cel=(term.start, term.end) if term is not None and (term.start, term.end) != (0, 0) else None,
             )
@@ -112,8 +112,8 @@ class AbsentOnSome(
     """An attribute that some devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for one, devices in _devices(context):
-            outcomes = one.program.evaluate_devices(devices)
+        for target, devices in _devices(context):
+            outcomes = target.program.evaluate_devices(devices)
             failing = [
                 device
                 for device, outcome in zip(devices, outcomes, strict=True)
@@ -121,17 +121,17 @@ class AbsentOnSome(
             ]
             if not failing or not any(outcome is True for outcome in outcomes):
                 continue
-            for column in columns(one.program):
+            for column in columns(target.program):
                 lacking = sum(1 for device in failing if _value(device, column) is None)
                 if not lacking:
                     continue
                 absent = sum(1 for device in devices if _value(device, column) is None)
                 yield self.finding(
-                    one.selector.path,
-                    f"{column.id} is absent on {absent} of the {len(devices)} devices of class {one.device_class}, "
+                    target.selector.path,
+                    f"{column.id} is absent on {absent} of the {len(devices)} devices of class {target.device_class}, "
                     "and reading it there ends the allocation",
                     fix=f"Guard it: has({read_text(column)}) && …",
-                    cel=span_of(one.program, column),
+                    cel=span_of(target.program, column),
                 )
 
 
@@ -173,8 +173,8 @@ def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]
     if given := context.world.find("ResourceClaimTemplate", template, context.item.namespace):
         return given[0].requests
     known = context.snapshot.templates if context.snapshot is not None else {}
-    found = known.get((context.item.namespace or "default", template))
-    return items(found.spec, "devices", "requests") if found is not None else ()
+    target = known.get((context.item.namespace or "default", template))
+    return items(target.spec, "devices", "requests") if target is not None else ()
 
 
 def _admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence[Device]:
@@ -222,14 +222,14 @@ def _published(snapshot: Snapshot) -> tuple[Device, ...]:
     known = next((known for known in _published_of if known.snapshot is snapshot), None)
     if known is None:
         newest: dict[tuple[str, str], int] = {}
-        for entry in snapshot.slices:
-            key = (entry.driver, entry.pool.name)
-            newest[key] = max(newest.get(key, 0), entry.generation)
+        for slice_ in snapshot.slices:
+            key = (slice_.driver, slice_.pool.name)
+            newest[key] = max(newest.get(key, 0), slice_.generation)
         devices = tuple(
             device
-            for entry in snapshot.slices
-            if entry.generation == newest[entry.driver, entry.pool.name]
-            for device in entry.devices
+            for slice_ in snapshot.slices
+            if slice_.generation == newest[slice_.driver, slice_.pool.name]
+            for device in slice_.devices
         )
         known = _Known(snapshot, devices)
         _published_of[:] = [known]

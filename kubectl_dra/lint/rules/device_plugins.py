@@ -55,12 +55,12 @@ class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severit
         spec = context.raw.get("spec")
         # Beside a claim for the same driver it is more than worth knowing: DRA701.
         claimed = _known_drivers(context) if items(spec, "resourceClaims") else frozenset()
-        told: set[str] = set()
+        names: set[str] = set()
         for path, name, amount in _plugin_requests(spec):
             driver = _plugin_of(name)
-            if driver is None or driver in claimed or name in told or _is_offered(context, name):
+            if driver is None or driver in claimed or name in names or _is_offered(context, name):
                 continue
-            told.add(name)
+            names.add(name)
             command = migrate(context.item)
             whole = isinstance(amount, int) or whole_number(str(amount)) is not None
             yield self.finding(
@@ -175,10 +175,10 @@ class QuotaKey(
     def check(self, context: Context) -> Iterator[LintFinding]:
         hard = fields_at(context.item.raw, "spec", "hard")
         for key in hard:
-            found = _quota_problem(str(key))
-            if found is None:
+            problem = _quota_problem(str(key))
+            if problem is None:
                 continue
-            message, right = found
+            message, right = problem
             path: Path = ("spec", "hard", key)
             changes = (Rename(path, right),) if right and right not in hard else ()
             fix = Fix(f"Write {right}", changes, "unsafe" if changes else "none") if right else None
@@ -241,21 +241,21 @@ def _called_after(context: Context, path: Path, resource: str) -> str:
 
 def _known_drivers(context: Context) -> frozenset[str]:
     """The drivers of those of the pod's claims that are known."""
-    found = (drivers_of_claim(context, reference) for reference in references(context))
-    return frozenset(driver.name for drivers in found for driver in drivers or ())
+    by_reference = (drivers_of_claim(context, reference) for reference in references(context))
+    return frozenset(driver.name for drivers in by_reference for driver in drivers or ())
 
 
 def _claimed_drivers(context: Context) -> frozenset[str] | None:
     """The drivers of the pod's claims; None if one of them is unknown."""
-    found: set[str] = set()
+    names: set[str] = set()
     for reference in references(context):
         drivers = drivers_of_claim(context, reference)
         if drivers is None:
             if not speaks_of_network(context, reference):
                 return None
             continue
-        found.update(driver.name for driver in drivers)
-    return frozenset(found)
+        names.update(driver.name for driver in drivers)
+    return frozenset(names)
 
 
 RULES = (QuotaKey, PluginAndClaim, PluginResource, VisibleDevices, LostClaim)

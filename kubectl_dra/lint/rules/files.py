@@ -53,12 +53,11 @@ class RenamedByBuild(
     """A name from before kustomize added a prefix or suffix."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for found in old_names(context):
+        for old in old_names(context):
             yield self.finding(
-                found.path,
-                f"{found.kind} {found.name} is called {found.renamed.name} after the build, and this still says "
-                f"{found.name}",
-                fix=_advice(context, found),
+                old.path,
+                f"{old.kind} {old.name} is called {old.renamed.name} after the build, and this still says {old.name}",
+                fix=_advice(context, old),
                 # Only of a build it is certain that kustomize gave the names.
                 severity=None if context.item.place.file.endswith(KUSTOMIZED) else "warning",
             )

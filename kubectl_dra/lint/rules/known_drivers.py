@@ -41,9 +41,9 @@ class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error"
                 continue
             if driver.configs is None or not isinstance(parameters, dict):
                 continue
-            found = self._kind(driver, (*path, "parameters"), parameters)
-            if found is not None:
-                yield found
+            finding = self._kind(driver, (*path, "parameters"), parameters)
+            if finding is not None:
+                yield finding
 
     def _kind(self, driver: Driver, path: Path, parameters: Mapping[str, Any]) -> LintFinding | None:
         kind, version = parameters.get("kind"), parameters.get("apiVersion")
@@ -137,9 +137,9 @@ def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]
     if not isinstance(spec, dict):
         return
     config = spec.get("config")
-    for index, entry in enumerate(items(spec, "config")):
-        if isinstance(entry.get("opaque"), dict):
-            yield (*path, "config", index, "opaque"), entry["opaque"]
+    for index, configuration in enumerate(items(spec, "config")):
+        if isinstance(configuration.get("opaque"), dict):
+            yield (*path, "config", index, "opaque"), configuration["opaque"]
     if isinstance(config, dict) and isinstance(config.get("opaque"), dict):
         yield (*path, "config", "opaque"), config["opaque"]
 
@@ -298,10 +298,10 @@ class DomainAndName(
                 continue
             above = {child.id: node for node in ast.walk(root) for child in ast.children(node)}
             for node in ast.walk(root):
-                found = split_domain(node, selector.expression)
-                if found is None:
+                split = split_domain(node, selector.expression)
+                if split is None:
                     continue
-                advice, start, end, put = found
+                advice, start, end, put = split
                 parent = above.get(node.id)
                 if isinstance(parent, ast.Select) and parent.field in _VALUE_FIELDS:
                     end = parent.end

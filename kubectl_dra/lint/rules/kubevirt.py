@@ -58,11 +58,11 @@ class VirtualMachineDevices(
     def check(self, context: Context) -> Iterator[LintFinding]:
         root = _spec_path(context)
         entries = items(value_at(context.raw, root) or {}, "resourceClaims")
-        names = [str(entry.get("name") or "") for entry in entries]
+        names = [str(pod_claim.get("name") or "") for pod_claim in entries]
         for index, name in enumerate(names):
             if name in names[:index]:
                 yield self.finding((*root, "resourceClaims", index, "name"), f"claim {name} is listed twice")
-        told: set[tuple[str, str]] = set()
+        pairs: set[tuple[str, str]] = set()
         for device in _devices(context):
             if not device.claim:
                 yield self.finding(device.path, f"{device.name} has a requestName and no claimName")
@@ -81,13 +81,13 @@ class VirtualMachineDevices(
                 yield self.finding(device.path, f"{device.name} names claim {device.claim} and no requestName")
                 continue
             pair = device.claim, device.request
-            if pair in told:
+            if pair in pairs:
                 yield self.finding(
                     (*device.path, "requestName"),
                     f"request {device.request} of claim {device.claim} is that of another device already",
                     fix="Give each device a request of its own.",
                 )
-            told.add(pair)
+            pairs.add(pair)
             known = _requests(context, entries[names.index(device.claim)])
             if known and device.request not in known:
                 near = nearest(device.request, known, 1)
@@ -98,10 +98,10 @@ class VirtualMachineDevices(
                 )
 
 
-def _requests(context: Context, entry: Mapping[str, Any]) -> list[str]:
+def _requests(context: Context, pod_claim: Mapping[str, Any]) -> list[str]:
     """The requests of what an entry of ``resourceClaims`` names, if that is given; else none."""
     for field, kind in REFERENCES.items():
-        if target := entry.get(field):
+        if target := pod_claim.get(field):
             given = context.world.find(kind, str(target), context.item.namespace)
             return [str(request.get("name") or "") for request in given[0].requests] if given else []
     return []

@@ -274,9 +274,9 @@ class ClassAsDomain(
             if catalogue().driver(domain) is not None or (mention.path, domain) in done:
                 continue
             done.add((mention.path, domain))
-            found = self._of_class(context, mention, domain)
-            if found is not None:
-                yield found
+            finding = self._of_class(context, mention, domain)
+            if finding is not None:
+                yield finding
 
     def _of_class(self, context: Context, mention: Mention, domain: str) -> LintFinding | None:
         severity: Severity = "error"
@@ -321,7 +321,7 @@ class ClassAsDomain(
 
 def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...]:
     """Where an expression looks up a domain."""
-    found = [
+    literals = [
         node.arguments[1]
         for node in ast.walk(program.ast.expression)
         if isinstance(node, ast.Call)
@@ -329,7 +329,7 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
         and isinstance(node.arguments[1], ast.Literal)
         and node.arguments[1].value == domain
     ]
-    return tuple(sorted(found, key=lambda node: node.start))
+    return tuple(sorted(literals, key=lambda node: node.start))
 
 
 def _misspelled(driver: Driver, column: Column) -> str:

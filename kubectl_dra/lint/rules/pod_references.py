@@ -30,11 +30,11 @@ class UnusedClaim(Rule, code="DRA401", name="unused-claim", severity="warning", 
             return
         used = {name for _, name, _ in uses(context.raw)}
         entries = items(context.raw, "spec", "resourceClaims")
-        if context.item.complete and not used <= {str(entry.get("name") or "") for entry in entries}:
+        if context.item.complete and not used <= {str(pod_claim.get("name") or "") for pod_claim in entries}:
             # A container uses a name that is not there: which of these it means is to be found out first.
             return
-        for index, entry in enumerate(entries):
-            name = entry.get("name")
+        for index, pod_claim in enumerate(entries):
+            name = pod_claim.get("name")
             if isinstance(name, str) and name and name not in used and not self._reaches_pod(context, name):
                 yield self.finding(
                     ("spec", "resourceClaims", index, "name"),
@@ -116,7 +116,7 @@ class SharedClaim(Rule, code="DRA404", name="shared-claim", severity="warning", 
         who = "every pod of the DaemonSet" if daemon else f"{number} pods"
         for reference in references(context):
             if reference.field != "resourceClaimName" or any(
-                one.shareable for one in drivers_of_claim(context, reference) or ()
+                driver.shareable for driver in drivers_of_claim(context, reference) or ()
             ):
                 continue
             yield self.finding(

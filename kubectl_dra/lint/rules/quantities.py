@@ -54,9 +54,9 @@ class EndlessQuantity(
             if selector.program is None or not _LARGE.search(selector.expression):
                 continue
             for literal in _literals(selector.program.ast.expression):
-                if found := _power(literal.value):
+                if exponent := _power(literal.value):
                     span = (literal.start, literal.end)
-                    yield self._found(selector.path, literal.value, found, False, span)
+                    yield self._found(selector.path, literal.value, exponent, False, span)
 
     def _found(self, path: Path, text: str, power: _Power, compared: bool, cel: tuple[int, int] | None) -> LintFinding:
         short = text if len(text) <= 40 else f"{text[:20]}…{text[-15:]}"
@@ -92,14 +92,14 @@ def _written(value: Any, path: Path, held: bool) -> Iterator[tuple[Path, str, _P
 
 
 def _power(text: str) -> _Power | None:
-    found = _POWER.fullmatch(text) if "e" in text or "E" in text else None
-    if found is None:
+    match = _POWER.fullmatch(text) if "e" in text or "E" in text else None
+    if match is None:
         return None
-    whole, fraction = found[1].lstrip("0"), found[2] or ""
+    whole, fraction = match[1].lstrip("0"), match[2] or ""
     if not (whole + fraction).strip("0"):
         return None
     # Kubernetes keeps 32 bits of the exponent.
-    exponent = (int(found[3]) + 2**31) % 2**32 - 2**31
+    exponent = (int(match[3]) + 2**31) % 2**32 - 2**31
     if abs(exponent) < _ENDLESS:
         return None
     return _Power(exponent, exponent < 0 or len(whole or "0") + len(fraction) > 18)
@@ -131,9 +131,9 @@ class QuotaTooSmall(
             return
         if not any(key == CLAIMS or key.endswith(DEVICES) for key in limits):
             return
-        asked = list(_asked(context))
+        objects = list(_asked(context))
         for key, limit in limits.items():
-            wanting = [(title, counted[key]) for title, counted in asked if counted[key]]
+            wanting = [(title, counted[key]) for title, counted in objects if counted[key]]
             total = sum(number for _, number in wanting)
             if limit is None or not wanting or total <= limit:
                 continue

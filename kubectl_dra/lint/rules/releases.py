@@ -41,7 +41,7 @@ class UnknownVersion(Rule, code="DRA501", name="unknown-version", severity="erro
         item = context.item
         if not item.is_dra or lifecycle(item.version, item.kind) is not None or item.kind.endswith("List"):
             return
-        kinds = {entry.kind for entry in LIFECYCLES}
+        kinds = {life.kind for life in LIFECYCLES}
         if item.kind not in kinds:
             from kubectl_dra.text import nearest
 
@@ -52,7 +52,7 @@ class UnknownVersion(Rule, code="DRA501", name="unknown-version", severity="erro
                 fix=Fix(f"Did you mean {near[0]}?", (Set(("kind",), near[0]),), "unsafe") if near else None,
             )
             return
-        versions = [entry.version for entry in LIFECYCLES if entry.kind == item.kind]
+        versions = [life.version for life in LIFECYCLES if life.kind == item.kind]
         yield self.finding(
             ("apiVersion",),
             f"{item.kind} has never been in {item.api_version}; it is in {', '.join(versions)}",
@@ -67,21 +67,21 @@ class VersionMissing(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
-        entry = lifecycle(item.version, item.kind) if item.is_dra else None
-        if entry is None or entry.exists(release):
+        life = lifecycle(item.version, item.kind) if item.is_dra else None
+        if life is None or life.exists(release):
             return
         served = versions_of(item.kind, release)
-        removed = entry.was_removed(release)
-        told = f"was removed in 1.{entry.removed}" if removed else f"came in 1.{entry.introduced}"
+        removed = life.was_removed(release)
+        change = f"was removed in 1.{life.removed}" if removed else f"came in 1.{life.introduced}"
         if item.kind in _OLD_KINDS and not served:
-            taken = f"{migrate(item)} says what it can take over"
-            advice: Fix | str | None = f"It is replaced by {_old_kind(item)}. {taken}."
+            hint = f"{migrate(item)} says what it can take over"
+            advice: Fix | str | None = f"It is replaced by {_old_kind(item)}. {hint}."
         elif served:
             advice = _move(item, served[0])
         else:
             advice = None
         yield self.finding(
-            ("apiVersion",), f"{item.api_version} {item.kind} {told}; the target is {release}", fix=advice
+            ("apiVersion",), f"{item.api_version} {item.kind} {change}; the target is {release}", fix=advice
         )
 
 
@@ -92,13 +92,8 @@ class NotServed(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
-        entry = lifecycle(item.version, item.kind) if item.is_dra else None
-        if (
-            entry is None
-            or not entry.exists(release)
-            or entry.served_by_default(release)
-            or entry.is_deprecated(release)
-        ):
+        life = lifecycle(item.version, item.kind) if item.is_dra else None
+        if life is None or not life.exists(release) or life.served_by_default(release) or life.is_deprecated(release):
             return
         better = default_version(item.kind, release)
         yield self.finding(
@@ -115,17 +110,17 @@ class Deprecated(Rule, code="DRA504", name="version-deprecated", severity="warni
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
-        entry = lifecycle(item.version, item.kind) if item.is_dra else None
-        if entry is None or not entry.exists(release) or not entry.is_deprecated(release):
+        life = lifecycle(item.version, item.kind) if item.is_dra else None
+        if life is None or not life.exists(release) or not life.is_deprecated(release):
             return
         better = next(iter(versions_of(item.kind, release)))
-        removal = f" and gone in 1.{entry.removed}" if entry.removed else ""
+        removal = f" and gone in 1.{life.removed}" if life.removed else ""
         default = default_version(item.kind, release)
-        if default and not entry.served_by_default(release):
+        if default and not life.served_by_default(release):
             removal += f"; {release} serves only {default} unless told otherwise"
         yield self.finding(
             ("apiVersion",),
-            f"{item.api_version} {item.kind} is deprecated since 1.{entry.deprecated}{removal}",
+            f"{item.api_version} {item.kind} is deprecated since 1.{life.deprecated}{removal}",
             fix=_move(item, better) if better != item.version else None,
         )
 
@@ -203,20 +198,20 @@ def _compiles_from(expression: str, context: Context) -> str | None:
         if gate not in context.features
     ]
     tries += [(release, context.features, f"Kubernetes {release}") for release in MODELLED.after(context.release)]
-    for release, features, told in tries:
+    for release, features, name in tries:
         try:
             compile_expression(Environment.for_release(release, features), expression)
         except CompileError:
             continue
-        return told
+        return name
     return None
 
 
 def _old_kind(item: Item) -> str:
     """The successor of an old kind, with this object's names."""
     driver = item.raw.get("driverName")
-    found = _OLD_KINDS[item.kind]
-    return found.replace("DRIVER", driver) if isinstance(driver, str) and driver else found
+    successor = _OLD_KINDS[item.kind]
+    return successor.replace("DRIVER", driver) if isinstance(driver, str) and driver else successor
 
 
 def _off(gate: str, context: Context) -> bool:

@@ -33,11 +33,11 @@ class NeverTrue(
                 if known is None:
                     continue
                 driver, attribute = known
-                found = self._types(target, comparison, driver, attribute)
-                if found is None and attribute.type == "string" and comparison.operator in ("==", "in"):
-                    found = self._values(target, comparison, driver, attribute)
-                if found is not None:
-                    yield found
+                finding = self._types(target, comparison, driver, attribute)
+                if finding is None and attribute.type == "string" and comparison.operator in ("==", "in"):
+                    finding = self._values(target, comparison, driver, attribute)
+                if finding is not None:
+                    yield finding
 
     def _types(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
@@ -234,12 +234,12 @@ def _alike(text: str, products: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     # "h100" is a part of "nvidia h100 pcie", and "a100 80gb" of "nvidia a100 sxm4 80gb", word by word.
     words = wanted.split()
-    found = []
+    names = []
     for product in products:
         parts = product.lower().replace("-", " ").split()
         if all(word in parts for word in words):
-            found.append(product)
-    return tuple(found)
+            names.append(product)
+    return tuple(names)
 
 
 def _core(text: str) -> str:
@@ -264,12 +264,12 @@ class ConstantFails(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
-            for found in failing_constants(target.program):
+            for constant in failing_constants(target.program):
                 yield self.finding(
                     target.selector.path,
-                    f"{found.reason}: evaluating this fails, whatever the device has",
-                    fix=_fix(target, found),
-                    cel=(found.start, found.end),
+                    f"{constant.reason}: evaluating this fails, whatever the device has",
+                    fix=_fix(target, constant),
+                    cel=(constant.start, constant.end),
                 )
 
 

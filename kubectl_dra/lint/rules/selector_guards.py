@@ -69,8 +69,8 @@ class ForeignDevices(
         for target in asked(context):
             if not target.of_class or not target.reaches(OtherDriver()):
                 continue
-            found, failed = outcome(target.program.ast.expression, OtherDriver())
-            if not found.error or not failed:
+            possible_results, failed = outcome(target.program.ast.expression, OtherDriver())
+            if not possible_results.error or not failed:
                 continue
             first = min(failed, key=lambda read: read.node.start)
             domain = first.column.domain or ""
@@ -169,8 +169,8 @@ def _who(kinds: list[Any], column: Column) -> str:
 
 def _reads(target: AskedSelector, shape: Any, column: Column) -> list[Read]:
     """Where the expression reads the column without a guard, if that can cause an error on the shape."""
-    found, failed = outcome(target.program.ast.expression, shape)
-    return [read for read in failed if read.column == column] if found.error else []
+    possible_results, failed = outcome(target.program.ast.expression, shape)
+    return [read for read in failed if read.column == column] if possible_results.error else []
 
 
 def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
@@ -201,7 +201,7 @@ def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
 
 def _closed(text: str, start: int, end: int) -> int:
     """The end of an operand including the parentheses that it opens, which node positions leave out."""
-    plain = STRINGS.sub(lambda found: "_" * len(found.group()), text)
+    plain = STRINGS.sub(lambda match: "_" * len(match.group()), text)
     missing = plain.count("(", start, end) - plain.count(")", start, end)
     while missing > 0 and end < len(plain):
         missing -= plain[end] == ")"
@@ -246,8 +246,8 @@ def _result(node: ast.Expression) -> ast.Expression:
 def _column_of(node: ast.Expression) -> Column | None:
     from kubectl_dra.cel.columns import columns_of
 
-    found = [column for column in columns_of(node) or () if column.kind == "attribute"]
-    return found[0] if len(found) == 1 and isinstance(node, ast.Select | ast.Call) else None
+    columns = [column for column in columns_of(node) or () if column.kind == "attribute"]
+    return columns[0] if len(columns) == 1 and isinstance(node, ast.Select | ast.Call) else None
 
 
 def _put_before(path: Path, check: str, text: str) -> Splice:

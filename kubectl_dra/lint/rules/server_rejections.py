@@ -85,10 +85,10 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
 def _by_code(context: Context) -> Mapping[str, list[Violation]]:
     """The server's violations by the code of the rule that represents them."""
     known: dict[str, list[Violation]] = {}
-    for found in violations_of(context):
-        code = _BY_RULE.get(found.rule) or _BY_REASON.get(found.reason)
+    for violation in violations_of(context):
+        code = _BY_RULE.get(violation.rule) or _BY_REASON.get(violation.reason)
         if code is not None:
-            known.setdefault(code, []).append(found)
+            known.setdefault(code, []).append(violation)
     return known
 
 
@@ -97,15 +97,15 @@ class UnknownField(ServerRule, code="DRA101", name="unknown-field", fixable="saf
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         """One finding for all fields that one fix corrects together."""
-        told: set[tuple[Path, str]] = set()
-        for found in super().check(context):
-            if found.fix is not None and found.fix.safety != "none":
+        seen: set[tuple[Path, str]] = set()
+        for finding in super().check(context):
+            if finding.fix is not None and finding.fix.safety != "none":
                 # Fixes with one title in one place are the same.
-                key = (found.path[:-1], found.fix.title)
-                if key in told:
+                key = (finding.path[:-1], finding.fix.title)
+                if key in seen:
                     continue
-                told.add(key)
-            yield found
+                seen.add(key)
+            yield finding
 
 
 class WrongType(ServerRule, code="DRA102", name="wrong-type", fixable="safe", reasons=("BadRequest",)):

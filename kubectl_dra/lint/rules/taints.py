@@ -125,7 +125,7 @@ class AdminAccess(
     """Admin access in a namespace that does not allow it."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        admin = [one for one in alternatives(context) if one.content.get("adminAccess") is True]
+        admin = [alternative for alternative in alternatives(context) if alternative.content.get("adminAccess") is True]
         off = gate_default("DRAAdminAccess", context.release) and not context.target.has("DRAAdminAccess")
         label = admin_label(context.release)
         if not admin or off or label is None:
@@ -134,9 +134,9 @@ class AdminAccess(
         labels = self._labels(context, name)
         if labels is None:
             verdict = verdict_of(context)
-            for one in admin if verdict is None or verdict.unsure else ():
+            for alternative in admin if verdict is None or verdict.unsure else ():
                 yield self.finding(
-                    (*one.path, "adminAccess"),
+                    (*alternative.path, "adminAccess"),
                     f"it is admitted only if namespace {name or 'default'} has the label {label}=true, which the "
                     "given objects do not show",
                     fix="Also give the Namespace, or check against the cluster: --live, --snapshot.",
@@ -149,9 +149,9 @@ class AdminAccess(
         remark = f"; it has {old}, which release {context.release} does not read" if old else ""
         if label in labels:
             remark = f'; its value must be "true", not "{labels[label]}"'
-        for one in admin:
+        for alternative in admin:
             yield self.finding(
-                (*one.path, "adminAccess"),
+                (*alternative.path, "adminAccess"),
                 f"namespace {name or 'default'} has no label {label}=true{remark}",
                 fix=f"Give it the label {label}=true",
             )

@@ -47,20 +47,20 @@ class VersionEnds(Rule, code="DRA511", name="version-ends-with-upgrade", severit
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both, item = both_releases(context), context.item
-        entry = lifecycle(item.version, item.kind) if item.is_dra else None
+        life = lifecycle(item.version, item.kind) if item.is_dra else None
         # A cluster converts what it has stored.
-        if both is None or entry is None or both.is_stored or not entry.exists(both.before.release):
+        if both is None or life is None or both.is_stored or not life.exists(both.before.release):
             return
         before, after = both.before.release, both.after.release
         versions = versions_of(item.kind, after)
         advice = f"Write {item.group}/{versions[0]}." if versions and versions[0] != item.version else None
         what = f"{item.api_version} {item.kind}"
-        if not entry.exists(after):
-            gone = f"it was removed in 1.{entry.removed}" if after > before else f"it came in 1.{entry.introduced}"
+        if not life.exists(after):
+            gone = f"it was removed in 1.{life.removed}" if after > before else f"it came in 1.{life.introduced}"
             yield self.finding(("apiVersion",), f"{before} has {what}, {after} does not: {gone}", fix=advice)
-        elif entry.is_deprecated(after) and not entry.is_deprecated(before):
-            until = f" and gone in 1.{entry.removed}" if entry.removed else ""
-            message = f"{what} is deprecated from 1.{entry.deprecated} on{until}"
+        elif life.is_deprecated(after) and not life.is_deprecated(before):
+            until = f" and gone in 1.{life.removed}" if life.removed else ""
+            message = f"{what} is deprecated from 1.{life.deprecated} on{until}"
             yield self.finding(("apiVersion",), message, fix=advice, severity="info")
 
 
@@ -68,23 +68,23 @@ class RejectedAfter(Rule, code="DRA512", name="rejected-after-upgrade", severity
     """An object that only the release before the upgrade accepts (--from)."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        both, found = both_releases(context), refusals(context)
-        if both is None or found is None or found.before:
+        both, refusal = both_releases(context), refusals(context)
+        if both is None or refusal is None or refusal.before:
             return
         before, after = both.before.release, both.after.release
         what = f"{before} accepts it, {after} rejects it"
         if both.is_stored:
             what = f"{after} rejects it when it is made again"
-            if found.is_frozen:
+            if refusal.is_frozen:
                 what = f"{after} rejects every change of it"
-        for one in found.after:
+        for violation in refusal.after:
             yield self.finding(
-                one.path,
-                f"{what}: {one.message}",
-                field=one.field,
-                detail=one.rule,
-                on_key=one.rule == "unknown-field",
-                severity="warning" if both.is_stored and not found.is_frozen else None,
+                violation.path,
+                f"{what}: {violation.message}",
+                field=violation.field,
+                detail=violation.rule,
+                on_key=violation.rule == "unknown-field",
+                severity="warning" if both.is_stored and not refusal.is_frozen else None,
             )
 
 
@@ -98,14 +98,14 @@ class CountsAfter(
     """A field that counts only after the upgrade (--from)."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        both, found = both_releases(context), refusals(context)
-        if both is None or found is None or found.before or found.after:
+        both, refusal = both_releases(context), refusals(context)
+        if both is None or refusal is None or refusal.before or refusal.after:
             return
-        for one in fields_switched(context):
-            if one.after:
-                effect = _EFFECTS.get(str(one.path[-1]), "it then counts")
-                message = f"{both.before.release} drops it, {both.after.release} keeps it ({one.gate}): {effect}"
-                yield self.finding(one.path, message + _elsewhere(one), on_key=True)
+        for field in fields_switched(context):
+            if field.after:
+                effect = _EFFECTS.get(str(field.path[-1]), "it then counts")
+                message = f"{both.before.release} drops it, {both.after.release} keeps it ({field.gate}): {effect}"
+                yield self.finding(field.path, message + _elsewhere(field), on_key=True)
         begins = both.after.has(_RULES_GATE) and not both.before.has(_RULES_GATE)
         if context.item.kind == "DeviceTaintRule" and begins and both.before.release not in RULES_WITHOUT_GATE:
             message = (
@@ -126,29 +126,29 @@ class LostAfter(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         both = both_releases(context)
-        for one in () if both is None else fields_switched(context):
-            if both is not None and one.before:
+        for field in () if both is None else fields_switched(context):
+            if both is not None and field.before:
                 after = both.after.release
-                why = f"drops it: the gate {one.gate} is off" if one.gate else "does not have it"
+                why = f"drops it: the gate {field.gate} is off" if field.gate else "does not have it"
                 message = f"{both.before.release} keeps it, {after} {why}"
-                yield self.finding(one.path, message + _elsewhere(one), on_key=True)
+                yield self.finding(field.path, message + _elsewhere(field), on_key=True)
 
 
 class AcceptedAfter(Rule, code="DRA515", name="accepted-after-upgrade", severity="info", kinds=ANY_KIND):
     """An object that only the release after the upgrade accepts (--from)."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        both, found, item = both_releases(context), refusals(context), context.item
+        both, refusal, item = both_releases(context), refusals(context), context.item
         if both is None or both.is_stored:
             return
         before, after = both.before.release, both.after.release
-        entry = lifecycle(item.version, item.kind) if item.is_dra else None
-        if entry is not None and entry.exists(after) and entry.is_newer(before):
-            message = f"{before} does not have {item.api_version} {item.kind}, which came in 1.{entry.introduced}"
+        life = lifecycle(item.version, item.kind) if item.is_dra else None
+        if life is not None and life.exists(after) and life.is_newer(before):
+            message = f"{before} does not have {item.api_version} {item.kind}, which came in 1.{life.introduced}"
             yield self.finding(("apiVersion",), message)
-        if found is None or found.after or not found.before:
+        if refusal is None or refusal.after or not refusal.before:
             return
-        first, more = found.before[0], len(found.before) - 1
+        first, more = refusal.before[0], len(refusal.before) - 1
         message = f"{after} accepts it, {before} rejects it: {first.message}"
         if more:
             message += f" (and {amount(more, 'reason')} more)"
@@ -164,18 +164,20 @@ class Rescheduled(
         upgrade, item = context.target.upgrade, context.item
         if upgrade is None:
             return
-        found = upgrade.written.get(item.place[:3])
-        if found is None and not item.is_template:
-            found = upgrade.rescheduled.get((item.kind, item.namespace or "default", item.name))
-        if found is None:
+        difference = upgrade.written.get(item.place[:3])
+        if difference is None and not item.is_template:
+            difference = upgrade.rescheduled.get((item.kind, item.namespace or "default", item.name))
+        if difference is None:
             return
-        again = "made again: " if found.runs else "a pod of it: " if item.is_template else ""
-        message = f"{again}on {upgrade.release} {_said(found.before)}; on {context.release} {_said(found.after)}"
-        if found.deciding is not None:
-            message += _because(found.deciding, str(context.release))
-        if found.alike:
-            message += f" (the same holds for {found.alike:,} more like it)"
-        severity: Severity | None = "error" if _is_loss(found) else "info" if _is_gain(found) else None
+        again = "made again: " if difference.runs else "a pod of it: " if item.is_template else ""
+        message = (
+            f"{again}on {upgrade.release} {_said(difference.before)}; on {context.release} {_said(difference.after)}"
+        )
+        if difference.deciding is not None:
+            message += _because(difference.deciding, str(context.release))
+        if difference.alike:
+            message += f" (the same holds for {difference.alike:,} more like it)"
+        severity: Severity | None = "error" if _is_loss(difference) else "info" if _is_gain(difference) else None
         if item.is_template:
             yield self.finding(("spec", "resourceClaims"), message, severity=severity, on_key=True)
         else:
@@ -190,25 +192,27 @@ def _said(answer: SchedulerAnswer) -> str:
 
 
 def _because(deciding: Deciding, release: str) -> str:
-    told = [_change(change, release) for change in deciding.changes]
-    if not told:
+    changes = [_change(change, release) for change in deciding.changes]
+    if not changes:
         return ""
-    if len(told) == 1:
-        return f"; because {told[0]}"
-    return f"; because of {'several changes together' if deciding.together else 'change of these'}: {'; '.join(told)}"
+    if len(changes) == 1:
+        return f"; because {changes[0]}"
+    return (
+        f"; because of {'several changes together' if deciding.together else 'change of these'}: {'; '.join(changes)}"
+    )
 
 
 def _change(change: SchedulerChange, release: str) -> str:
     from kubectl_dra.scheduling.release_changes import ChangeKind
 
-    told = {
+    text = {
         ChangeKind.GATE_ON: f"the gate {change.name} turns on",
         ChangeKind.GATE_OFF: f"the gate {change.name} turns off",
         ChangeKind.DEFECT_GONE: f"{release} no longer has a defect: {change.what}",
         ChangeKind.DEFECT_NEW: f"{release} has a new defect: {change.what}",
         ChangeKind.OTHERWISE: f"in {release} {change.what}",
     }[change.kind]
-    return f"{told} ({change.link})" if change.link else told
+    return f"{text} ({change.link})" if change.link else text
 
 
 def _is_loss(answers: DifferentAnswers) -> bool:
@@ -219,8 +223,8 @@ def _is_gain(answers: DifferentAnswers) -> bool:
     return answers.after.outcome is DevicesGiven.FITS and answers.before.outcome is not DevicesGiven.FITS
 
 
-def _elsewhere(found: FieldKept) -> str:
-    return f" (here and in {amount(found.places - 1, 'place')} more)" if found.places > 1 else ""
+def _elsewhere(field: FieldKept) -> str:
+    return f" (here and in {amount(field.places - 1, 'place')} more)" if field.places > 1 else ""
 
 
 RULES = (VersionEnds, RejectedAfter, CountsAfter, LostAfter, AcceptedAfter, Rescheduled)

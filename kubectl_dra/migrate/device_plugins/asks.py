@@ -60,8 +60,8 @@ class _Problem(Exception):
 
 def extended_amounts(pod: Pod) -> dict[str, int]:
     """How many of each extended resource the whole pod requests, without those that it requests 0 of."""
-    found = pod_requests(pod)
-    return {name: amount.value() for name, amount in found.items() if is_extended(name) and amount.sign() > 0}
+    requested = pod_requests(pod)
+    return {name: amount.value() for name, amount in requested.items() if is_extended(name) and amount.sign() > 0}
 
 
 def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool = False) -> Asks:
@@ -80,11 +80,11 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
     for container in containers(spec):
         refusals += _no_amounts(container, catalogue)
         amounts = _amounts(container)
-        values = {name: found[0][1] for name, found in amounts.items()}
-        for name, found in amounts.items():
+        values = {name: amounts_at[0][1] for name, amounts_at in amounts.items()}
+        for name, amounts_at in amounts.items():
             if not is_extended(name):
                 continue
-            keys = tuple(path for path, _ in found)
+            keys = tuple(path for path, _ in amounts_at)
             resource = catalogue.resource(name, values, annotations, scheduler)
             if resource is None:
                 if not is_zero(values[name]):
@@ -94,11 +94,11 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
             if resource.outcome == "keep":
                 kept.append(name)
                 continue
-            if patch and all(value is None for _, value in found):
+            if patch and all(value is None for _, value in amounts_at):
                 zeros += keys
                 continue
             try:
-                count = _count(name, found)
+                count = _count(name, amounts_at)
                 if count == 0:
                     zeros += keys
                     continue
@@ -131,20 +131,20 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
 def _no_amounts(container: PodContainer, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Limits and requests that are a known name and no mapping, as where a file is cut off."""
     for field in ("limits", "requests"):
-        found = value_at(container.content, ("resources", field))
-        if isinstance(found, str) and catalogue.moves(found.strip()):
+        content = value_at(container.content, ("resources", field))
+        if isinstance(content, str) and catalogue.moves(content.strip()):
             path = (*container.path, "resources", field)
-            message = f"{_who(container)}: {field} is {shown(found)}, a name without a number"
+            message = f"{_who(container)}: {field} is {shown(content)}, a name without a number"
             yield PlanRefusal("MIG114", path, message, _NO_NUMBER)
 
 
 def _of_the_pod(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Known resources in the pod's own ``resources``, where the API server accepts only cpu, memory and huge pages."""
     whole = PodContainer(spec.path, "", spec.content)
-    for name, found in _amounts(whole).items():
-        if not is_zero(found[0][1]) and catalogue.moves(name):
+    for name, amounts_at in _amounts(whole).items():
+        if not is_zero(amounts_at[0][1]) and catalogue.moves(name):
             message = f"{name} is requested for the pod as a whole, which works only for cpu, memory and huge pages"
-            yield PlanRefusal("MIG115", found[0][0], message, "Ask for it in the container that needs it.")
+            yield PlanRefusal("MIG115", amounts_at[0][0], message, "Ask for it in the container that needs it.")
 
 
 def _of_two_vendors(asks: Iterable[Ask]) -> list[Ask]:
@@ -172,10 +172,10 @@ def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
     return out
 
 
-def _count(name: str, found: Iterable[tuple[Path, Any]]) -> int:
+def _count(name: str, amounts_at: Iterable[tuple[Path, Any]]) -> int:
     """The number of devices. Raises _Problem if limit and request do not give one whole number."""
     values: dict[str, Quantity] = {}
-    for path, value in found:
+    for path, value in amounts_at:
         if value is None:
             raise _Problem(
                 "MIG114",
@@ -348,10 +348,12 @@ def extended(
             )
             notes.append(Note("MIG106", path, message))
         else:
-            made = device_class(ask, _selector(ask, settings))
-            if ("DeviceClass", "", made["metadata"]["name"]) not in surroundings.taken:
+            new_class = device_class(ask, _selector(ask, settings))
+            if ("DeviceClass", "", new_class["metadata"]["name"]) not in surroundings.taken:
                 reason = f"the scheduler gives pods that ask for {resource.name} devices of this class; {_TRADE_OFF}"
-                objects.append(NewObject("MIG105", made, reason, "unsafe" if resource.outcome == "note" else "safe"))
+                objects.append(
+                    NewObject("MIG105", new_class, reason, "unsafe" if resource.outcome == "note" else "safe")
+                )
     return ObjectPlan(objects=tuple(objects), notes=tuple(notes), refusals=tuple(refusals))
 
 
@@ -383,5 +385,5 @@ def _cannot(ask: Ask, placements: Mapping[str, PlacementPlan]) -> str | None:
 
 
 def _selector(ask: Ask, settings: MigrationSettings) -> str:
-    found = settings.catalogue.device_class(ask.resource.device_class)
-    return found.selector if found is not None else ""
+    installed = settings.catalogue.device_class(ask.resource.device_class)
+    return installed.selector if installed is not None else ""

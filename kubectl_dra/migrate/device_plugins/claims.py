@@ -28,22 +28,22 @@ def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[M
             source = fields_at(claim, "source")
             for field, kind in (("resourceClaimName", "ResourceClaim"), ("resourceClaimTemplateName", _TEMPLATE)):
                 wanted.add((kind, str(claim.get(field) or source.get(field))))
-    found: set[str] = set()
+    classes: set[str] = set()
     for raw in objects if wanted else ():
         name = (str(raw.get("kind")), str(value_at(raw, ("metadata", "name"))))
         own = str(value_at(raw, ("metadata", "namespace")) or "")
         if name in wanted and own == namespace and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
             path = ("spec", "spec", "devices") if name[0] == _TEMPLATE else ("spec", "devices")
-            found.update(_classes(value_at(raw, (*path, "requests"))))
-    return frozenset(found)
+            classes.update(_classes(value_at(raw, (*path, "requests"))))
+    return frozenset(classes)
 
 
 def _classes(requests: Any) -> Iterator[str]:
     """The class of each request: flat before v1beta2, in ``exactly`` or ``firstAvailable`` since then."""
     for request in requests if isinstance(requests, list) else ():
-        for one in (request, value_at(request, ("exactly",)), *items_at(request, "firstAvailable")):
-            if isinstance(one, Mapping) and isinstance(one.get("deviceClassName"), str):
-                yield one["deviceClassName"]
+        for part in (request, value_at(request, ("exactly",)), *items_at(request, "firstAvailable")):
+            if isinstance(part, Mapping) and isinstance(part.get("deviceClassName"), str):
+                yield part["deviceClassName"]
 
 
 # Requests of one pod that conflict with each other or with what the pod already has.
@@ -157,7 +157,12 @@ def shares(users: Sequence[User]) -> tuple[SharedRequest, ...]:
             free = [unit for unit in line if not running & set(unit)]
             # One whole container's devices, where there are just as many, keep the requests few.
             chosen = next(
-                (found for other in lasting if len(found := [u for u in free if other.order in u]) == user.amount), free
+                (
+                    together
+                    for other in lasting
+                    if len(together := [u for u in free if other.order in u]) == user.amount
+                ),
+                free,
             )[: user.amount]
             for unit in chosen:
                 unit.append(user.order)
@@ -166,7 +171,7 @@ def shares(users: Sequence[User]) -> tuple[SharedRequest, ...]:
     counts: dict[tuple[int, ...], int] = {}
     for unit in line:
         counts[tuple(unit)] = counts.get(tuple(unit), 0) + 1
-    return tuple(SharedRequest(found[0], tuple(sorted(found)), count) for found, count in counts.items())
+    return tuple(SharedRequest(users[0], tuple(sorted(users)), count) for users, count in counts.items())
 
 
 class Claim(NamedTuple):
@@ -207,8 +212,8 @@ def wired(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], names: C
         for path in dict.fromkeys(path for index in group for path in drafts[index].users):
             used = [index for index in group if path in drafts[index].users]
             # Without a request the container has all of the claim.
-            one = {"request": requests[used[0]]} if len(used) == 1 else {}
-            references.setdefault(path, []).append({"name": name, **one})
+            request = {"request": requests[used[0]]} if len(used) == 1 else {}
+            references.setdefault(path, []).append({"name": name, **request})
         devices = [{"name": requests[index], "exactly": drafts[index].exactly} for index in group]
         claims.append(Claim(name, {"devices": {"requests": devices}}, what))
     return Wiring(tuple(claims), references)

@@ -113,15 +113,15 @@ class Advice(NamedTuple):
 def of_spec(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:
     """What one pod spec of a workload needs besides its claims."""
     key = key_of(raw)
-    found = Advice()
+    advice = Advice()
     if key[0] == "ray.io":
-        found = _ray(raw, spec, asks)
+        advice = _ray(raw, spec, asks)
     elif key == ("serving.kserve.io", "InferenceService"):
-        found = _kserve(spec, asks)
+        advice = _kserve(spec, asks)
     message = _SCHEDULERS.get(str(spec.content.get("schedulerName")))
     if message is not None:
-        return Advice(found.changes, (*found.notes, Note("MIG405", (*spec.path, "schedulerName"), message)))
-    return found
+        return Advice(advice.changes, (*advice.notes, Note("MIG405", (*spec.path, "schedulerName"), message)))
+    return advice
 
 
 def is_queued(raw: Mapping[str, Any]) -> bool:

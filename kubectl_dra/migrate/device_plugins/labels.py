@@ -76,10 +76,10 @@ def translate(
     if rule.from_key:
         return _from_key(wanted, labelled, resource, driver)
     try:
-        made = _selected(wanted, labelled, resource, driver, counts)
+        translation = _selected(wanted, labelled, resource, driver, counts)
     except Untranslatable as error:
         return _refused(wanted, str(error), error.way_out or _BY_HAND)
-    return made._replace(leaves=False) if rule.action == "keep-and-select" else made
+    return translation._replace(leaves=False) if rule.action == "keep-and-select" else translation
 
 
 def _kept(wanted: Condition, note: str) -> Translation:
@@ -298,8 +298,8 @@ class StatedTerm(NamedTuple):
 def node_selector(spec: Mapping[str, Any]) -> Iterator[Stated]:
     """The conditions of ``nodeSelector``."""
     for key, value in fields_at(spec, "nodeSelector").items():
-        made = Condition(key, "In", (value,)) if isinstance(value, str) else None
-        yield Stated(("nodeSelector", key), key, made)
+        condition = Condition(key, "In", (value,)) if isinstance(value, str) else None
+        yield Stated(("nodeSelector", key), key, condition)
 
 
 def required_terms(spec: Mapping[str, Any]) -> tuple[StatedTerm, ...]:
@@ -344,10 +344,10 @@ def emptied(spec: Mapping[str, Any], removed: Collection[Path]) -> tuple[Delete,
 
 def _gone(value: Any, tree: Mapping[str | int, Any], path: Path) -> list[Path]:
     out: list[Path] = []
-    left = len(value)
+    remaining = len(value)
     for part, below in tree.items():
         here = (*path, part)
         paths = _gone(value[part], below, here) if below else [here]
-        left -= paths == [here]
+        remaining -= paths == [here]
         out.extend(paths)
-    return [path] if path and not left else out
+    return [path] if path and not remaining else out

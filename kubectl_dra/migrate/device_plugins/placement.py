@@ -112,62 +112,69 @@ class _Reader:
 
     def all_of(self, stated: Stated) -> None:
         """Add a condition that must hold."""
-        found = self._translated(stated)
-        if found is None:
+        translation = self._translated(stated)
+        if translation is None:
             return
-        self._tell(stated.path, found)
-        if found.refusal is None:
-            self._select(stated.path, found.selectors, found.device_class)
-            if found.leaves:
+        self._tell(stated.path, translation)
+        if translation.refusal is None:
+            self._select(stated.path, translation.selectors, translation.device_class)
+            if translation.leaves:
                 self._removed.append(stated.path)
 
     def any_of(self, terms: Sequence[StatedTerm]) -> None:
         """Add terms of which one must hold: they become one selector, or none is touched."""
         read = [[(stated, self._translated(stated)) for stated in term.stated] for term in terms]
-        found = [(stated, made) for term in read for stated, made in term if made is not None]
-        if not found:
+        terms_read = [(stated, translation) for term in read for stated, translation in term if translation is not None]
+        if not terms_read:
             return
-        refused = [(stated, made) for stated, made in found if made.refusal]
+        refused = [(stated, translation) for stated, translation in terms_read if translation.refusal]
         if refused:
-            for stated, made in refused:
-                self._tell(stated.path, made)
+            for stated, translation in refused:
+                self._tell(stated.path, translation)
             return
         whole = all(term.stated and not term.fields for term in terms)
-        if not whole or not all(made and made.leaves and made.decided for term in read for _, made in term):
-            self._keep_terms(found)
+        if not whole or not all(
+            translation and translation.leaves and translation.decided for term in read for _, translation in term
+        ):
+            self._keep_terms(terms_read)
             return
-        classes = [{made.device_class for _, made in term if made and made.device_class} for term in read]
+        classes = [
+            {translation.device_class for _, translation in term if translation and translation.device_class}
+            for term in read
+        ]
         if any(device_class != classes[0] for device_class in classes) or len(classes[0]) > 1:
             why = "the terms of the node affinity ask for devices of different classes"
             self._refusals.append((TERMS, why, _SPLIT))
             return
-        for stated, made in found:
-            self._tell(stated.path, made)
-        per_term = [[selector for _, made in term if made for selector in made.selectors] for term in read]
+        for stated, translation in terms_read:
+            self._tell(stated.path, translation)
+        per_term = [
+            [selector for _, translation in term if translation for selector in translation.selectors] for term in read
+        ]
         alternatives = dict.fromkeys(joined(selectors, "&&") for selectors in per_term if selectors)
         # A term that is true of all devices leaves nothing to select.
         selectors = (joined(list(alternatives), "||"),) if all(per_term) else ()
         self._select(TERMS, selectors, next(iter(classes[0]), ""))
         self._removed.append(TERMS)
 
-    def _keep_terms(self, found: Sequence[tuple[Stated, Translation]]) -> None:
-        for stated, made in found:
-            if made.device_class:
+    def _keep_terms(self, terms_read: Sequence[tuple[Stated, Translation]]) -> None:
+        for stated, translation in terms_read:
+            if translation.device_class:
                 why = f"{stated.key} chooses a class of devices, but only in one of several terms"
                 self._refusals.append((stated.path, why, _SPLIT))
-            elif made.leaves:
+            elif translation.leaves:
                 note = (
                     f"{stated.key} stays on the pod: terms beside it ask for other things than devices, and only one "
                     "of the terms has to be true. Nodes need the label as long as it stays."
                 )
                 self._notes[TERMS, note] = None
             else:
-                self._tell(stated.path, made)
+                self._tell(stated.path, translation)
 
     def prefers(self, stated: Stated, release: Release) -> None:
         """Add a preferred condition, which stays."""
-        found = self._translated(stated)
-        if found is None or not (found.leaves or found.refusal or found.selectors):
+        translation = self._translated(stated)
+        if translation is None or not (translation.leaves or translation.refusal or translation.selectors):
             return
         note = f"{stated.key} is a preference and stays on the pod; nodes need the label as long as it stays."
         if gate_default("DRAPrioritizedList", release):
@@ -184,11 +191,11 @@ class _Reader:
             if not isinstance(value, str):
                 raise Untranslatable("is not text")
             driver = self._catalogue.compared(labelled.rule, self._resource)
-            made = condition(labelled.rule, driver, "In", (value,))
+            expression = condition(labelled.rule, driver, "In", (value,))
         except Untranslatable as error:
             self._refusals.append((path, f"annotation {name} {error}", "Correct or remove it, and migrate again."))
             return
-        self._select(path, (made,), "")
+        self._select(path, (expression,), "")
         self._annotations.append(name)
         self._reasons[f"annotation {name} becomes a selector on attribute {labelled.rule.attribute}"] = None
 
@@ -238,8 +245,8 @@ def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
         resources = value_at(container, ("resources",))
         if not isinstance(resources, Mapping):
             continue
-        asked = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
-        for name, amount in {key: amount for each in asked for key, amount in each.items()}.items():
+        mappings = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
+        for name, amount in {key: amount for each in mappings for key, amount in each.items()}.items():
             before, more = counts.get(name, 0), whole_number(amount)
             counts[name] = None if before is None or more is None else before + more
     return counts

@@ -95,13 +95,13 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     said = _Said([], [], [])
     steps: list[Step] = []
     pods: list[_Pod] = []
-    found = pods_of(raw, settings.catalogue)
-    for spec in found.specs:
+    pods_found = pods_of(raw, settings.catalogue)
+    for spec in pods_found.specs:
         asks = read_asks(spec, settings.catalogue)
         said.refusals.extend(asks.refusals)
         pod = _pod(raw, spec, asks, surroundings, settings, said)
         if pod is not None:
-            pods.append(pod._replace(doubts=(*pod.doubts, _GUESSED)) if found.guessed else pod)
+            pods.append(pod._replace(doubts=(*pod.doubts, _GUESSED)) if pods_found.guessed else pod)
         elif asks.zeros:
             changes = tidied(raw, (Delete(path) for path in asks.zeros))
             steps.append(Step("MIG102", asks.zeros[0], "a quantity of 0 asks for no device", changes))
@@ -142,16 +142,16 @@ def _pod(
     said.refusals.extend(claimed_already(asks.asks, placements, classes, held))
     moving = tuple(ask for ask in asks.asks if ask.resource.vendor not in held)
     for ask in asks.asks:
-        if ask.resource.vendor in asks.held and not any(ask.keys[0] == one.path for one in asks.refusals):
+        if ask.resource.vendor in asks.held and not any(ask.keys[0] == refusal.path for refusal in asks.refusals):
             said.refusals.append(held_back(ask))
     moving = without_lone_parts(moving, said.refusals)
     if not moving:
         return None
     if by_name(moving, placements, settings):
-        found = extended(moving, placements, surroundings, settings)
-        said.objects.extend(found.objects)
-        said.notes.extend(found.notes)
-        said.refusals.extend(found.refusals)
+        plan = extended(moving, placements, surroundings, settings)
+        said.objects.extend(plan.objects)
+        said.notes.extend(plan.notes)
+        said.refusals.extend(plan.refusals)
         return None
     misshapen = no_list(spec)
     if misshapen is not None:
@@ -187,9 +187,9 @@ def _pod(
     if spec.content.get("priorityClassName"):
         message = "its priority moves it ahead in the queue, but no pod is evicted to free a device for a claim"
         said.notes.append(Note("MIG142", (*spec.path, "priorityClassName"), message))
-    told = {note.message for note in said.notes}
-    made = [(path, message) for path, message in by_labels(spec.content) if message not in told]
-    said.notes.extend(Note("MIG141", (*spec.path, *path), message) for path, message in made)
+    messages = {note.message for note in said.notes}
+    notes = [(path, message) for path, message in by_labels(spec.content) if message not in messages]
+    said.notes.extend(Note("MIG141", (*spec.path, *path), message) for path, message in notes)
     for ask in moving:
         if ask.resource.name in surroundings.shared:
             doubts.append(f"{surroundings.shared[ask.resource.name]} lets several pods share one {ask.resource.name}")
@@ -208,9 +208,9 @@ def _placements(
         resource = ask.resource
         if resource.name in out or resource.part_of:
             continue
-        found = placement(spec.content, resource, settings.catalogue, settings.release, annotations)
-        out[resource.name] = found
-        for path, why, way_out in found.refusals:
+        plan = placement(spec.content, resource, settings.catalogue, settings.release, annotations)
+        out[resource.name] = plan
+        for path, why, way_out in plan.refusals:
             said.refusals.append(PlanRefusal("MIG116", (*spec.path, *path), why.rstrip("."), way_out))
             held.add(resource.vendor)
     return out
@@ -223,14 +223,14 @@ def _placed(
     resources = {ask.resource.name: ask.resource for ask in asks}
     doubts = of_driver(resources)
     used = [placements[name] for name in resources if name in placements]
-    if any(found.safety == "unsafe" for found in used):
+    if any(plan.safety == "unsafe" for plan in used):
         doubts.append("the claim does not say all that the labels said")
     changes: list[Change] = []
-    for found in used:
-        changes += [replace(change, path=(*spec.path, *change.path)) for change in found.changes]
-        changes += [Delete((*spec.metadata_path, "annotations", name)) for name in found.annotations]
-        said.notes.extend(Note("MIG131", (*spec.path, *path), message.rstrip(".")) for path, message in found.notes)
-    return changes, list(dict.fromkeys(reason for found in used for reason in found.reasons)), doubts
+    for plan in used:
+        changes += [replace(change, path=(*spec.path, *change.path)) for change in plan.changes]
+        changes += [Delete((*spec.metadata_path, "annotations", name)) for name in plan.annotations]
+        said.notes.extend(Note("MIG131", (*spec.path, *path), message.rstrip(".")) for path, message in plan.notes)
+    return changes, list(dict.fromkeys(reason for plan in used for reason in plan.reasons)), doubts
 
 
 def _to_share(ask: Ask) -> str:
@@ -320,24 +320,26 @@ def _named(
     namespace = _namespace(raw)
     mine: set[tuple[str, str, str]] = set()
     words = roles(raw, [pod.spec.path for pod in pods])
-    made: dict[str, str] = {}
+    names: dict[str, str] = {}
     alike = len({repr([(claim.what, claim.spec) for claim in pod.wiring.claims]) for pod in pods}) == 1
     requests: list[Mapping[str, Any]] = []
     for pod, role in zip(pods, words, strict=True):
         entries: list[dict[str, str]] = []
         for claim in pod.wiring.claims:
-            found = made.get(repr((claim.what, claim.spec)))
-            if found is None:
-                found = _there(kind, namespace, claim, surroundings, settings)
+            object_name = names.get(repr((claim.what, claim.spec)))
+            if object_name is None:
+                object_name = _there(kind, namespace, claim, surroundings, settings)
                 what = "" if alike and claim.what in (name, name.rpartition("-")[2]) else claim.what
                 wanted = "-".join(part for part in (name, "" if alike else role, what) if part)
-                found = found or free_object(kind, namespace, wanted.replace(".", "-"), surroundings.taken, mine)
-                mine.add((kind, namespace, found))
-                made[repr((claim.what, claim.spec))] = found
+                object_name = object_name or free_object(
+                    kind, namespace, wanted.replace(".", "-"), surroundings.taken, mine
+                )
+                mine.add((kind, namespace, object_name))
+                names[repr((claim.what, claim.spec))] = object_name
                 safety = _of_all(pods, claim, settings, raw)
-                said.objects.append(_object(kind, found, namespace, claim, safety))
+                said.objects.append(_object(kind, object_name, namespace, claim, safety))
             field = "resourceClaimName" if settings.share == "claim" else "resourceClaimTemplateName"
-            entries.append({"name": claim.name, field: found})
+            entries.append({"name": claim.name, field: object_name})
             requests += [request["exactly"] for request in claim.spec["devices"]["requests"]]
         added = _added(raw, (*pod.spec.path, "resourceClaims"), entries)
         changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *added)))
@@ -388,7 +390,9 @@ def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> t
 
 def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw: Mapping[str, Any]) -> Safety:
     """How safe a claim shared by several pods is: as safe as the safest of them."""
-    users = [pod for pod in pods if any((one.what, one.spec) == (claim.what, claim.spec) for one in pod.wiring.claims)]
+    users = [
+        pod for pod in pods if any((wired.what, wired.spec) == (claim.what, claim.spec) for wired in pod.wiring.claims)
+    ]
     return "safe" if any(not _doubts(pod, settings, raw) for pod in users) else "unsafe"
 
 

@@ -35,23 +35,21 @@ _GOES: Final = frozenset(("limits", "requests", "resources", "nodeSelector", "en
 def tidied(raw: Mapping[str, Any], changes: Iterable[Change]) -> tuple[Change, ...]:
     """The changes without repeats, which also delete what they leave empty. Paths lead from ``raw``."""
     at: dict[Path, list[Change]] = {}
-    found: list[Change] = []
+    out: list[Change] = []
     for change in changes:
         known = at.setdefault(change.path, [])
         if change not in known:
             known.append(change)
-            found.append(change)
-    gone = {change.path for change in found if isinstance(change, Delete)}
-    kept = {
-        change.path[:length] for change in found if isinstance(change, Set) for length in range(len(change.path) + 1)
-    }
-    parents = list(dict.fromkeys(change.path[:-1] for change in found if isinstance(change, Delete)))
+            out.append(change)
+    gone = {change.path for change in out if isinstance(change, Delete)}
+    kept = {change.path[:length] for change in out if isinstance(change, Set) for length in range(len(change.path) + 1)}
+    parents = list(dict.fromkeys(change.path[:-1] for change in out if isinstance(change, Delete)))
     for path in parents:
         if path not in kept and path not in gone and _emptied(raw, path, gone):
             gone.add(path)
-            found.append(Delete(path))
+            out.append(Delete(path))
             parents.append(path[:-1])
-    return tuple(change for change in found if not _inside(change, gone))
+    return tuple(change for change in out if not _inside(change, gone))
 
 
 def _emptied(raw: Mapping[str, Any], path: Path, gone: set[Path]) -> bool:
@@ -76,8 +74,8 @@ def is_patch(raw: Mapping[str, Any]) -> bool:
     """Whether no container of the workload has an image, which every container needs in the end."""
     if key_of(raw)[0] not in _GROUPS:
         return False
-    found = [container.content for spec in pod_specs(raw) for container in containers(spec)]
-    return bool(found) and not any("image" in container for container in found)
+    contents = [container.content for spec in pod_specs(raw) for container in containers(spec)]
+    return bool(contents) and not any("image" in container for container in contents)
 
 
 def base_claims(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], catalogue: VendorCatalogue) -> bool:
@@ -141,7 +139,9 @@ def _placements(
     settings: MigrationSettings,
 ) -> dict[str, PlacementPlan]:
     """What the labels of the patched pods mean for the requests; those of the patch alone if nothing else is known."""
-    contents = [one.content for base in _bases(raw, around) for one in pod_specs(base) if one.path == spec.path]
+    contents = [
+        pod_spec.content for base in _bases(raw, around) for pod_spec in pod_specs(base) if pod_spec.path == spec.path
+    ]
     return {
         ask.resource.name: placement(content, ask.resource, settings.catalogue, settings.release, {})
         for content in (spec.content, *contents)
@@ -196,5 +196,5 @@ def pods_of(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> PodsFound:
     known = key in TEMPLATES or key in SPECS or key in workload_kinds() or key[1] in NEVER
     if known or key[0] == "" or key[0].endswith(".k8s.io") or "apiVersion" not in raw:
         return PodsFound(tuple(pod_specs(raw)))
-    found = [spec for spec in evident_specs(raw) if not _VALUES.intersection(map(str, spec.path))]
-    return PodsFound(tuple(found), bool(found))
+    specs = [spec for spec in evident_specs(raw) if not _VALUES.intersection(map(str, spec.path))]
+    return PodsFound(tuple(specs), bool(specs))

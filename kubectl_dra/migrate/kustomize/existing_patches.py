@@ -113,8 +113,8 @@ def _taken_out(
         if value_at(raw.object, each.path) == each.found
         and (is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object))
     ]
-    made = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
-    return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in made})]
+    tidy = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
+    return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in tidy})]
 
 
 def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
@@ -174,7 +174,7 @@ NAMESPACE: Final = "metadata.namespace"
 
 def followed_namespaces(
     overlay: Kustomization,
-    found: Sequence[BuildDifference],
+    differences: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
@@ -187,7 +187,7 @@ def followed_namespaces(
     """
     keys = [object_key(raw) for raw in built]
     wanted: dict[tuple[str, str], None] = {}
-    for difference in found:
+    for difference in differences:
         if difference.claim is None or difference.found is not None:
             continue
         kind, space, name = difference.claim
@@ -219,10 +219,10 @@ def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
 
 def _replaced(raw: Mapping[str, Any], workload: str, claim: str) -> Iterator[int]:
     """The replacements that write the namespace of a kind of workload, and not that of its claims."""
-    for index, entry in enumerate(items_at(raw, "replacements")):
+    for index, replacement in enumerate(items_at(raw, "replacements")):
         kinds = {
             str(select.get("kind"))
-            for target in items_at(entry, "targets")
+            for target in items_at(replacement, "targets")
             if isinstance(target, Mapping) and NAMESPACE in (target.get("fieldPaths") or ())
             if isinstance(select := target.get("select"), Mapping)
         }
@@ -257,13 +257,13 @@ def without_json_patches(
         try:
             lead = _LEAD.match(source.text)
             start = lead.end() if lead is not None else 0
-            left = operations_without(source.text[start:], job.settings)
-            if left is None or (left.safety == "unsafe" and not job.unsafe):
+            remainder = operations_without(source.text[start:], job.settings)
+            if remainder is None or (remainder.safety == "unsafe" and not job.unsafe):
                 continue
-            text = source.text[:start] + (left.text or _emptied(source.text, left))
+            text = source.text[:start] + (remainder.text or _emptied(source.text, remainder))
             unnamed = (
                 {}
-                if left.text
+                if remainder.text
                 else {overlay.path: _unnamed(overlay, path, {**files, **out}, names) for overlay in users}
             )
         except CommentsLeave:
@@ -271,7 +271,7 @@ def without_json_patches(
             continue
         except (FileError, EditRefused):
             continue
-        gone = refused._replace(sort="change", code=GONE, message=left.reason, way_out="", safety=left.safety)
+        gone = refused._replace(sort="change", code=GONE, message=remainder.reason, way_out="", safety=remainder.safety)
         out |= unnamed
         out[path] = MigratedFile(file.name, Rewritten(file.name, source.text, text, source), (gone,))
     return out
@@ -279,12 +279,12 @@ def without_json_patches(
 
 def _entries(overlay: Kustomization, path: str) -> list[tuple[str, int]]:
     """Where a kustomization names the file as a patch."""
-    return [(str(patch.path[0]), int(patch.path[1])) for patch, found in patch_files(overlay) if found == path]
+    return [(str(patch.path[0]), int(patch.path[1])) for patch, file in patch_files(overlay) if file == path]
 
 
-def _emptied(text: str, left: Without) -> str:
+def _emptied(text: str, remainder: Without) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    return "".join(f"{line}{newline}" for line in (*left.comments, "[]"))
+    return "".join(f"{line}{newline}" for line in (*remainder.comments, "[]"))
 
 
 def _unnamed(
@@ -304,8 +304,8 @@ def _unnamed(
     gone: list[Path] = [
         (field, index)
         for field in ("patches", "patchesJson6902")
-        for index, entry in enumerate(items_at(document.object, field))
-        if isinstance(word := value_at(entry, ("path",)), str) and overlay.path_of(word) == path
+        for index, patch in enumerate(items_at(document.object, field))
+        if isinstance(word := value_at(patch, ("path",)), str) and overlay.path_of(word) == path
     ]
     text = with_changes((document,), {document.index: list(dropped(document.object, gone))})
     at = overlay.document.key_position(_entries(overlay, path)[0])

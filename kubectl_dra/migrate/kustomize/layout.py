@@ -103,9 +103,9 @@ def _top(directory: str, files: Sequence[str]) -> str:
 
 def _below(top: str) -> dict[str, Kustomization]:
     return {
-        directory: found
+        directory: kustomization
         for directory, names in _folders(top)
-        if any(name in names for name in NAMES) and (found := kustomization_in(directory)) is not None
+        if any(name in names for name in NAMES) and (kustomization := kustomization_in(directory)) is not None
     }
 
 
@@ -178,9 +178,9 @@ def _names(key: ObjectKey, overlay: Kustomization) -> Iterator[str]:
     for part in closure(overlay):
         for path in sorted(part.files):
             source = read(path)
-            for found in objects_in(source) if source is not None else ():
-                if is_of(found.object, key):
-                    yield str(found.object["metadata"]["name"])
+            for manifest in objects_in(source) if source is not None else ():
+                if is_of(manifest.object, key):
+                    yield str(manifest.object["metadata"]["name"])
 
 
 # Argo CD and Flux objects that give a directory of the repository a prefix or patches, as the kustomizations that
@@ -245,8 +245,8 @@ def _fields(options: Mapping[str, Any], namespace: Any) -> dict[str, Any]:
     merge, operations = (options.get(field) for field in ("patchesStrategicMerge", "patchesJson6902"))
     patches = [
         *(options.get("patches") or ()),
-        *({"patch": _patch_text(entry)} for entry in merge or ()),
-        *({**entry, "patch": _patch_text(entry.get("patch"))} for entry in operations or ()),
+        *({"patch": _patch_text(patch)} for patch in merge or ()),
+        *({**patch, "patch": _patch_text(patch.get("patch"))} for patch in operations or ()),
     ]
     fields = {
         "namePrefix": _filled(options.get("namePrefix")),
@@ -272,13 +272,13 @@ def _directories(path: str, word: str) -> Sequence[str]:
     above = upward(os.path.dirname(path))  # noqa: PTH120
     pattern = "*".join(escape(part) for part in _PLACEHOLDER.split(word.lstrip("/")))
     for folder in above[-1:] if os.path.exists(f"{above[-1]}/.git") else above:  # noqa: PTH110
-        found = [
+        directories = [
             place
             for match in sorted(glob(os.path.join(escape(folder), pattern)))  # noqa: PTH118, PTH207
             if os.path.isdir(place := os.path.realpath(match))  # noqa: PTH112
         ]
-        if found:
-            return found
+        if directories:
+            return directories
     return ()
 
 

@@ -175,9 +175,9 @@ def of_difference(difference: BuildDifference, built: Iterable[Mapping[str, Any]
     return BuildObstacle(f"{who}{where} would be {_value(difference.found)} and not {_value(difference.wanted)}")
 
 
-def _of_claims(found: Any, wanted: Any) -> str:
+def _of_claims(built: Any, wanted: Any) -> str:
     """What a claim asks for instead of what it should, as the end of a sentence; empty if that is unclear."""
-    there, should = _requests(found), _requests(wanted)
+    there, should = _requests(built), _requests(wanted)
     if not there or there.keys() != should.keys():
         return ""
     for name, request in should.items():
@@ -201,12 +201,12 @@ def _requests(spec: Any) -> dict[str, _Request]:
     """The requests of a claim or a template by name; empty where one has no plain count."""
     listed = value_at(spec, ("spec", "devices", "requests")) or value_at(spec, ("devices", "requests")) or ()
     out: dict[str, _Request] = {}
-    for entry in listed:
-        exactly = entry.get("exactly", {key: value for key, value in entry.items() if key != "name"})
+    for request in listed:
+        exactly = request.get("exactly", {key: value for key, value in request.items() if key != "name"})
         count = exactly.get("count", 1)
-        if not isinstance(count, int) or exactly.get("allocationMode") == "All" or "firstAvailable" in entry:
+        if not isinstance(count, int) or exactly.get("allocationMode") == "All" or "firstAvailable" in request:
             return {}
-        out[str(entry.get("name"))] = _Request(count, {key: exactly[key] for key in exactly if key != "count"})
+        out[str(request.get("name"))] = _Request(count, {key: exactly[key] for key in exactly if key != "count"})
     return out
 
 
@@ -406,7 +406,7 @@ class Workshop:
         raw = dict(parse(decode(data, path))[0].object)
         for key in ("resources", "bases"):
             if isinstance(raw.get(key), list):
-                raw[key] = [entry for entry in raw[key] if entry not in remote]
+                raw[key] = [resource for resource in raw[key] if resource not in remote]
         return json.dumps(raw).encode()
 
     def all_built(self, kustomizations: Sequence[Kustomization]) -> Iterator[tuple[Kustomization, bytes | str]]:

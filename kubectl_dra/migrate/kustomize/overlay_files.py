@@ -38,8 +38,8 @@ Objects = Sequence[Mapping[str, Any]]
 
 def lacks_claims(difference: BuildDifference) -> bool:
     """Whether a pod lacks claims: a patch asked for devices, and what it patches did not."""
-    found = difference.found
-    fewer = found is None or (isinstance(found, list) and len(found) < len(difference.wanted or ()))
+    content = difference.found
+    fewer = content is None or (isinstance(content, list) and len(content) < len(difference.wanted or ()))
     return fewer and difference.path[-1:] == ("resourceClaims",)
 
 
@@ -166,7 +166,7 @@ def _added(
 ) -> list[Mapping[str, Any]]:
     """The claims that the pods have after the migration and not before."""
     was, will = (value_at(raws[difference.object], difference.path) or () for raws in (old, new))
-    return [entry for entry in will if entry not in was]
+    return [claim for claim in will if claim not in was]
 
 
 def _named(
@@ -188,14 +188,14 @@ def _named(
     namespace = metadata.get("namespace") or namespace
     own = str(metadata.get("name") or "patched")
     names: dict[str, str] = {}
-    for entry in added:
+    for claim in added:
         for field, kind in CLAIM_FIELDS.items():
-            name = str(entry.get(field, ""))
+            name = str(claim.get(field, ""))
             raw = new.get((kind, space, name))
             if raw is None:
                 continue
             # A long name of the build was cut, so that the workload's is not in it.
-            mine = name.replace(built, own) if built in name else f"{own}-{entry.get('name')}"
+            mine = name.replace(built, own) if built in name else f"{own}-{claim.get('name')}"
             names[name] = mine
             if (kind, space, name) in there:
                 # The base has it; a patch that replaces a list only took the pod's reference away.
@@ -222,7 +222,7 @@ def _referring(
         raise EditRefused("the patch has no pod there")
     root = patch.path
     # A list of a patch takes the place of the base's.
-    yield Set((*root, *at, "resourceClaims"), [_renamed(entry, names) for entry in will.get("resourceClaims", ())])
+    yield Set((*root, *at, "resourceClaims"), [_renamed(claim, names) for claim in will.get("resourceClaims", ())])
     if will.get("tolerations") != was.get("tolerations"):
         yield Set((*root, *at, "tolerations"), will["tolerations"])
     before = {each.name: each.content for each in containers(first)}
@@ -240,8 +240,8 @@ def _referring(
                 yield Set((*root, *place), claims)
 
 
-def _renamed(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {key: names.get(str(value), value) if key in CLAIM_FIELDS else value for key, value in entry.items()}
+def _renamed(claim: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {key: names.get(str(value), value) if key in CLAIM_FIELDS else value for key, value in claim.items()}
 
 
 # Counts of devices that patches asked for, as patches of the claims that the pods have now.
@@ -316,8 +316,8 @@ def _changed(part: Kustomization, texts: Texts) -> Iterator[InlinePatch]:
     files with a target, which kustomize allows one patch each.
     """
     if part.path in texts:
-        left = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
-        yield from (patch for patch in inline_patches(part.document.object) if patch.text not in left)
+        texts_after = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
+        yield from (patch for patch in inline_patches(part.document.object) if patch.text not in texts_after)
     for patch, path in patch_files(part):
         if patch.target and path in texts:
             yield patch._replace(text=texts[path].text)
@@ -342,10 +342,10 @@ def _counted(
         yield from _in_file(f"{part.directory}/{COUNTS}", together, part, texts)
         entries.append({"path": COUNTS})
     listed = dict(texts)
-    for entry in entries:
+    for patch in entries:
         there = parse(source)[0].object.get("patches")
-        if not isinstance(there, list) or entry not in there:
-            source = source.with_text(listed_in(part, "patches", entry, listed))
+        if not isinstance(there, list) or patch not in there:
+            source = source.with_text(listed_in(part, "patches", patch, listed))
             listed[part.path] = source
     if part.path not in texts or source.text != texts[part.path].text:
         yield Repaired(part.path, source.text, "counts")
@@ -359,11 +359,11 @@ def _in_file(path: str, wanted: Sequence[Mapping[str, Any]], part: Kustomization
     """
     source = texts.get(path) or _earlier_counts(path, part)
     if source is None:
-        made = _Written(COUNTS_HEADING + documents_of(wanted, Style()), dict(enumerate(wanted)))
+        written = _Written(COUNTS_HEADING + documents_of(wanted, Style()), dict(enumerate(wanted)))
     else:
-        made = _more_counts(source, wanted, fixed=path in texts)
-    if source is None or made.text != source.text:
-        yield Repaired(path, made.text, "counts", tuple(((), number, raw) for number, raw in made.new.items()))
+        written = _more_counts(source, wanted, fixed=path in texts)
+    if source is None or written.text != source.text:
+        yield Repaired(path, written.text, "counts", tuple(((), number, raw) for number, raw in written.new.items()))
 
 
 def _more_counts(source: Source, wanted: Sequence[Mapping[str, Any]], *, fixed: bool) -> _Written:

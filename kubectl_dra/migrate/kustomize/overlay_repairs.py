@@ -28,7 +28,7 @@ class OutOfRun(Exception):
 def repaired(
     group: Group,
     overlay: Kustomization,
-    found: Sequence[BuildDifference],
+    differences: Sequence[BuildDifference],
     builds: tuple[Sequence[Mapping[str, Any]], ...],
     names: Mapping[str, str],
     *,
@@ -46,20 +46,20 @@ def repaired(
     if overlay.deployer:
         # Its base can say where names are; the rest is for people to change.
         base = next((part for root in overlay.roots if (part := kustomization_in(root)) is not None), None)
-        followed = followed_names(overlay, base, found, after, group.texts) if base and base.path in names else ()
+        followed = followed_names(overlay, base, differences, after, group.texts) if base and base.path in names else ()
         return recorded(group, overlay, list(followed), names)
     ways: tuple[Callable[[], Iterable[Repaired]], ...] = (
-        lambda: (each for each in labels_taken_out(overlay, found, group.texts) if each.path in names),
-        lambda: followed_names(overlay, overlay, found, after, group.texts),
-        lambda: followed_namespaces(overlay, found, after, group.texts),
-        lambda: overlay_claims(overlay, found, before, wanted, after, group.texts),
-        lambda: counted_inline(overlay, found, group.texts, group.kustomizations),
-        lambda: claim_patches(overlay, found, group.texts),
+        lambda: (each for each in labels_taken_out(overlay, differences, group.texts) if each.path in names),
+        lambda: followed_names(overlay, overlay, differences, after, group.texts),
+        lambda: followed_namespaces(overlay, differences, after, group.texts),
+        lambda: overlay_claims(overlay, differences, before, wanted, after, group.texts),
+        lambda: counted_inline(overlay, differences, group.texts, group.kustomizations),
+        lambda: claim_patches(overlay, differences, group.texts),
     )
     if clear:
         ways += (
-            lambda: counted_here(overlay, found, group.texts),
-            lambda: pod_patches(overlay, found, wanted, after, group.texts),
+            lambda: counted_here(overlay, differences, group.texts),
+            lambda: pod_patches(overlay, differences, wanted, after, group.texts),
         )
     return recorded(group, overlay, _first_of(ways, group, names), names)
 
@@ -75,23 +75,25 @@ def _first_of(
     failed: EditRefused | OutOfRun | None = None
     for way in ways:
         try:
-            made = [each for each in way() if each.path not in group.texts or each.text != group.texts[each.path].text]
-            for each in made:
+            repairs = [
+                each for each in way() if each.path not in group.texts or each.text != group.texts[each.path].text
+            ]
+            for each in repairs:
                 if each.path not in names and each.path not in group.texts and File(each.path).exists():
                     raise OutOfRun(each.path)
         except (EditRefused, OutOfRun) as failure:
             failed = failed or failure
             continue
-        if made:
-            return made
+        if repairs:
+            return repairs
     if failed is not None:
         raise failed
     return []
 
 
-def recorded(group: Group, overlay: Kustomization, made: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
+def recorded(group: Group, overlay: Kustomization, repairs: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
     """The repairs, put into the texts of the group and reported."""
-    for each in made:
+    for each in repairs:
         source = group.texts.get(each.path)
         if source is None:
             source = (
@@ -104,4 +106,4 @@ def recorded(group: Group, overlay: Kustomization, made: list[Repaired], names: 
         said = group.said.setdefault(each.path, [])
         # What another overlay needs of the same file is said once.
         said += [item for item in outcome.remarks(each, name) if item not in said]
-    return made
+    return repairs

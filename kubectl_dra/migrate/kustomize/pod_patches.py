@@ -52,13 +52,13 @@ def pod_patches(
         target = {"kind": key[0], "name": _without_affixes(overlay, key[2])}
         entries.append({"target": target, "patch": patch_text(operations)})
     there = items_at(parse(texts.get(overlay.path, overlay.document.source))[0].object, "patches")
-    if not entries or any(entry in there for entry in entries):
+    if not entries or any(patch in there for patch in entries):
         # It was tried, and did not help.
         return
     now = dict(texts)
     own = now.get(overlay.path, overlay.document.source)
-    for entry in entries:
-        now[overlay.path] = own = own.with_text(listed_in(overlay, "patches", entry, now))
+    for patch in entries:
+        now[overlay.path] = own = own.with_text(listed_in(overlay, "patches", patch, now))
     if claims:
         yield with_claims(overlay, list(claims.values()), texts)
         own = own.with_text(claims_listed(overlay, now))
@@ -83,7 +83,7 @@ def _operations(
             continue
         pointer, new, old = pointer_of(each.path), value_at(wanted, each.path), value_at(now, each.path)
         if each.path[-1] == "resourceClaims" and new:
-            new = [_local(overlay, key, entry, old or (), should, is_now, claims) for entry in new]
+            new = [_local(overlay, key, item, old or (), should, is_now, claims) for item in new]
         if new is None:
             yield {"op": "remove", "path": pointer}
         elif old and isinstance(old, list) and isinstance(new, list) and new[: len(old)] == old:
@@ -103,12 +103,12 @@ def _of_its_own(
 ) -> Iterator[Mapping[str, Any]]:
     """The operation that lets a pod's claim refer to an object of the overlay; none if it has none of that name."""
     mine = value_at(is_now[key], path)
-    entry: Mapping[str, Any] = next(
+    reference: Mapping[str, Any] = next(
         (each for each in value_at(should[key], path[:-1]) if each.get("name") == mine.get("name")), {}
     )
     for field, kind in CLAIM_FIELDS.items():
-        if field in entry and (kind, key[1], entry[field]) not in is_now:
-            local = _local(overlay, key, entry, (), should, is_now, claims)
+        if field in reference and (kind, key[1], reference[field]) not in is_now:
+            local = _local(overlay, key, reference, (), should, is_now, claims)
             yield {"op": "replace", "path": pointer_of((*path, field)), "value": local[field]}
 
 

@@ -50,13 +50,13 @@ def objects_of(text: str) -> list[Mapping[str, Any]]:
 
 
 def differences(
-    before: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
+    before: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]], built: Sequence[Mapping[str, Any]]
 ) -> Iterator[BuildDifference]:
-    """How ``found`` differs from ``wanted``. Both come from ``before``, and new objects are added beside its
+    """How ``built`` differs from ``wanted``. Both come from ``before``, and new objects are added beside its
     objects.
     """
     old = {object_key(raw) for raw in before}
-    wanted_by_key, found_by_key = _listed(wanted), _listed(found)
+    wanted_by_key, found_by_key = _listed(wanted), _listed(built)
     for key in dict.fromkeys((*wanted_by_key, *found_by_key)):
         left, right = wanted_by_key.get(key), found_by_key.get(key)
         if (
@@ -89,13 +89,13 @@ def _of_claims(
     for spec in pod_specs(left):
         twin = twins.get(spec.path)
         theirs = _claims(twin.content) if twin is not None else {}
-        for name, (_, entry) in _claims(spec.content).items():
+        for name, (_, reference) in _claims(spec.content).items():
             if name not in theirs:
                 continue
             index, mine = theirs[name]
             for field, kind in CLAIM_FIELDS.items():
-                if field in entry and field in mine:
-                    wanted, meant = (kind, key[1], str(entry[field])), (kind, key[1], str(mine[field]))
+                if field in reference and field in mine:
+                    wanted, meant = (kind, key[1], str(reference[field])), (kind, key[1], str(mine[field]))
                     should, does = wanted_by_key.get(wanted, {}).get("spec"), found_by_key.get(meant, {}).get("spec")
                     if should != does or (does is None and wanted != meant):
                         yield BuildDifference(key, (*spec.path, "resourceClaims", index), should, does, meant)
@@ -103,9 +103,9 @@ def _of_claims(
 
 def _claims(spec: Mapping[str, Any]) -> dict[str, tuple[int, Mapping[str, Any]]]:
     return {
-        str(entry.get("name")): (index, entry)
-        for index, entry in enumerate(items_at(spec, "resourceClaims"))
-        if isinstance(entry, Mapping)
+        str(pod_claim.get("name")): (index, pod_claim)
+        for index, pod_claim in enumerate(items_at(spec, "resourceClaims"))
+        if isinstance(pod_claim, Mapping)
     }
 
 
@@ -164,11 +164,11 @@ def as_wanted(difference: BuildDifference, bases: Iterable[Mapping[str, Any]]) -
 
 def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
     """The identities of claims and templates in a file."""
-    for found in objects_in(source):
-        metadata = found.object.get("metadata")
-        if found.kind in CLAIM_FIELDS.values() and isinstance(metadata, Mapping):
+    for manifest in objects_in(source):
+        metadata = manifest.object.get("metadata")
+        if manifest.kind in CLAIM_FIELDS.values() and isinstance(metadata, Mapping):
             kept = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
-            yield {"apiVersion": found.api_version, "kind": found.kind, "metadata": kept}
+            yield {"apiVersion": manifest.api_version, "kind": manifest.kind, "metadata": kept}
 
 
 def documents_in(patch: Source) -> tuple[Document, ...]:
@@ -214,7 +214,7 @@ def _base(claim: ObjectKey | None, bases: Iterable[Mapping[str, Any]]) -> Mappin
 def followed_names(
     overlay: Kustomization,
     holder: Kustomization,
-    found: Sequence[BuildDifference],
+    differences: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
     texts: Mapping[str, Source],
 ) -> Iterator[Repaired]:
@@ -228,7 +228,7 @@ def followed_names(
     """
     kinds: dict[str, dict[str, set[tuple[str, str, str]]]] = {}
     groups = {(str(raw.get("kind"))): key_of(raw)[0] for raw in built}
-    for difference in found:
+    for difference in differences:
         if difference.claim is None or difference.found is not None or difference.wanted is None:
             continue
         field = next(field for field, kind in CLAIM_FIELDS.items() if kind == difference.claim[0])
@@ -277,12 +277,12 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], overlay: Kustom
     ):
         raise EditRefused(f"{CONFIGURATION}, which it would get, is there already and is no configuration of it")
     changes: list[Change] = []
-    for entry in entries:
-        index = next((index for index, each in enumerate(there) if each.get("kind") == entry["kind"]), None)
+    for rule in entries:
+        index = next((index for index, each in enumerate(there) if each.get("kind") == rule["kind"]), None)
         if index is None:
-            changes.append(Append(("nameReference",), entry))
+            changes.append(Append(("nameReference",), rule))
         else:
-            changes += [Append(("nameReference", index, "fieldSpecs"), place) for place in entry["fieldSpecs"]]
+            changes += [Append(("nameReference", index, "fieldSpecs"), place) for place in rule["fieldSpecs"]]
     return with_changes((document,), {document.index: changes})
 
 
@@ -298,10 +298,10 @@ def without_unused(
         EditRefused: it cannot be changed for certain.
     """
     used = {
-        str(entry.get(field))
+        str(reference.get(field))
         for raw in built
         for spec in pod_specs(raw)
-        for _, entry in _claims(spec.content).values()
+        for _, reference in _claims(spec.content).values()
         for field in CLAIM_FIELDS
     }
     should = {object_key(raw) for raw in wanted}
@@ -314,15 +314,15 @@ def without_unused(
             continue
         name = name.removeprefix(prefix).removesuffix(suffix)
         patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}
-        entry = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
-        if entry not in (parse(now[overlay.path])[0].object if overlay.path in now else raw).get("patches", ()):
+        deletion = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
+        if deletion not in (parse(now[overlay.path])[0].object if overlay.path in now else raw).get("patches", ()):
             source = now.get(overlay.path, overlay.document.source)
-            now[overlay.path] = source.with_text(listed_in(overlay, "patches", entry, now))
+            now[overlay.path] = source.with_text(listed_in(overlay, "patches", deletion, now))
     if now.get(overlay.path) is not texts.get(overlay.path):
         yield Repaired(overlay.path, now[overlay.path].text, "unused")
 
 
-def listed_in(overlay: Kustomization, field: str, entry: Any, texts: Mapping[str, Source]) -> str:
+def listed_in(overlay: Kustomization, field: str, item: Any, texts: Mapping[str, Source]) -> str:
     """The text of a kustomization with one more entry in a list.
 
     Raises:
@@ -331,7 +331,7 @@ def listed_in(overlay: Kustomization, field: str, entry: Any, texts: Mapping[str
     document = parse(texts[overlay.path])[0] if overlay.path in texts else overlay.document
     raw = document.object
     there = isinstance(raw.get(field), list) and bool(raw[field])
-    change = Append((field,), entry) if there else Set((field,), [entry])
+    change = Append((field,), item) if there else Set((field,), [item])
     return with_changes((document,), {document.index: [change]})
 
 
@@ -359,7 +359,7 @@ def device_patches(
     """The patches of a kustomization and of all that it reads; ``texts`` are the changed files by absolute path."""
     for part in closure(overlay):
         now = parse(texts[part.path])[0].object if part.path in texts else part.document.object
-        left = {patch.text for patch in inline_patches(now)}
+        present = {patch.text for patch in inline_patches(now)}
         for patch in inline_patches(part.document.object):
             named = _named(patch.text, catalogue)
             if named is not None:
@@ -369,7 +369,7 @@ def device_patches(
                 inside = named[0] if node is not None and node.value.style in ("|", ">") else 0
                 ignored = Ignored(part.document.source, (part.document,)).covers(GONE, part.document, patch.path)
                 ignored = ignored or _says_ignore(patch.text, named[0])
-                yield DevicePatch(part.path, line + inside, named[1], patch.text in left, ignored, patch)
+                yield DevicePatch(part.path, line + inside, named[1], patch.text in present, ignored, patch)
         files = {path: patch for patch, path in patch_files(part)}
         for path in sorted(part.files - {part.path}):
             source = read(path)
@@ -386,11 +386,11 @@ def device_patches(
 def patch_files(part: Kustomization) -> Iterator[tuple[InlinePatch, str]]:
     """The patches of a kustomization that are files: each as its entry has it, without text, and its absolute path."""
     for field in FIELDS:
-        for index, entry in enumerate(items_at(part.document.object, field)):
-            word = entry if isinstance(entry, str) else value_at(entry, ("path",))
+        for index, patch in enumerate(items_at(part.document.object, field)):
+            word = patch if isinstance(patch, str) else value_at(patch, ("path",))
             path = part.path_of(word) if isinstance(word, str) else ""
             if path in part.files:
-                yield InlinePatch((field, index), "", fields_at(entry, "target")), path
+                yield InlinePatch((field, index), "", fields_at(patch, "target")), path
 
 
 def _named(text: str, catalogue: VendorCatalogue) -> tuple[int, str] | None:

@@ -52,7 +52,7 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         InputError: as ``engine.migrate``.
     """
     report = migrate(inputs, job)
-    names = {_absolute(found.name): found.name for found in inputs if found.data is None}
+    names = {_absolute(file.name): file.name for file in inputs if file.data is None}
     files = {_absolute(file.name): file for file in report.files}
     files |= without_json_patches(files, names, job)
     changed = {
@@ -111,8 +111,8 @@ def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
             read[path] = sorted(each for each in files if each not in names)
     inputs = [Input(path, False) for path in sorted({each for files in read.values() for each in files})]
     # Where nothing is of them, that can be read, there is nothing to say.
-    found = migrate([Input("<none>", False, b"{}"), *inputs], job._replace(claims_file="")) if inputs else None
-    asking = {item.file: item for item in (found.items() if found is not None else ()) if item.sort != "note"}
+    report = migrate([Input("<none>", False, b"{}"), *inputs], job._replace(claims_file="")) if inputs else None
+    asking = {item.file: item for item in (report.items() if report is not None else ()) if item.sort != "note"}
     for path, others in read.items():
         item = next((asking[each] for each in others if each in asking), None)
         if item is not None:
@@ -141,7 +141,7 @@ def _verify(
     group: Group,
     names: Mapping[str, str],
     job: MigrationJob,
-    left: Collection[tuple[str, ObjectKey]],
+    undone: Collection[tuple[str, ObjectKey]],
     notes: list[str],
 ) -> None:
     """Build all of a group before and after. Make what overlays need, or report the obstacle."""
@@ -176,7 +176,7 @@ def _verify(
         seen: dict[str, Mapping[str, str]] = {}
         for _ in range(_PASSES):
             for overlay in waiting:
-                group.problem = _settled(group, overlay, shop, before[overlay.directory], names, job, left)
+                group.problem = _settled(group, overlay, shop, before[overlay.directory], names, job, undone)
                 if group.problem:
                     group.at = overlay
                     return
@@ -252,11 +252,11 @@ def _settled(
     before: str,
     names: Mapping[str, str],
     job: MigrationJob,
-    left: Collection[tuple[str, ObjectKey]],
+    undone: Collection[tuple[str, ObjectKey]],
 ) -> BuildObstacle | None:
     """Make what an overlay needs until its build is as wanted; returns the obstacle if that fails."""
     mine = {names.get(path, path) for part in closure(overlay) for path in part.files}
-    wanted, offers, refused_there = _migrated(before, job, {key for file, key in left if file in mine})
+    wanted, offers, refused_there = _migrated(before, job, {key for file, key in undone if file in mine})
     titles = {object_key(raw): title(raw) for raw in objects_of(before)}
     first: BuildDifference | None = None
     for number in range(_ROUNDS):
@@ -271,54 +271,55 @@ def _settled(
             shop.put({each.path: group.texts[each.path].encode(each.text) for each in fits})
             continue
         after = objects_of(built.decode("utf-8", "replace"))
-        found = list(differences(objects_of(before), wanted, after))
-        if not found:
+        unequal = list(differences(objects_of(before), wanted, after))
+        if not unequal:
             unused = list(without_unused(overlay, wanted, after, group.texts)) if overlay.path in names else []
             if not unused:
                 return None
             recorded(group, overlay, unused, names)
             shop.put({each.path: group.texts[each.path].encode(each.text) for each in unused})
             continue
-        first = first or found[0]
-        offered = next((offers[name] for each in found if (name := titles.get(each.object, "")) in offers), None)
+        first = first or unequal[0]
+        offered = next((offers[name] for each in unequal if (name := titles.get(each.object, "")) in offers), None)
         if offered is not None:
             return outcome.unsafe(offered)
         builds = (objects_of(before), wanted, after)
-        made, why = list[Repaired](), None
+        repairs, why = list[Repaired](), None
         try:
             # What is refused, or what a patch still asks for, is for people to decide.
-            clear = not any(titles.get(each.object) in refused_there for each in found)
-            clear = clear and not any(patch.stays for each in found for patch in _asking(overlay, each, group, job))
-            made = repaired(group, overlay, found, builds, names, clear=clear) if number + 1 < _ROUNDS else []
+            clear = not any(titles.get(each.object) in refused_there for each in unequal)
+            clear = clear and not any(patch.stays for each in unequal for patch in _asking(overlay, each, group, job))
+            repairs = repaired(group, overlay, unequal, builds, names, clear=clear) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
             why = outcome.refused(str(refused))
         except OutOfRun as missing:
             why = outcome.out_of_run(missing.args[0], overlay.path)
-        if not made:
+        if not repairs:
             there = next(
-                (refused_there[name] for each in found if (name := titles.get(each.object, "")) in refused_there), None
+                (refused_there[name] for each in unequal if (name := titles.get(each.object, "")) in refused_there),
+                None,
             )
-            lacking = next((each for each in found if lacks_claims(each)), None)
+            lacking = next((each for each in unequal if lacks_claims(each)), None)
             if lacking is not None and there is None:
                 return outcome.lacking(lacking, overlay.path in names)
             if why is not None:
                 return why
-            obstacle = _by_patch(overlay, found[0], group, names, job)
+            obstacle = _by_patch(overlay, unequal[0], group, names, job)
             if obstacle is None and there is not None:
                 obstacle = outcome.refused_there(there)
             if obstacle is None and first.claim is not None and first.found is not None:
                 obstacle = _kindless(overlay, wanted, before)
             obstacle = obstacle or outcome.of_difference(first, after)
             return outcome.of_deployer(obstacle.problem) if overlay.deployer else obstacle
-        shop.put({each.path: group.texts[each.path].encode(each.text) for each in made})
+        shop.put({each.path: group.texts[each.path].encode(each.text) for each in repairs})
     return None
 
 
 def _by_replacement(overlay: Kustomization, error: str, job: MigrationJob) -> BuildObstacle | None:
     """The obstacle that a replacement is which writes an amount of devices that is no longer there."""
     for part in closure(overlay):
-        for number, entry in enumerate(items_at(part.document.object, "replacements")):
-            for index, target in enumerate(items_at(entry, "targets")):
+        for number, replacement in enumerate(items_at(part.document.object, "replacements")):
+            for index, target in enumerate(items_at(replacement, "targets")):
                 for place, field in enumerate(items_at(target, "fieldPaths")):
                     path = ("replacements", number, "targets", index, "fieldPaths", place)
                     if names := named_in(str(field), job.settings.catalogue):
@@ -362,28 +363,28 @@ def _asking(
     fail where the request is gone, as JSON patches do.
     """
     catalogue = job.settings.catalogue
-    found = device_patches(overlay, group.texts, catalogue)
+    patches = device_patches(overlay, group.texts, catalogue)
     if difference is None:
-        return [each for each in found if pointed(each.patch.text, catalogue)]
-    return [each for each in found if is_for(each.patch, difference.object, overlay)]
+        return [each for each in patches if pointed(each.patch.text, catalogue)]
+    return [each for each in patches if is_for(each.patch, difference.object, overlay)]
 
 
 def _migrated(
-    before: str, job: MigrationJob, left: Collection[ObjectKey]
+    before: str, job: MigrationJob, undone: Collection[ObjectKey]
 ) -> tuple[list[Mapping[str, Any]], dict[str, Remark], dict[str, Remark]]:
     """What migrate makes of a build, which the build of the migrated files has to be, and the unsafe changes that
     it does not make, and the refusals, by the titles of the objects.
 
-    Objects that comments of their files say to leave (``left``) stay; in the build they may have longer names.
+    Objects that comments of their files say to leave (``undone``) stay; in the build they may have longer names.
     """
     if not objects_of(before):
         return [], {}, {}
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
-    made = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
+    objects = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
     offers = {item.object: item for item in report.items() if item.sort == "offer" and not item.new}
     refused = {item.object: item for item in report.items("refusal")}
-    if not left:
-        return made, offers, refused
+    if not undone:
+        return objects, offers, refused
     old = {object_key(raw): raw for raw in objects_of(before)}
-    stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in left)}
-    return [old[key] if (key := object_key(raw)) in stay else raw for raw in made], offers, refused
+    stay = {key for key in old if any(key[0] == kind and name in key[2] for kind, _, name in undone)}
+    return [old[key] if (key := object_key(raw)) in stay else raw for raw in objects], offers, refused

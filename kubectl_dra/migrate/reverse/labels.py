@@ -57,9 +57,9 @@ def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[N
     unclear = []
     for rule in known:
         for name in _names(rule, selectors):
-            found = _made(name, rule, exactly, selectors, catalogue)
-            if found is not None:
-                out.setdefault(name, found)
+            candidate = _made(name, rule, exactly, selectors, catalogue)
+            if candidate is not None:
+                out.setdefault(name, candidate)
         own = rule.resource.selectors
         nameless = rule.pattern is not None and not _group_sources(_pattern_text(rule)) and not rule.resource.part_of
         if nameless and selectors[: len(own)] == own:
@@ -68,7 +68,7 @@ def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[N
         names = ", ".join((*out, *(f"those that match {pattern}" for pattern in unclear)))
         raise Unnamed(f"several resources became requests of class {device_class}: {names}")
     if not out:
-        out = {one.resource.name: one for one in chosen}
+        out = {candidate.resource.name: candidate for candidate in chosen}
     if not out:
         raise Unnamed(f"no resource of class {device_class} becomes a request with these selectors and this capacity")
     return list(out.values())
@@ -87,9 +87,9 @@ def _chosen_by_label(device_class: str, exactly: Mapping[str, Any], catalogue: V
             for kind in suffix.kinds
         }
         for rule in vendor.resources:
-            found = catalogue.resource(rule.name) if rule.pattern is None and rule.resource.kind in kinds else None
-            if found is not None and found.vendor == vendor.id and found.outcome in ("auto", "note"):
-                yield Named(found, tuple(_expressions(exactly)), EMPTY)
+            resource = catalogue.resource(rule.name) if rule.pattern is None and rule.resource.kind in kinds else None
+            if resource is not None and resource.vendor == vendor.id and resource.outcome in ("auto", "note"):
+                yield Named(resource, tuple(_expressions(exactly)), EMPTY)
 
 
 def with_suffix(suffix: Suffix, selector: str) -> str | None:
@@ -173,10 +173,10 @@ def _groups_in(
             text += f"(?P={group})" if group in seen else f"(?P<{group}>{_alternatives(values, group, sources)})"
             seen.add(group)
             at = place.end()
-        found = re.fullmatch(text + re.escape(template[at:]), selector)
-        if found is None:
+        match = re.fullmatch(text + re.escape(template[at:]), selector)
+        if match is None:
             return None
-        for group, value in found.groupdict().items():
+        for group, value in match.groupdict().items():
             backwards = {new: old for old, new in values.get(group, {}).items()}
             out[group] = backwards.get(value or "", value or "")
     return out if set(out) == set(sources) else None
@@ -201,15 +201,15 @@ def _group_sources(pattern: str) -> dict[str, str]:
 def _spans(pattern: str) -> Iterator[tuple[str, int, int]]:
     """Name, start and end of the content of each named group that is not nested."""
     at = 0
-    while (found := _GROUP.search(pattern, at)) is not None:
-        depth, end = 1, found.end()
+    while (match := _GROUP.search(pattern, at)) is not None:
+        depth, end = 1, match.end()
         while depth and end < len(pattern):
             if pattern[end] == "\\":
                 end += 1
             elif pattern[end] in "()":
                 depth += 1 if pattern[end] == "(" else -1
             end += 1
-        yield found[1], found.end(), end - 1
+        yield match[1], match.end(), end - 1
         at = end
 
 
@@ -228,7 +228,7 @@ def _filled_pattern(pattern: str, groups: Mapping[str, str]) -> str | None:
 
 def _literal(pattern: str) -> str | None:
     """The text that a pattern without operators matches; None for one with operators."""
-    plain = re.sub(r"\\([^A-Za-z0-9])", lambda found: "x" if found[1] else "", pattern)
+    plain = re.sub(r"\\([^A-Za-z0-9])", lambda match: "x" if match[1] else "", pattern)
     return None if _SPECIAL.search(plain) else re.sub(r"\\(.)", r"\1", pattern)
 
 
@@ -256,19 +256,21 @@ def conditions(
     waiting = list(selectors)
     while waiting:
         pair = tuple(waiting[:2])
-        found = list(dict.fromkeys(_with_suffix(pair, resource, catalogue, device_class))) if len(pair) == 2 else []
-        if found:
-            out.append(found[0])
+        conditions = (
+            list(dict.fromkeys(_with_suffix(pair, resource, catalogue, device_class))) if len(pair) == 2 else []
+        )
+        if conditions:
+            out.append(conditions[0])
             waiting = waiting[2:]
             continue
         selector = waiting.pop(0)
-        found = list(dict.fromkeys(_found(selector, resource, catalogue, counts, device_class)))
-        if not found:
+        conditions = list(dict.fromkeys(_found(selector, resource, catalogue, counts, device_class)))
+        if not conditions:
             raise Unnamed(f"its selector {selector} is not one that a node label became")
-        keys = list(dict.fromkeys(each.key for each in found))
+        keys = list(dict.fromkeys(each.key for each in conditions))
         if len(keys) > 1:
             raise Unnamed(f"its selector {selector} can have been any of the labels {', '.join(keys)}")
-        out.append(found[0])
+        out.append(conditions[0])
     return out
 
 
@@ -286,9 +288,14 @@ def _found(
         for operator in _OPERATORS:
             for values in _candidates(rule, operator, read):
                 wanted = Condition(rule.key, operator, values)
-                made = translate(wanted, labelled, resource, driver, counts)
-                same = made.leaves and made.selectors == (selector,) and made.refusal is None and not made.unsafe
-                if same and made.device_class in ("", device_class):
+                translation = translate(wanted, labelled, resource, driver, counts)
+                same = (
+                    translation.leaves
+                    and translation.selectors == (selector,)
+                    and translation.refusal is None
+                    and not translation.unsafe
+                )
+                if same and translation.device_class in ("", device_class):
                     yield wanted
 
 
@@ -305,8 +312,12 @@ def _with_suffix(
             driver = catalogue.compared(rule, resource)
             for values in _candidates(rule, "In", _values(selectors[0])):
                 wanted = Condition(rule.key, "In", tuple(f"{value}{ending}" for value in values))
-                made = translate(wanted, labelled, resource, driver, {})
-                if made.selectors == selectors and made.device_class == device_class and not made.unsafe:
+                translation = translate(wanted, labelled, resource, driver, {})
+                if (
+                    translation.selectors == selectors
+                    and translation.device_class == device_class
+                    and not translation.unsafe
+                ):
                     yield wanted
 
 

@@ -59,8 +59,8 @@ def restored(
     elif len(entries) == len(every):
         yield Delete((*spec.path, "resourceClaims"))
     else:
-        yield from (Delete((*spec.path, "resourceClaims", entry.place)) for entry in entries)
-    by_name = {entry.name: entry for entry in entries}
+        yield from (Delete((*spec.path, "resourceClaims", claim.place)) for claim in entries)
+    by_name = {claim.name: claim for claim in entries}
     counts: dict[str, int | None] = {}
     for container in containers(spec):
         amounts, changes = _of_container(spec, container, by_name, named, settings)
@@ -71,20 +71,20 @@ def restored(
     labels = []
     # What the labels that stayed say depends on what the pod asked for.
     before = {**spec.content, "containers": [{"resources": {"limits": counts}}]}
-    for entry in entries:
-        for request, exactly in entry.requests.items():
-            one = named[entry.key, request]
-            path: Path = (*spec.path, "resourceClaims", entry.place)
-            _check_label(spec, one.resource, str(exactly.get("deviceClassName")), path, settings)
-            kept = placement(before, one.resource, settings.catalogue, settings.release).selectors
-            rest = [selector for selector in one.rest if selector not in kept]
+    for claim in entries:
+        for request, exactly in claim.requests.items():
+            candidate = named[claim.key, request]
+            path: Path = (*spec.path, "resourceClaims", claim.place)
+            _check_label(spec, candidate.resource, str(exactly.get("deviceClassName")), path, settings)
+            kept = placement(before, candidate.resource, settings.catalogue, settings.release).selectors
+            rest = [selector for selector in candidate.rest if selector not in kept]
             try:
                 device_class = str(exactly.get("deviceClassName"))
-                found = conditions(rest, one.resource, settings.catalogue, counts, device_class)
+                restored_conditions = conditions(rest, candidate.resource, settings.catalogue, counts, device_class)
             except Unnamed as unnamed:
-                message = f"request {request} of {entry.key[0]} {entry.key[2]}: {unnamed}"
+                message = f"request {request} of {claim.key[0]} {claim.key[2]}: {unnamed}"
                 raise Stop(NO_RESOURCE, path, message) from None
-            labels += [each for each in found if each not in labels]
+            labels += [each for each in restored_conditions if each not in labels]
     try:
         yield from chosen(spec.content, spec.path, labels)
     except Unnamed as unnamed:
@@ -118,19 +118,21 @@ def _of_container(
     amounts: dict[str, int] = {}
     gone: list[int] = []
     for index, claim in enumerate(claims):
-        entry = entries.get(str(claim.get("name"))) if isinstance(claim, Mapping) else None
-        if entry is None:
+        made_claim = entries.get(str(claim.get("name"))) if isinstance(claim, Mapping) else None
+        if made_claim is None:
             continue
         gone.append(index)
         wanted = claim.get("request")
-        for name, exactly in entry.requests.items():
+        for name, exactly in made_claim.requests.items():
             if wanted in (None, "", name):
-                one = named[entry.key, name]
+                candidate = named[made_claim.key, name]
                 count = exactly.get("count") or 1
-                if one.resource.allocation_mode == "All":
-                    count = _all_of(spec, one.resource, (*spec.path, "resourceClaims", entry.place), settings)
-                amounts[one.resource.name] = amounts.get(one.resource.name, 0) + count
-                amounts.update(one.parts)
+                if candidate.resource.allocation_mode == "All":
+                    count = _all_of(
+                        spec, candidate.resource, (*spec.path, "resourceClaims", made_claim.place), settings
+                    )
+                amounts[candidate.resource.name] = amounts.get(candidate.resource.name, 0) + count
+                amounts.update(candidate.parts)
     if not gone:
         return {}, []
     changes: list[Change] = [Delete((*path, "claims", index)) for index in gone]

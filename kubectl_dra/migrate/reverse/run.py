@@ -61,7 +61,7 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     """
     notes: list[str] = []
     closed: list[MigratedFile] = []
-    files = [file for found in inputs if (file := _opened(found, notes, closed)) is not None]
+    files = [file for input_ in inputs if (file := _opened(input_, notes, closed)) is not None]
     if not files:
         check_readable(inputs, notes)
     objects = sum(len(file.objects) for file in files)
@@ -72,7 +72,7 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     patched = {object_key(manifest.object) for file in files if is_patch(file.name) for manifest in file.objects}
     defects: list[str] = []
     freed = {key for file in files for key in _restore(file, world, job, patched, defects)}
-    freed -= {key for file in files for found in file.objects for key in references(found.object)}
+    freed -= {key for file in files for manifest in file.objects for key in references(manifest.object)}
     for file in files:
         _remove(file, freed)
     results = (*closed, *(result_of(file) for file in files))
@@ -87,8 +87,8 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     )
 
 
-def _opened(found: Input, notes: list[str], closed: list[MigratedFile]) -> File | None:
-    source = source_of(found, notes, closed)
+def _opened(file: Input, notes: list[str], closed: list[MigratedFile]) -> File | None:
+    source = source_of(file, notes, closed)
     if source is None:
         return None
     if "resource.k8s.io" not in source.text and "resourceClaims" not in source.text:
@@ -115,10 +115,10 @@ def _restore(
     own = {object_key(manifest.object): manifest.object for manifest in reversed(file.objects)}
     around = ChainMap(own, dict(world))
     wants: list[PlannedEdit] = []
-    for found in file.objects:
-        with defects_recorded(defects, file, found, "reverse"):
-            reversal = plan(found.object, around, job.settings)
-            want = PlannedEdit.of(file, found, reversal.plan, job.settings, job.unsafe)
+    for manifest in file.objects:
+        with defects_recorded(defects, file, manifest, "reverse"):
+            reversal = plan(manifest.object, around, job.settings)
+            want = PlannedEdit.of(file, manifest, reversal.plan, job.settings, job.unsafe)
             file.items += want.told
             if want.changes and not patched.isdisjoint(reversal.freed):
                 why = "an overlay patches its claim, and what that asks for would be lost"
@@ -187,10 +187,10 @@ def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
     """The claims and templates that the pods of an object refer to."""
     namespace = object_key(raw)[1]
     for spec in pod_specs(raw):
-        for entry in items_at(spec.content, "resourceClaims"):
+        for pod_claim in items_at(spec.content, "resourceClaims"):
             for field, (kind, _) in _FIELDS.items():
-                if isinstance(entry, Mapping) and isinstance(entry.get(field), str):
-                    yield kind, namespace, entry[field]
+                if isinstance(pod_claim, Mapping) and isinstance(pod_claim.get(field), str):
+                    yield kind, namespace, pod_claim[field]
 
 
 def _workload(
@@ -199,50 +199,50 @@ def _workload(
     others: list[PlanRefusal] = []
     choices: dict[tuple[ObjectKey, str], list[Named]] = {}
     entries = [(spec, list(_entries(raw, spec, world, settings, choices, others))) for spec in pod_specs(raw)]
-    used = [entry for _, found in entries for entry in found]
+    used = [claim for _, claims in entries for claim in claims]
     if not used:
         return Reversal(ObjectPlan(refusals=tuple(others)))
-    shares = {entry.share for entry in used}
+    shares = {claim.share for claim in used}
     if len(shares) > 1:
         where = (*entries[0][0].path, "resourceClaims")
         raise Stop(NOT_OURS, where, "migrate makes claims or claim templates of a workload, and not both")
     forward = replace(settings, reverse=False, strategy="claims", share=shares.pop(), version="v1")
-    freed = tuple(dict.fromkeys(entry.key for entry in used))
+    freed = tuple(dict.fromkeys(claim.key for claim in used))
     try:
-        made = {key: to_v1(world[key]) for key in freed}
+        created = {key: to_v1(world[key]) for key in freed}
     except ConversionError as wrong:
         raise Stop(
             NOT_OURS, (*entries[0][0].path, "resourceClaims"), f"what it refers to is not valid: {wrong}"
         ) from None
     around = PlanSurroundings(
-        [other for key, other in world.items() if key not in made],
-        frozenset(key for key in world if key not in made),
-        alike=dict(_of_siblings(raw, made, world)),
+        [other for key, other in world.items() if key not in created],
+        frozenset(key for key in world if key not in created),
+        alike=dict(_of_siblings(raw, created, world)),
     )
     problem = ""
     fitting: list[tuple[list[Change], list[Resource]]] = []
     for changes, resources in _tries(entries, choices, settings):
-        found = _difference(raw, changed(raw, changes), made, around, forward)
-        problem = problem or found
-        if not found:
+        difference = _difference(raw, changed(raw, changes), created, around, forward)
+        problem = problem or difference
+        if not difference:
             fitting.append((changes, resources))
     if fitting:
         changes, resources = fitting[0]
-        alike = [one.name for _, others_too in fitting[1:] for one in others_too if one not in resources]
-        planned = _planned(raw, entries, changes, resources, made, around, forward, alike)
+        alike = [resource.name for _, others_too in fitting[1:] for resource in others_too if resource not in resources]
+        planned = _planned(raw, entries, changes, resources, created, around, forward, alike)
         return Reversal(replace(planned, refusals=tuple(others)), freed)
-    path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
+    path = next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
     raise Stop(NOT_OURS, path, problem or "it asks for devices in a way that migrate does not write")
 
 
 def _of_siblings(
-    raw: Mapping[str, Any], made: Mapping[ObjectKey, Mapping[str, Any]], world: Mapping[ObjectKey, Mapping[str, Any]]
+    raw: Mapping[str, Any], created: Mapping[ObjectKey, Mapping[str, Any]], world: Mapping[ObjectKey, Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
     """The templates that are called after another Pod that uses them too."""
     mine = object_key(raw)
     if mine[0] != "Pod":
         return
-    for key, template in made.items():
+    for key, template in created.items():
         for other, pod in world.items():
             if other[:2] == mine[:2] and other != mine and key[2].startswith(f"{other[2]}-") and key in references(pod):
                 yield template_key(template), key[2]
@@ -260,32 +260,32 @@ def _entries(
     """The claims that migrate may have created. ``choices`` get their resources, ``others`` the reasons why
     the rest stays.
     """
-    for index, entry in enumerate(items_at(spec.content, "resourceClaims")):
+    for index, pod_claim in enumerate(items_at(spec.content, "resourceClaims")):
         path: Path = (*spec.path, "resourceClaims", index)
         try:
-            found = _entry(raw, path, entry, world)
-            if found is None:
+            claim = _entry(raw, path, pod_claim, world)
+            if claim is None:
                 continue
-            for name, exactly in found.requests.items():
-                choices[found.key, name] = _candidates(found, name, exactly, path, settings)
-            yield found
+            for name, exactly in claim.requests.items():
+                choices[claim.key, name] = _candidates(claim, name, exactly, path, settings)
+            yield claim
         except Stop as stop:
             others.append(stop.refusal)
 
 
 def _entry(
-    raw: Mapping[str, Any], path: Path, entry: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
+    raw: Mapping[str, Any], path: Path, pod_claim: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
 ) -> MadeClaim | None:
     for field, (kind, share) in _FIELDS.items():
-        if not isinstance(entry, Mapping) or not isinstance(entry.get(field), str):
+        if not isinstance(pod_claim, Mapping) or not isinstance(pod_claim.get(field), str):
             continue
-        key = (kind, object_key(raw)[1], entry[field])
-        found = world.get(key)
-        if found is None or not str(found.get("apiVersion")).startswith(f"{GROUP}/v1"):
-            raise Stop(NO_TEMPLATE, path, f"{kind} {entry[field]} is not among the files that were read", _READ)
+        key = (kind, object_key(raw)[1], pod_claim[field])
+        world_object = world.get(key)
+        if world_object is None or not str(world_object.get("apiVersion")).startswith(f"{GROUP}/v1"):
+            raise Stop(NO_TEMPLATE, path, f"{kind} {pod_claim[field]} is not among the files that were read", _READ)
         below: Path = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
         try:
-            devices = value_at(reshaped(found), below)
+            devices = value_at(reshaped(world_object), below)
         except (AttributeError, KeyError, TypeError, ValueError):
             devices = None
         requests = {
@@ -294,19 +294,19 @@ def _entry(
             if isinstance(request, Mapping) and isinstance(request.get("exactly"), Mapping)
         }
         if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
-            message = f"{kind} {entry[field]} has constraints, alternatives or settings, and migrate writes none"
+            message = f"{kind} {pod_claim[field]} has constraints, alternatives or settings, and migrate writes none"
             raise Stop(NOT_OURS, path, message)
-        return MadeClaim(int(path[-1]), str(entry.get("name")), key, share, requests)
+        return MadeClaim(int(path[-1]), str(pod_claim.get("name")), key, share, requests)
     return None
 
 
 def _candidates(
-    entry: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
+    claim: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
 ) -> list[Named]:
     try:
         return candidates(exactly, settings.catalogue)
     except Unnamed as unnamed:
-        raise Stop(NO_RESOURCE, path, f"request {name} of {entry.key[0]} {entry.key[2]}: {unnamed}") from None
+        raise Stop(NO_RESOURCE, path, f"request {name} of {claim.key[0]} {claim.key[2]}: {unnamed}") from None
 
 
 def _tries(
@@ -326,16 +326,16 @@ def _tries(
             break
         named = dict(zip(choices, names, strict=True))
         try:
-            changes = [change for spec, found in entries for change in restored(spec, found, named, settings)]
+            changes = [change for spec, claims in entries for change in restored(spec, claims, named, settings)]
         except Stop as stop:
             problem = problem or stop
             continue
-        resources = list({one.resource.name: one.resource for one in named.values()}.values())
-        fitted[tuple(one.resource.name for one in named.values())] = changes, resources
+        resources = list({each.resource.name: each.resource for each in named.values()}.values())
+        fitted[tuple(each.resource.name for each in named.values())] = changes, resources
     if not fitted and problem is not None:
         raise problem
     if len(fitted) > 1 and not _alike([resources for _, resources in fitted.values()]):
-        path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
+        path = next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
         either = " or ".join(", ".join(dict.fromkeys(names)) for names in fitted)
         raise Stop(NO_RESOURCE, path, f"the claim can have been made from {either}")
     yield from fitted.values()
@@ -351,7 +351,7 @@ def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
 def _difference(
     now: Mapping[str, Any],
     before: Mapping[str, Any],
-    made: Mapping[ObjectKey, Mapping[str, Any]],
+    created: Mapping[ObjectKey, Mapping[str, Any]],
     around: PlanSurroundings,
     forward: MigrationSettings,
 ) -> str:
@@ -361,12 +361,12 @@ def _difference(
     objects = {object_key(manifest.raw): to_v1(manifest.raw) for manifest in planned.objects}
     if not objects and planned.refusals:
         return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
-    for key, raw in made.items():
+    for key, raw in created.items():
         if key not in objects:
             return f"migrate would not give its {key[0]} the name {key[2]}"
         if objects[key].get("spec") != raw.get("spec"):
             return f"{key[0]} {key[2]} is not what migrate makes: it was written or changed by hand"
-    if len(objects) != len(made):
+    if len(objects) != len(created):
         return "migrate would make more claims of it than there are"
     return "" if after == now else "the pod uses its claims in another way than migrate writes"
 
@@ -376,13 +376,13 @@ def _planned(
     entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
     changes: Sequence[Change],
     resources: Sequence[Resource],
-    made: Mapping[ObjectKey, Mapping[str, Any]],
+    created: Mapping[ObjectKey, Mapping[str, Any]],
     around: PlanSurroundings,
     forward: MigrationSettings,
     alike: Sequence[str],
 ) -> ObjectPlan:
     names = ", ".join(resource.name for resource in resources)
-    path = next((*spec.path, "resourceClaims") for spec, found in entries if found)
+    path = next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
     shared = forward.share == "claim" and raw.get("kind") != "Pod"
     reason = f"the claim becomes {names} again"
     if shared:
@@ -391,10 +391,10 @@ def _planned(
         reason += f"; it may have been {', '.join(dict.fromkeys(alike))}, which is the same devices"
     steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared or alike else "safe")]
     extra: list[Change] = []
-    for spec, found in entries:
-        extra += _tolerations(spec, resources) if found else []
+    for spec, claims in entries:
+        extra += _tolerations(spec, resources) if claims else []
     less = [*changes, *extra]
-    if extra and not _difference(raw, changed(raw, less), made, around, forward):
+    if extra and not _difference(raw, changed(raw, less), created, around, forward):
         reason = "a toleration is there that migrate may have added, or somebody by hand"
         steps.append(Step(TOLERATION, extra[0].path, reason, tuple(extra), "unsafe"))
     message = "what migrate took out beside the request (implied labels, variables, annotations) is not kept anywhere"
@@ -403,12 +403,12 @@ def _planned(
 
 def _tolerations(spec: WorkloadPodSpec, resources: Sequence[Resource]) -> list[Change]:
     """Deletes tolerations where migrate puts them: at the end of their list."""
-    found = items_at(spec.content, "tolerations")
+    tolerations = items_at(spec.content, "tolerations")
     ours = [toleration for resource in resources for toleration in resource.tolerations]
-    first = len(found)
-    while first and found[first - 1] in ours:
+    first = len(tolerations)
+    while first and tolerations[first - 1] in ours:
         first -= 1
     path: Path = (*spec.path, "tolerations")
-    if first == len(found):
+    if first == len(tolerations):
         return []
-    return [Delete(path)] if first == 0 else [Delete((*path, index)) for index in range(first, len(found))]
+    return [Delete(path)] if first == 0 else [Delete((*path, index)) for index in range(first, len(tolerations))]

@@ -44,7 +44,7 @@ class Rollout(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The resources that pods should no longer request."""
-        return [one.resource.name for one in self.moving]
+        return [move.resource.name for move in self.moving]
 
 
 # The ValidatingAdmissionPolicy that first warns about and then refuses device plugins' resources, by namespace.
@@ -185,9 +185,9 @@ def _what(plan: Rollout) -> Iterator[str]:
     if plan.moving:
         yield "| resource | becomes a claim for class | driver | used in |"
         yield "|---|---|---|---|"
-        for one in plan.moving:
-            spaces = ", ".join(one.namespaces)
-            yield f"| {one.resource.name} | {one.resource.device_class} | {one.resource.driver or '?'} | {spaces} |"
+        for move in plan.moving:
+            spaces = ", ".join(move.namespaces)
+            yield f"| {move.resource.name} | {move.resource.device_class} | {move.resource.driver or '?'} | {spaces} |"
     else:
         yield "Nothing that is known here: no pod or workload asks for a resource that a claim can take over."
     yield ""
@@ -312,10 +312,10 @@ def _command(line: CommandLine) -> str:
 
 def _example(plan: Rollout) -> tuple[str, str]:
     """A namespace (empty for the current one), and a resource used there that will move."""
-    for one in plan.order:
+    for progress in plan.order:
         for use in plan.survey.uses:
-            if use.namespace == one.namespace and use.resource in plan.names:
-                return one.namespace, use.resource
+            if use.namespace == progress.namespace and use.resource in plan.names:
+                return progress.namespace, use.resource
     return plan.order[0].namespace if plan.order else "", plan.names[0]
 
 
@@ -325,7 +325,7 @@ def _probe(name: str) -> str:
 
 
 def _labels(plan: Rollout, value: str) -> Iterator[str]:
-    spaces = [one.namespace for one in plan.order]
+    spaces = [progress.namespace for progress in plan.order]
     if spaces:
         label = (f"{LABEL}={value}", "--overwrite")
         for space in spaces:
@@ -342,11 +342,11 @@ def _namespaces(plan: Rollout) -> Iterator[str]:
         "the driver for the devices that it claims, so move nodes (phase 1) along with the namespaces."
     )
     yield ""
-    for number, one in enumerate(plan.order, 1):
-        mine = [use for use in plan.survey.uses if use.namespace == one.namespace]
-        yield f"{number}. **{one.namespace}** ({one.state}): {_uses(mine)}"
-        yield from (f"   - first: {reason}" for reason in one.reasons)
-        yield from (f"   - also: {todo}" for todo in one.todo)
+    for number, progress in enumerate(plan.order, 1):
+        mine = [use for use in plan.survey.uses if use.namespace == progress.namespace]
+        yield f"{number}. **{progress.namespace}** ({progress.state}): {_uses(mine)}"
+        yield from (f"   - first: {reason}" for reason in progress.reasons)
+        yield from (f"   - also: {todo}" for todo in progress.todo)
     yield ""
     yield "For each, with its manifests in DIR:"
     yield ""

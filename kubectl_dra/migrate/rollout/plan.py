@@ -51,8 +51,8 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
             moving.append(Moving(resource, installed, spaces))
     classes, missing = _classes(moving, settings)
     order = sorted(
-        (one for one in survey.namespaces if one.state != "migrated" or one.label),
-        key=lambda one: (_ORDER[one.state], one.pods, one.namespace),
+        (progress for progress in survey.namespaces if progress.state != "migrated" or progress.label),
+        key=lambda progress: (_ORDER[progress.state], progress.pods, progress.namespace),
     )
     return Rollout(
         tuple(moving),
@@ -63,7 +63,7 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
         tuple(classes),
         tuple(missing),
         live,
-        tuple(filter(None, map(settings.catalogue.driver, dict.fromkeys(one.resource.driver for one in moving)))),
+        tuple(filter(None, map(settings.catalogue.driver, dict.fromkeys(move.resource.driver for move in moving)))),
     )
 
 
@@ -97,7 +97,7 @@ def _classes(moving: Sequence[Moving], settings: MigrationSettings) -> tuple[lis
     """The classes that the cluster lacks or may lack, and the names of those that cannot be written here."""
     out: list[dict[str, Any]] = []
     missing: list[str] = []
-    for name in dict.fromkeys(one.resource.device_class for one in moving if not one.installed):
+    for name in dict.fromkeys(move.resource.device_class for move in moving if not move.installed):
         known = settings.catalogue.device_class(name)
         if known is None or not known.selector:
             missing.append(name)
@@ -115,7 +115,7 @@ def _classes(moving: Sequence[Moving], settings: MigrationSettings) -> tuple[lis
 
 def _quotas(moving: Sequence[Moving], snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     """A quota for claims in each namespace whose quotas count what moves, but not its claims."""
-    by_name = {one.resource.name: one.resource for one in moving}
+    by_name = {move.resource.name: move.resource for move in moving}
     spaces = sorted({quota.metadata.namespace for quota in snapshot.quotas})
     for space in spaces:
         mine = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
@@ -169,15 +169,15 @@ def live_workloads(
     """
     from kubectl_dra.cluster.client import Answered, segment
 
-    found: list[dict[str, Any]] = []
+    workloads: list[dict[str, Any]] = []
     notes: list[str] = []
     scope = f"/namespaces/{segment(namespace)}" if namespace else ""
     for version, plural in WORKLOADS:
         try:
-            found += cluster.client.list_items(f"/apis/{version}{scope}/{plural}", None, progress)
+            workloads += cluster.client.list_items(f"/apis/{version}{scope}/{plural}", None, progress)
         except Answered as error:
             notes.append(f"{plural} could not be read, so those without pods are not seen: {error}")
-    return found, notes
+    return workloads, notes
 
 
 def file_workloads(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
@@ -190,14 +190,16 @@ def file_workloads(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
 
 def file_objects(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
     """Every Kubernetes object in files. Unreadable files are skipped."""
-    for found in inputs:
+    for file in inputs:
         try:
-            documents = [one for one in each(decode(read(found), found.name)) if not isinstance(one, Skipped)]
+            documents = [
+                document for document in each(decode(read(file), file.name)) if not isinstance(document, Skipped)
+            ]
         except InputError:
             continue
         for document in documents:
             try:
-                for one in objects((document,)):
-                    yield one.object
+                for manifest in objects((document,)):
+                    yield manifest.object
             except InputError:
                 continue

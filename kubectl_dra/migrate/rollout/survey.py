@@ -151,13 +151,13 @@ def _uses(
         space = pod.metadata.namespace
         if pod.finished or (namespace and space != namespace):
             continue
-        asked = _moving(_of_plugin(pod, snapshot), settings)
-        if not asked:
+        requested = _moving(_of_plugin(pod, snapshot), settings)
+        if not requested:
             continue
         raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.spec_json()}
         owner = owners.setdefault((space, str(owner_of(pod) or f"Pod {pod.metadata.name}"), 0), _Owner(raw))
         owner.pods += 1
-        for resource, amount in asked.items():
+        for resource, amount in requested.items():
             owner.each.setdefault(resource, amount)
             owner.devices[resource] = owner.devices.get(resource, 0) + amount
     for (space, title, _), owner in sorted(owners.items()):
@@ -166,11 +166,11 @@ def _uses(
             yield Use(space, title, resource, owner.pods, owner.devices.get(resource, 0), each, outcome, reason)
 
 
-def _moving(asked: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:
+def _moving(requested: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:
     """What pods request, without resources declared to stay with their device plugin."""
     return {
         name: amount
-        for name, amount in asked.items()
+        for name, amount in requested.items()
         if settings.catalogue.moves(name) or settings.catalogue.resource(name) is None
     }
 
@@ -190,14 +190,14 @@ def outcome_of(raw: Mapping[str, Any], settings: MigrationSettings) -> tuple[Out
 
 def _of_plugin(pod: Pod, snapshot: Snapshot) -> dict[str, int]:
     """What a pod requests from device plugins, without what the scheduler serves by a claim for extended resources."""
-    asked = _asked(pod)
-    if not asked or not pod.extended_resource_claim:
-        return asked
+    requested = _asked(pod)
+    if not requested or not pod.extended_resource_claim:
+        return requested
     node = snapshot.nodes.get(pod.node_name)
     backed = class_by_resource(snapshot.classes)
     return {
         name: amount
-        for name, amount in asked.items()
+        for name, amount in requested.items()
         if name not in backed or (node is not None and amount_of(node.allocatable.get(name)))
     }
 
@@ -233,8 +233,8 @@ def _metadata(pod: Pod) -> dict[str, Any]:
 
 def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: PublishedDevices) -> list[Clash]:
     """Nodes with devices from both a device plugin and a driver, those with the same devices first."""
-    drivers = {entry.driver for entry in snapshot.slices}
-    found: list[Clash] = []
+    drivers = {slice_.driver for slice_ in snapshot.slices}
+    clashes: list[Clash] = []
     for node in snapshot.nodes.values():
         for name, value in node.allocatable.items():
             amount = amount_of(value) if is_extended(name) else 0
@@ -244,8 +244,8 @@ def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: Publish
             devices = published.on(node.name, resource.driver)
             if devices:
                 same = published.meant(node.name, resource)
-                found.append(Clash(node.name, name, amount, resource.driver, same, len(devices)))
-    return sorted(found, key=lambda clash: (not clash.same, clash.node, clash.resource))
+                clashes.append(Clash(node.name, name, amount, resource.driver, same, len(devices)))
+    return sorted(clashes, key=lambda clash: (not clash.same, clash.node, clash.resource))
 
 
 class PublishedDevices:
@@ -263,8 +263,8 @@ class PublishedDevices:
 
     def on(self, node: str, driver: str) -> tuple[str, ...]:
         """The driver's devices on a node, as ``pool/device``."""
-        found = self._view.on_node(node) if self._view else ()
-        return tuple(f"{item.id.pool}/{item.id.device}" for item in found if item.id.driver == driver)
+        items = self._view.on_node(node) if self._view else ()
+        return tuple(f"{item.id.pool}/{item.id.device}" for item in items if item.id.driver == driver)
 
     def meant(self, node: str, resource: Resource) -> tuple[str, ...]:
         """The devices that the class and the selectors of the resource admit."""
@@ -338,7 +338,9 @@ def _todo(space: str, snapshot: Snapshot, settings: MigrationSettings) -> Iterat
     hard = {key for quota in snapshot.quotas if quota.metadata.namespace == space for key in quota.hard}
     for quota in snapshot.quotas:
         for key in quota.hard if quota.metadata.namespace == space else ():
-            found = settings.catalogue.resource(key.removeprefix("requests.")) if key.startswith("requests.") else None
-            if found is not None and found.device_class and quota_key(found.device_class) not in hard:
+            resource = (
+                settings.catalogue.resource(key.removeprefix("requests.")) if key.startswith("requests.") else None
+            )
+            if resource is not None and resource.device_class and quota_key(resource.device_class) not in hard:
                 name = quota.metadata.name
-                yield f"ResourceQuota {name} counts {key} and no claims: add {quota_key(found.device_class)}"
+                yield f"ResourceQuota {name} counts {key} and no claims: add {quota_key(resource.device_class)}"

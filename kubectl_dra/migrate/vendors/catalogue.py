@@ -70,7 +70,7 @@ class VendorCatalogue:
     @cached_property
     def workloads(self) -> Sequence[tuple[Key, Steps]]:
         """Kinds of the user's files, each with a path of its pod specs."""
-        return tuple(entry for vendor in self._own.values() for entry in vendor.workloads)
+        return tuple(workload for vendor in self._own.values() for workload in vendor.workloads)
 
     def __contains__(self, id: str) -> bool:
         """Whether there is a vendor of the id."""
@@ -101,15 +101,15 @@ class VendorCatalogue:
             vendor = self.vendor(rule.resource.vendor)
             if rule.when_detected and not _is_detected(vendor, beside, annotations, scheduler):
                 continue
-            found = _resource(rule, name, groups)
-            if found is not None:
-                return _with_parts(found, rule, vendor, beside)
+            resource = _resource(rule, name, groups)
+            if resource is not None:
+                return _with_parts(resource, rule, vendor, beside)
         return None
 
     def moves(self, name: str, beside: Mapping[str, Any] = EMPTY) -> bool:
         """Whether a vendor knows the resource, and it is not declared to stay; ``beside`` as for ``resource``."""
-        found = self.resource(name, beside)
-        return found is not None and found.outcome != "keep"
+        resource = self.resource(name, beside)
+        return resource is not None and resource.outcome != "keep"
 
     def device_class(self, name: str) -> InstalledClass | None:
         """A DeviceClass as its driver installs it, or None if unknown."""
@@ -144,8 +144,8 @@ class VendorCatalogue:
         on them, too.
         """
         own = rule.capacity or not rule.device_class
-        found = self.driver(resource.driver, resource.device_class if own else rule.device_class)
-        return found or KnownDriver(resource.driver, frozenset(), frozenset())
+        known_driver = self.driver(resource.driver, resource.device_class if own else rule.device_class)
+        return known_driver or KnownDriver(resource.driver, frozenset(), frozenset())
 
     def flag(self, where: str, name: str, vendors: Collection[str]) -> Flag | None:
         """What to do with an env variable, annotation, runtime class, scheduler or host path in pods of the vendors."""
@@ -267,9 +267,11 @@ def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: 
             capacity[wanted] = f"{amount}{unit}"
     for other in vendor.resources:
         if other.name in beside and other.resource.outcome in ("ask", "refuse"):
-            told = other.resource
+            beside_it = other.resource
             return resource._replace(
-                outcome=told.outcome, message=f"{other.name} beside it: {told.message}", way_out=told.way_out
+                outcome=beside_it.outcome,
+                message=f"{other.name} beside it: {beside_it.message}",
+                way_out=beside_it.way_out,
             )
     return resource._replace(capacity=capacity)
 
@@ -292,9 +294,9 @@ def _labelled(rules: Sequence[LabelRule], key: str, resource: Resource) -> Label
             continue
         if not rule.same_as:
             return Labelled(rule, groups)
-        found = _labelled([other for other in rules if not other.same_as], filled(rule.same_as, groups), resource)
-        if found is not None:
-            return Labelled(found.rule._replace(from_key=rule.from_key), {**found.groups, **groups})
+        labelled = _labelled([other for other in rules if not other.same_as], filled(rule.same_as, groups), resource)
+        if labelled is not None:
+            return Labelled(labelled.rule._replace(from_key=rule.from_key), {**labelled.groups, **groups})
     return None
 
 

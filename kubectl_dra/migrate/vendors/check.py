@@ -82,8 +82,8 @@ def schema() -> Mapping[str, Any]:
 
     file = packed("schemas") / "vendor.json"
     if file.is_file():
-        found: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
-        return found
+        schema_: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
+        return schema_
     raise InputError("the schema vendor.json is missing from this installation")
 
 
@@ -125,9 +125,9 @@ def check(document: Document, known: Known, seen: set[str]) -> Vendor:
             linear(pattern)
         except PatternError as error:
             fail(document, path, str(error))
-    for index, entry in enumerate(raw.get("like", ())):
-        if entry not in known:
-            fail(document, ("like", index), f"there is no vendor {entry}")
+    for index, like in enumerate(raw.get("like", ())):
+        if like not in known:
+            fail(document, ("like", index), f"there is no vendor {like}")
     vendor = vendor_of(raw, linear, lambda name: known.device_class(name) if name else None)
     for index, device_class in enumerate(vendor.classes.values()):
         _compiles(document, ("classes", index, "selector"), device_class.selector)
@@ -141,8 +141,8 @@ def check(document: Document, known: Known, seen: set[str]) -> Vendor:
 
 def _unique(document: Document, part: str, key: str) -> None:
     seen: set[str] = set()
-    for index, entry in enumerate(document.object.get(part, ())):
-        name = entry.get(key)
+    for index, item in enumerate(document.object.get(part, ())):
+        name = item.get(key)
         if name is not None and name in seen:
             fail(document, (part, index, key), f"{name} is there twice")
         seen.add(name)
@@ -220,10 +220,10 @@ def _check_condition(document: Document, path: Path, rule: LabelRule, driver: Kn
         if "{}" not in form:
             fail(document, path, f"the form {form} has no place {{}} for the attribute")
         try:
-            made = condition(rule._replace(form=form, forms=()), driver, "In", [value])
+            expression = condition(rule._replace(form=form, forms=()), driver, "In", [value])
         except Untranslatable as error:
             fail(document, path, f"a value such as {value} {error}")
-        _compiles(document, path, made)
+        _compiles(document, path, expression)
 
 
 def _drivers(vendor: Vendor, known: Known) -> Iterator[KnownDriver]:

@@ -48,10 +48,10 @@ def condition(rule: LabelRule, driver: KnownDriver, operator: str, values: Seque
             raise Untranslatable(f"is not a number, so {operator} is true on no node")
     guard, subject = subject_of(rule, driver)
     if operator in ("Gt", "Lt"):
-        made = _ORDERS[rule.compare](_formed(rule, subject, values[0]), operator, int(values[0]))
+        expression = _ORDERS[rule.compare](_formed(rule, subject, values[0]), operator, int(values[0]))
     else:
-        made = _any_of(rule, subject, values)
-    guarded = _and(guard, made)
+        expression = _any_of(rule, subject, values)
+    guarded = _and(guard, expression)
     if (operator == "NotIn") == rule.negated:
         return guarded
     return _not(guarded)
@@ -167,16 +167,16 @@ def _listed(left: str, values: Sequence[str]) -> str:
 
 def _contains(left: str, values: Sequence[str]) -> str:
     """HAMi looks for each entry in its own name of the card, which has another NVIDIA- before it; case is ignored."""
-    entries = [entry.upper().removeprefix("NVIDIA-") for entry in _entries(values)]
+    entries = [item.upper().removeprefix("NVIDIA-") for item in _entries(values)]
     return f"[{', '.join(map(text, entries))}].exists(x, {left}.contains(x))"
 
 
 def _entries(values: Sequence[str]) -> list[str]:
-    entries = [entry.strip() for value in values for entry in value.split(",")]
-    found = [entry for entry in entries if entry]
-    if not found:
+    entries = [item.strip() for value in values for item in value.split(",")]
+    items = [item for item in entries if item]
+    if not items:
         raise Untranslatable("is empty")
-    return found
+    return items
 
 
 def _integer_order(left: str, operator: str, number: int) -> str:
@@ -212,15 +212,15 @@ _ORDERS: Final[Mapping[str, Callable[[str, str, int], str]]] = {
 }
 
 
-def _and(guard: str, made: str) -> str:
+def _and(guard: str, expression: str) -> str:
     if not guard:
-        return made
-    return f"{guard} && ({made})" if " || " in made else f"{guard} && {made}"
+        return expression
+    return f"{guard} && ({expression})" if " || " in expression else f"{guard} && {expression}"
 
 
-def _not(made: str) -> str:
-    plain = made.count(" == ") == 1 and " && " not in made and " || " not in made
-    return made.replace(" == ", " != ") if plain else f"!({made})"
+def _not(expression: str) -> str:
+    plain = expression.count(" == ") == 1 and " && " not in expression and " || " not in expression
+    return expression.replace(" == ", " != ") if plain else f"!({expression})"
 
 
 def joined(conditions: Sequence[str], operator: str) -> str:

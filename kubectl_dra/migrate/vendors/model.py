@@ -294,7 +294,9 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, known: Callable[[str], I
     Raises what ``compile`` raises.
     """
     id = raw["vendor"]
-    classes = {entry["name"]: installed_class(entry["driver"], entry) for entry in raw.get("classes", ())}
+    classes = {
+        definition["name"]: installed_class(definition["driver"], definition) for definition in raw.get("classes", ())
+    }
 
     def class_of(name: str) -> InstalledClass | None:
         return classes.get(name) or known(name)
@@ -304,18 +306,19 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, known: Callable[[str], I
         id=id,
         title=raw["title"],
         domains=tuple(raw.get("domains", ())),
-        resources=tuple(_resource(id, entry, class_of, compile) for entry in raw.get("resources", ())),
-        labels=tuple(_label(id, entry, compile) for entry in raw.get("labels", ())),
-        annotations=tuple(_label(id, entry, compile) for entry in raw.get("annotations", ())),
-        flags=tuple(_flag(id, entry, compile) for entry in raw.get("beside", ())),
+        resources=tuple(_resource(id, resource, class_of, compile) for resource in raw.get("resources", ())),
+        labels=tuple(_label(id, label, compile) for label in raw.get("labels", ())),
+        annotations=tuple(_label(id, annotation, compile) for annotation in raw.get("annotations", ())),
+        flags=tuple(_flag(id, flag, compile) for flag in raw.get("beside", ())),
         classes=classes,
-        drivers={entry["name"]: _driver(entry) for entry in raw.get("drivers", ())},
+        drivers={driver["name"]: _driver(driver) for driver in raw.get("drivers", ())},
         taints=tuple(raw.get("taints", ())),
         like=tuple(raw.get("like", ())),
         everyone=raw.get("everyone", False),
         detect={key: frozenset(names) for key, names in detect.items()},
         workloads=tuple(
-            ((entry["group"], entry["kind"]), tuple(entry["path"].split("."))) for entry in raw.get("workloads", ())
+            ((workload["group"], workload["kind"]), tuple(workload["path"].split(".")))
+            for workload in raw.get("workloads", ())
         ),
     )
 
@@ -376,7 +379,7 @@ def _label(vendor: str, raw: Mapping[str, Any], compile: Compile) -> LabelRule:
         attribute=raw.get("attribute", ""),
         capacity=raw.get("capacity", ""),
         form=raw.get("form", "{}"),
-        forms=tuple((compile(entry["values"]), entry["form"]) for entry in raw.get("forms", ())),
+        forms=tuple((compile(form["values"]), form["form"]) for form in raw.get("forms", ())),
         compare=raw.get("compare", "text"),
         spelling=Spelling(
             spelling.get("replace", EMPTY),
@@ -386,7 +389,7 @@ def _label(vendor: str, raw: Mapping[str, Any], compile: Compile) -> LabelRule:
             spelling.get("also_prefix", ""),
             compile(spelling["unless"]) if "unless" in spelling else None,
         ),
-        suffixes=tuple(_suffix(entry, compile) for entry in raw.get("suffixes", ())),
+        suffixes=tuple(_suffix(suffix, compile) for suffix in raw.get("suffixes", ())),
         device_class=raw.get("class", ""),
         value=raw.get("value", ""),
         of=raw.get("of", ""),

@@ -90,9 +90,9 @@ def _steps(block: blocks.Steps) -> Markup:
     shown = join([table, tag("p", block.note) if block.note else ""])
     if not block.fold:
         return shown
-    left = dict.fromkeys(f"{step.left:,}" for step in rows)
-    told = f"{' → '.join(left)} left" if left else ""
-    return tag("details", tag("summary", title, " ", tag("small", told)), shown)
+    counts = dict.fromkeys(f"{step.left:,}" for step in rows)
+    summary = f"{' → '.join(counts)} left" if counts else ""
+    return tag("details", tag("summary", title, " ", tag("small", summary)), shown)
 
 
 def _merged(steps: Sequence[blocks.FunnelStep]) -> list[blocks.FunnelStep]:

@@ -205,8 +205,8 @@ def _part(row: DeviceRow, name: str, used: Quantity) -> float:
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
-    for name, entry in row.device.capacity.items():
-        value = entry.get("value", "0")
+    for name, quantity in row.device.capacity.items():
+        value = quantity.get("value", "0")
         if row.device.allow_multiple_allocations:
             yield f"{name} {row.consumed.get(name, 0)} of {value} used"
         else:
@@ -215,11 +215,11 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 
 def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
     """A claim with its consumers and, for a shared device, the capacity of its shares."""
-    taken: list[str] = []
+    shares: list[str] = []
     for result in claim.results:
         if result.device == row.id and row.device.allow_multiple_allocations:
-            taken += [f"{amount} of {name}" for name, amount in result.consumed_capacity.items()]
-    return claim_words(claim) + (f" takes {', '.join(taken)}" if taken else "")
+            shares += [f"{amount} of {name}" for name, amount in result.consumed_capacity.items()]
+    return claim_words(claim) + (f" takes {', '.join(shares)}" if shares else "")
 
 
 def claim_words(claim: ResourceClaim) -> str:

@@ -253,8 +253,8 @@ def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
             out[str(device)] = f"held by claim {claim.claim or claim.entry} for request {request}"
     for placement in diagnosis.placements:
         for placed in placement.devices:
-            taken = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
-            what = f"gets {taken} of it" if taken else "gets it"
+            shares = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
+            what = f"gets {shares} of it" if shares else "gets it"
             out.setdefault(str(placed.device), f"on {placement.node}, request {placed.request} {what}")
     return out
 

@@ -109,7 +109,7 @@ def _places(rows: Sequence[DeviceRow]) -> list[_Place]:
     by_place: dict[str, list[DeviceRow]] = {}
     for row in rows:
         by_place.setdefault(row.where, []).append(row)
-    keys = {title: (not _is_node(title, found[0]), natural(title)) for title, found in by_place.items()}
+    keys = {title: (not _is_node(title, device_rows[0]), natural(title)) for title, device_rows in by_place.items()}
     order = sorted(by_place, key=keys.__getitem__)
     return [_Place(title, sorted(by_place[title], key=_by_name)) for title in order]
 
@@ -170,7 +170,7 @@ def _box(title: str, cells: Sequence[Cell]) -> Box:
     # What the first and the last in order begin with, all of them begin with.
     labels = [cell.label for cell in cells]
     first, last = min(labels), max(labels)
-    at = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), 0)
+    at = next((at for at, (char, other) in enumerate(zip(first, last, strict=False)) if char != other), 0)
     common = first[: first.rfind("-", 0, at) + 1]
     if not title or not common:
         return Box(title, tuple(cells))

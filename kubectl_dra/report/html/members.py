@@ -47,7 +47,7 @@ def members(fleet: Fleet, requests: Sequence[str]) -> str | None:
 
 def _parts(line: Line, claims: dict[str, int]) -> Iterator[list[Any]]:
     for part in line.parts:
-        found: list[Any] = [one_line(part.title)]
+        cells: list[Any] = [one_line(part.title)]
         for cell, row in part.devices:
             held = [claims.setdefault(one_line(text), len(claims)) for text in _holders(row)]
             device: list[Any] = [cell, one_line(row.id.device)]
@@ -56,8 +56,8 @@ def _parts(line: Line, claims: dict[str, int]) -> Iterator[list[Any]]:
                 device.append(held[0] if len(held) == 1 else held or -1)
             if own_pool:
                 device.append(one_line(row.id.pool))
-            found.append(device)
-        yield found
+            cells.append(device)
+        yield cells
 
 
 def _holders(row: DeviceRow) -> list[str]:

@@ -109,7 +109,7 @@ def _space(
     space: str, rows: Sequence[DeviceRow], claims: Sequence[tuple[ResourceClaim, list[DeviceRow]]], most: int
 ) -> Markup:
     nodes = len({row.where for row in rows})
-    ranked = sorted(claims, key=lambda entry: (-len(entry[1]), entry[0].key))
+    ranked = sorted(claims, key=lambda holding: (-len(holding[1]), holding[0].key))
     items = [tag("li", f"{claim_words(claim)}: {'; '.join(_held(held))}") for claim, held in ranked[:MAX_CLAIMS]]
     if len(ranked) > MAX_CLAIMS:
         items.append(tag("li", f"{len(ranked) - MAX_CLAIMS:,} more"))
