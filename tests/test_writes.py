@@ -13,6 +13,9 @@ WRITERS: Final = {
     "cluster/save.py": "as above; an existing file only with --force",
     "cluster/credentials.py": "a private temporary file, for ssl",
     "migrate/kustomize/outcome.py": "a temporary copy, to be built",
+    "manifests/charts.py": "a temporary copy of a chart, to be rendered",
+    "migrate/charts/run.py": "the temporary folder of that copy",
+    "migrate/charts/workshop.py": "a temporary copy of a chart, to be changed",
     "console.py": "/dev/null, in place of a closed stream",
 }
 CALLS: Final = re.compile(

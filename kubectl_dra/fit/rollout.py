@@ -12,6 +12,7 @@ from typing import Any, Final
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.workloads import key_of
+from kubectl_dra.text import whole_number
 
 MOST_STEPS: Final = 20
 """So many numbers of old pods are tried; a rollout of more steps is not promised."""
@@ -57,7 +58,7 @@ def _may_be_missing(workload: WorkloadPods) -> int | None:
         limits = limits if isinstance(limits, Mapping) else {}
         missing = _part(limits.get("maxUnavailable", "25%"), workload.replicas, up=False)
         # Where neither more nor fewer pods than wanted may be there, one may be missing.
-        return missing or int(not _part(limits.get("maxSurge", "25%"), workload.replicas, up=True))
+        return missing or (0 if _part(limits.get("maxSurge", "25%"), workload.replicas, up=True) else 1)
     if key == ("apps", "StatefulSet") and _field(raw, "updateStrategy", "type") != "OnDelete":
         limits = _field(raw, "updateStrategy", "rollingUpdate")
         most = limits.get("maxUnavailable", 1) if isinstance(limits, Mapping) else 1
@@ -73,12 +74,12 @@ def _field(raw: Mapping[str, Any], strategy: str, name: str) -> Any:
 def _part(value: Any, whole: int, *, up: bool) -> int:
     """A number, or a percentage of the replicas."""
     text = str(value)
-    number = text.removesuffix("%")
-    if not number.isdecimal():
+    number = whole_number(text.removesuffix("%"))
+    if number is None:
         return 0
-    if number == text:
-        return int(number)
-    return -(-int(number) * whole // 100) if up else int(number) * whole // 100
+    if not text.endswith("%"):
+        return number
+    return -(-number * whole // 100) if up else number * whole // 100
 
 
 def ending(workload: WorkloadPods) -> tuple[CommandLine, ...]:

@@ -84,7 +84,7 @@ def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[li
         SHORT,
         *((namespace, waiting, verdict, cause) for namespace, waiting, verdict, cause, _ in map(cells, ranked)),
     ]
-    header, *blocks = fitted(rows, limit, BELOW)
+    header, *blocks = fitted(rows, limit, BELOW[1:])
     if sum(map(len, blocks)) > room:
         filled = accumulate(map(len, blocks))
         blocks = blocks[: sum(lines < room for lines in filled)]

@@ -163,7 +163,7 @@ def test_states_holders_and_reasons(dra: Dra, cluster: str) -> None:
     assert devices["n3/gpu-0"]["reason"] == "the pool is incomplete: 1 of 2 slices"
     assert devices["gone/gpu-0"]["reason"] == "there is no node gone"
     pods = [{"resource": "pods", "name": "train-0"}, {"resource": "pods", "name": "train-1"}]
-    assert devices["n1/gpu-0"]["heldBy"] == [{"namespace": "ml", "claim": "train", "consumers": pods}]
+    assert devices["n1/gpu-0"]["heldBy"] == [{"namespace": "ml", "name": "train", "consumers": pods}]
     assert devices["n1/gpu-1"]["heldBy"][0]["consumers"] == []
     assert devices["n1/gpu-2"]["heldBy"] == []
     assert devices["n2/gpu-0"]["capacity"] == {"memory": {"value": "40Gi", "consumed": "10Gi"}}

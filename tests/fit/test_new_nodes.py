@@ -71,7 +71,7 @@ def test_cluster_autoscaler_estimates_the_same_from_zero(tmp_path: Path) -> None
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": node("template", 1, cpu="1")}))
     manifest = [template(), deployment(3, cpu="100m")]
     code, report = fitted(tmp_path, node("cpu", cpu="1"), manifest, "--with-node", str(file))
-    assert (code, report["newNodes"]["number"], report["newNodes"]["fewer"]) == (0, 3, {"number": 2, "pods": 2})
+    assert (code, report["newNodes"]["number"], report["newNodes"]["fewer"]) == (0, 3, {"number": 2, "podCount": 2})
 
 
 def test_cluster_autoscaler_estimates_the_same_for_a_shared_claim(tmp_path: Path) -> None:

@@ -65,11 +65,11 @@ def test_same_as_the_commands(dra: Dra, example: str) -> None:
     for claim in json.loads(dra("claims", "--snapshot", cluster, "-o", "json").out)["items"]:
         claims[claim["namespace"], claim["state"]] += 1
     assert counted(ran.out, "claims", "namespace", "state") == claims
-    used: dict[str, Counter[tuple[str, ...]]] = {"devices": Counter(), "idle": Counter()}
+    used: dict[str, Counter[tuple[str, ...]]] = {"deviceCount": Counter(), "idle": Counter()}
     for row in json.loads(dra("top", "namespaces", "--snapshot", cluster, "-o", "json").out)["items"]:
         for field, numbers in used.items():
             numbers[(row["namespace"],)] += row[field]
-    assert counted(ran.out, "namespace_devices_held", "namespace") == +used["devices"]
+    assert counted(ran.out, "namespace_devices_held", "namespace") == +used["deviceCount"]
     assert counted(ran.out, "namespace_devices_idle", "namespace") == +used["idle"]
 
 

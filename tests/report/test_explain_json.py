@@ -86,7 +86,7 @@ def test_evidence_is_data_beside_the_text(dra: Callable[..., Ran], monkeypatch: 
     assert fact["value"].startswith("needs 1 of counter partition-mode in set gpu-0-mutex, 0 left")
     assert fact["about"]["devices"] == [{"driver": "gpu.amd.com", "pool": "mi300x-1", "device": "gpu-0-spx-nps1"}]
     assert fact["found"]["claims"] == [{"namespace": "serving", "name": "embed-0-gpu-s9txg"}]
-    assert fact["found"]["quantities"][0] == {"name": "needed", "quantity": "1", "value": 1}
+    assert fact["found"]["quantities"][0] == {"name": "needed", "quantity": "1", "number": 1}
     assert result["causes"][0]["kind"]["page"].startswith(f"{DOCS}/causes/")
 
 

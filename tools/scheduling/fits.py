@@ -239,7 +239,7 @@ def _nodes(line: Json) -> Counter[str]:
 
 def _numbers(report: Json) -> list[Json]:
     """What is compared of two reports."""
-    return [{"verdict": found["verdict"], **found["pods"]} for found in report.get("items", ())]
+    return [{"verdict": found["verdict"], **found["podCounts"]} for found in report.get("items", ())]
 
 
 def _of_snapshot(line: Json) -> tuple[Json, str]:

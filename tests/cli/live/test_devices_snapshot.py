@@ -101,7 +101,7 @@ def test_devices_with_holders_shares_and_taints(cli: Cli) -> None:
     (held,) = (listed[name.removeprefix("pool/")] for name in scheduled.devices("gpu"))
     pods = [{"resource": "pods", "name": "one"}]
     assert held["state"] == "held"
-    assert held["heldBy"] == [{"namespace": cluster.namespace, "claim": "claim", "consumers": pods}]
+    assert held["heldBy"] == [{"namespace": cluster.namespace, "name": "claim", "consumers": pods}]
     assert held["node"] == node and held["classes"] == [gpu]
     assert listed["gpu-3"]["taints"][0]["owner"]["kind"] == "ResourceSlice" and listed["gpu-3"]["state"] == "tainted"
     tainted = listed[free[0].removeprefix("pool/")]

@@ -313,7 +313,10 @@ def test_a_pod_that_never_terminates(team: Team) -> None:
     report = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=3s", code=1)
     (blocker,) = report["wait"]["blockers"]
     assert report["wait"]["reached"] is False
-    assert blocker["pod"] == f"{team.cluster.namespace}/one" and "finalizers: example.com/stuck" in blocker["why"]
+    assert (
+        blocker["pod"] == {"namespace": team.cluster.namespace, "name": "one"}
+        and "finalizers: example.com/stuck" in blocker["why"]
+    )
     assert blocker["since"].endswith("Z")
     team.cluster.api.patch(pod, {"metadata": {"finalizers": None}})
     team.cluster.api.delete(pod, grace_seconds=0)
