@@ -107,6 +107,8 @@ def cells(alike: Alike) -> tuple[str, ...]:
     verdict = diagnosis.verdict.word
     if diagnosis.verdict is Verdict.UNSCHEDULABLE and not is_stuck(diagnosis):
         verdict = f"{verdict} yet"
+    elif diagnosis.verdict is not Verdict.UNSCHEDULABLE and is_stuck(diagnosis):
+        verdict = f"{verdict}, stuck"
     if alike.served is not None:
         verdict = f"{'' if alike.served.always else 'at least '}{alike.served.fewest:,} of {alike.served.pods:,} fit"
         why = f"{why}; the others want the same devices"

@@ -66,5 +66,5 @@ def test_the_server_of_version(filled: Cluster, environment: dict[str, str]) -> 
     server = json.loads("\n".join(answer(environment, *command)))["server"]
     said = json.loads("\n".join(answer(environment, "kubectl", "version", "--context", "admin", "-o", "json")))
     assert server["version"] == said["serverVersion"]["gitVersion"]
-    assert server["kinds"]["ResourceClaim"] == "v1"
+    assert server["versions"]["ResourceClaim"] == "v1"
     assert "error" not in server

@@ -133,7 +133,9 @@ def test_what_is_no_amount_says_nothing() -> None:
     read = whole(
         pod(GATED), queue("research", "many"), workload("4"), *(one for one in KUEUE if one["kind"] == "LocalQueue")
     )
-    assert flavor_quotas(*own(read), read) == ()
+    (waiting,) = read.pods.values()
+    # The ClusterQueue was not read, then.
+    assert cluster_queue_of(waiting, read) is None
 
 
 def test_devices_count_as_what_the_configuration_maps_them_to() -> None:

@@ -87,7 +87,7 @@ def test_evidence_is_data_beside_the_text(dra: Callable[..., Ran], monkeypatch: 
     assert fact["about"]["devices"] == [{"driver": "gpu.amd.com", "pool": "mi300x-1", "device": "gpu-0-spx-nps1"}]
     assert fact["found"]["claims"] == [{"namespace": "serving", "name": "embed-0-gpu-s9txg"}]
     assert fact["found"]["quantities"][0] == {"name": "needed", "quantity": "1", "number": 1}
-    assert result["causes"][0]["kind"]["page"].startswith(f"{DOCS}/causes/")
+    assert result["causes"][0]["page"].startswith(f"{DOCS}/causes/")
 
 
 def test_the_address_of_the_pages_follows_from_that_of_the_project() -> None:

@@ -163,7 +163,7 @@ def _write_server(out: Any, server: dict[str, Any] | None) -> None:
         where = server["address"] + (f", context {server['context']}" if server["context"] else "")
         version = server["version"] or "does not say its version"
         out.paragraph(f"{version} ({where})", " " * 14, "Server        ")
-        versions = sorted(set(server.get("kinds", {}).values()))
+        versions = sorted(set(server.get("versions", {}).values()))
         out.write(f"              serves resource.k8s.io {', '.join(versions) or 'not at all'}")
     if "failure" in server:
         out.paragraph(server["failure"], " " * 14, "Server        ")

@@ -101,7 +101,7 @@ def _same_json(one: Json, done: Json, kind: str) -> None:
 def _plain(value: Any, *, times: bool = False) -> Any:
     """Without what only the server writes, and without times or only with them."""
     if isinstance(value, dict):
-        owned = ("uid", "creationTimestamp", "generation", "resourceVersion", "status", "timeAdded", "server")
+        owned = ("uid", "creationTimestamp", "generation", "resourceVersion", "status", "timeAdded", "ruleStatus")
         return {key: _plain(entry, times=times) for key, entry in sorted(value.items()) if key not in owned}
     if isinstance(value, list):
         return [_plain(entry, times=times) for entry in value]

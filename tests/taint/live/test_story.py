@@ -53,7 +53,7 @@ def test_no_execute_waits_until_the_device_is_free(team: Team, kubelet: Kubelet)
     team.pod_gone("one")
     assert "allocation" not in team.cluster.get("ResourceClaim", "one-claim").get("status", {})
     again = team.json("taint", team.full(held), f"{KEY}:NoExecute", "--wait=10s")
-    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"] == {"free": True, "blockers": []}
+    assert again["rules"][0]["outcome"] == "unchanged" and again["wait"] == {"reached": True, "blockers": []}
 
 
 def test_untaint_lets_the_pending_pod_be_scheduled(team: Team) -> None:

@@ -57,7 +57,7 @@ def test_out_of_service_and_back(planes: Planes, minor: str, version: str, capsy
         assert ("the server was not asked" in ended.err) is not asked
         (free,) = {"gpu-0", "gpu-1"} - {held}
         fresh = team.json("taint", team.full(free), f"{KEY}:NoExecute")["rules"][0]
-        assert ("server" in fresh) is asked
+        assert ("ruleStatus" in fresh) is asked
         team.pod("two")
         team.cluster.unschedulable("two")
         back = team.dra("untaint", team.full(held), "--wait=30s")
