@@ -243,6 +243,8 @@ def test_another_namespace_has_it(explain: Callable[..., Ran]) -> None:
     assert ran.code == 2 and "there is one in namespace ml (use -n ml)" in said(ran, "err")
 
 
-def test_nothing_is_said_of_it_where_it_is_not(explain: Callable[..., Ran]) -> None:
-    ran = explain("pod/w-1", template(), node("n2"), *worker("w-1", "n2"))
-    assert "compute-domain-not-ready" not in ran.out
+def test_that_it_is_gone_is_said_only_where_domains_were_read(explain: Callable[..., Ran]) -> None:
+    objects = template(), node("n2"), *worker("w-1", "n2")
+    assert "no longer exists" in said(explain("pod/w-1", *objects))
+    ran = explain("pod/w-1", *objects, unread="ComputeDomain.resource.nvidia.com")
+    assert "compute-domain-not-ready" not in ran.out and "no longer exists" not in said(ran)
