@@ -29,11 +29,11 @@ from kubectl_dra.neighbours.kueue import (
     state_of,
     workload_of,
 )
+from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller, settings_of
 from kubectl_dra.neighbours.kueue_quota import (
     COHORT,
     FlavorQuota,
     MappedClass,
-    configuration,
     flavor_quotas,
     mapped_classes,
     short,
@@ -89,6 +89,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         *_conditions(workload, state.said),
         *_classes(classes if rejected else odd, queue, snapshot),
         *_quotas(quotas, queue, state.said),
+        *(_of_kueue(snapshot) if held_back and _has_claims(workload) else ()),
         *(_unread(workload, queue, snapshot) if held_back else ()),
     )
     names = {"workload": workload.metadata.name, "said": state.said or state.reason}
@@ -98,7 +99,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         return Finding(DEACTIVATED, say(text, **names, why=why), facts, _reactivating(workload, known))
     if state.standing is KueueStanding.REJECTED:
         text = "Kueue has rejected Workload {workload} and does not queue it again: {said}"
-        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes))
+        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes, snapshot))
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
@@ -190,16 +191,22 @@ def _reactivating(workload: KueueWorkload, known: Understood | None) -> Remedy:
     )
 
 
-def _anew(workload: KueueWorkload, known: Understood | None, classes: Sequence[MappedClass]) -> Remedy:
+def _anew(
+    workload: KueueWorkload, known: Understood | None, classes: Sequence[MappedClass], snapshot: Snapshot
+) -> Remedy:
     text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
     meta = workload.metadata
     command = deleting(_RESOURCE, meta.name, meta.namespace)
-    if known is not None and known.entry.maps and classes and all(each.resource and each.covered for each in classes):
+    gate = claim_gate(snapshot)
+    mapped = known is not None and known.entry.maps and all(each.resource and each.covered for each in classes)
+    turned_on = known is not None and gate is not None and gate.on and known.gate == gate.name
+    if (mapped and classes) or turned_on:
         text = (
-            "Its configuration maps the class by now. Kueue reads that at its start only: restart Kueue if it runs "
+            "Its configuration {does} by now. Kueue reads that at its start only: restart Kueue if it runs "
             "since before, then delete the Workload, and Kueue makes another one."
         )
-        return Remedy(text, commands=(command,))
+        does = say("turns {gate} on", gate=gate.name) if turned_on and gate is not None else say("maps the class")
+        return Remedy(say(text, does=does), commands=(command,))
     if known is not None and "elete the Workload" in known.entry.do:
         return Remedy(known.do, commands=(command,))
     return Remedy(say(text, repair=_advice(known, REJECTED)), commands=(command,))
@@ -253,11 +260,29 @@ def _quotas(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None, said: str
 def _unread(workload: KueueWorkload, queue: ClusterQueue | None, snapshot: Snapshot) -> Iterator[Evidence]:
     """What would say which quota is short, and may not be read."""
     kinds = [CLUSTER_QUEUE, *([COHORT] if queue is not None and queue.cohort else ())]
-    if any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets):
+    if _has_claims(workload):
         kinds.append("ConfigMap")
     for gap in snapshot.unread(kinds):
         if gap.reason != ABSENT:
             yield Evidence(f"{gap.kind.partition('.')[0]}s", "read", say("no ({reason})", reason=gap.reason))
+
+
+def _has_claims(workload: KueueWorkload) -> bool:
+    return any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets)
+
+
+def _of_kueue(snapshot: Snapshot) -> Iterator[Evidence]:
+    """Which Kueue it is and whether it counts claims, as far as known; or that its configuration is not there."""
+    running, gate = controller(snapshot), claim_gate(snapshot)
+    if running is not None and running.release:
+        yield Evidence(subject("Pod", running.pod), "release of Kueue", running.release)
+    if gate is not None and gate.settings is not None:
+        value = say("{gate}={on}", gate=gate.name, on=str(gate.on).lower())
+        space, name = gate.settings
+        yield Evidence(Subject("ConfigMap", ObjectName("ConfigMap", name, space)), "featureGates", value)
+    if configuration(snapshot) is None and not snapshot.unread(("ConfigMap",)):
+        space, name = settings_of(running)
+        yield Evidence("Kueue's configuration", "read", say("no (there is no ConfigMap {key})", key=f"{space}/{name}"))
 
 
 def _amounts(quota: FlavorQuota) -> dict[str, str]:
@@ -340,14 +365,24 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
     workload = workload_of(pod, snapshot)
     if workload is None or (state := standing(workload)).standing is not KueueStanding.ADMITTED:
         return
+    gate = claim_gate(snapshot) if _has_claims(workload) else None
     text = (
         "Kueue has admitted it (Workload {workload}{when}), and now the scheduler decides: Kueue counts devices and "
         "does not know which node has a free one{before}"
     )
+    if gate is not None and not gate.on:
+        text = (
+            "Kueue has admitted it (Workload {workload}{when}) without counting its claims, as feature gate {gate} is "
+            "off{where}, and now the scheduler decides{before}"
+        )
     when = say(", since {since}", since=state.since) if state.since else ""
     times = workload.status.requeue_state.count if workload.status.requeue_state else 0
     before = say("; it took the quota back {times} times before, as pods were not ready in time", times=times)
-    yield say(text, workload=workload.metadata.name, when=when, before=before if times else "")
+    about: dict[str, Words] = {"workload": workload.metadata.name, "when": when, "before": before if times else ""}
+    if gate is not None and not gate.on:
+        where = say(" (ConfigMap {key})", key="/".join(gate.settings)) if gate.settings else ""
+        about |= {"gate": gate.name, "where": where}
+    yield say(text, **about)
 
 
 FINDERS = (Finder(When.QUESTION, _held_back, 19),)
