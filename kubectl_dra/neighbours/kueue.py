@@ -153,6 +153,8 @@ class KueueStanding(Enum):
     """It is queued for quota."""
     CHECKS = auto()
     """It has quota, and an admission check is not ready."""
+    EVICTING = auto()
+    """Its quota is to be taken back, and is held still: its pods are being ended."""
     ADMITTED = auto()
     """Kueue has let it go."""
 
@@ -195,7 +197,10 @@ def standing(workload: KueueWorkload) -> WorkloadState:
             (condition for condition in (workload.condition("DeactivationTarget"), evicted) if _holds(condition)), None
         )
         return _state(KueueStanding.DEACTIVATED, why)
-    if _holds(admitted := workload.condition("Admitted")):
+    admitted = workload.condition("Admitted")
+    if _holds(evicted) and (_holds(admitted) or _holds(quota)):
+        return _state(KueueStanding.EVICTING, evicted)
+    if _holds(admitted):
         return _state(KueueStanding.ADMITTED, admitted)
     if _holds(quota):
         said = admitted.message or admitted.reason if admitted is not None else ""

@@ -46,7 +46,14 @@ _RESOURCE = "workloads.kueue.x-k8s.io"
 _SAYS = (Speaker.KUEUE,)
 MAX_QUOTAS = 3
 _ADVICE = {
-    KueueStanding.ADMITTED: "Wait some seconds; if the gate stays, see whether Kueue's controller runs.",
+    KueueStanding.ADMITTED: (
+        "Wait some seconds; if that stays so, see whether Kueue's controller runs and, in its log, whether the API "
+        "server or an admission webhook refuses its update of the pod."
+    ),
+    KueueStanding.EVICTING: (
+        "Wait some seconds until its pods have ended. If that stays so, delete the Workload: Kueue makes another one "
+        "for the job, and frees the quota."
+    ),
     KueueStanding.CHECKS: (
         "Find out what the admission check waits for; its controller sets it to Ready, and then Kueue admits it."
     ),
@@ -79,7 +86,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
 
     queue = cluster_queue_of(pod, snapshot)
     known = understood(state.said, _SAYS) if state.said else None
-    held_back = state.standing not in (KueueStanding.CHECKS, KueueStanding.ADMITTED)
+    held_back = state.standing not in (KueueStanding.CHECKS, KueueStanding.ADMITTED, KueueStanding.EVICTING)
     quotas = flavor_quotas(workload, queue, snapshot) if queue is not None and held_back else ()
     classes = mapped_classes(workload, queue, snapshot) if held_back else ()
     odd = [each for each in classes if not each.resource or each.covered is False]
@@ -116,12 +123,16 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         less = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
         return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(less))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
+    if state.standing is KueueStanding.EVICTED and _open_checks(workload):
+        advice = "See why the admission check failed; what it asked for did not come."
     if state.standing is KueueStanding.CHECKS and not _open_checks(workload):
         advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."
     waits = _waiting(workload, state, pod, snapshot)
     if state.standing is KueueStanding.WAITS and lacking:
         waits = say("{waits}; {lacking}" if state.said else "{waits}: {lacking}", waits=waits, lacking=lacking)
-    return Finding(WAITS, waits, facts, Remedy(advice))
+    meta = workload.metadata
+    anew = (deleting(_RESOURCE, meta.name, meta.namespace),) if state.standing is KueueStanding.EVICTING else ()
+    return Finding(WAITS, waits, facts, Remedy(advice, commands=anew))
 
 
 def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Phrase:
@@ -129,8 +140,14 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
     name, requeue = workload.metadata.name, workload.status.requeue_state
     if state.standing is KueueStanding.ADMITTED:
         text = "Workload {name} is admitted{when}, and Kueue has not taken the gate {gate} away yet"
+        if not pod.scheduling_gates:
+            text = "Workload {name} is admitted{when}, and Kueue has not let its job go on yet"
         when = say(" since {since}", since=state.since) if state.since else ""
         return say(text, name=name, when=when, gate=decider(pod).value)
+    if state.standing is KueueStanding.EVICTING:
+        text = "Kueue evicts Workload {name}{when} ({reason}: {said}), and its quota is not free yet"
+        when = say(" since {since}", since=state.since) if state.since else ""
+        return say(text, name=name, when=when, reason=state.reason, said=state.said)
     if state.standing is KueueStanding.CHECKS:
         open_ = _open_checks(workload)
         since = say(" since {since}", since=state.since) if state.since else ""
@@ -141,7 +158,9 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
         return say(text, name=name, count=len(open_), checks=[check.name for check in open_], since=since)
     if state.standing is KueueStanding.EVICTED:
         again = say(", for the {count}. time", count=requeue.count) if requeue and requeue.count > 1 else ""
-        then = say(" after {at}", at=requeue.requeue_at) if requeue and requeue.requeue_at else ""
+        then = say(" at a time that it does not say")
+        if requeue is not None and requeue.requeue_at:
+            then = say(" after {at}", at=requeue.requeue_at)
         if state.reason in _STOPPED:
             then = say(" only when that queue goes on")
         text = "Kueue took the quota of Workload {name} back{again} ({reason}: {said}), and queues it again{then}"
@@ -370,14 +389,16 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
         "Kueue has admitted it (Workload {workload}{when}), and now the scheduler decides: Kueue counts devices and "
         "does not know which node has a free one{before}"
     )
-    if gate is not None and not gate.on:
+    if pod.scheduling_gates:
+        text = "Kueue has admitted it (Workload {workload}{when}), and takes no gates of others away{before}"
+    elif gate is not None and not gate.on:
         text = (
             "Kueue has admitted it (Workload {workload}{when}) without counting its claims, as feature gate {gate} is "
             "off{where}, and now the scheduler decides{before}"
         )
     when = say(", since {since}", since=state.since) if state.since else ""
     times = workload.status.requeue_state.count if workload.status.requeue_state else 0
-    before = say("; it took the quota back {times} times before, as pods were not ready in time", times=times)
+    before = say("; it took the quota back {times:time} before, as pods were not ready in time", times=times)
     about: dict[str, Words] = {"workload": workload.metadata.name, "when": when, "before": before if times else ""}
     if gate is not None and not gate.on:
         where = say(" (ConfigMap {key})", key="/".join(gate.settings)) if gate.settings else ""
