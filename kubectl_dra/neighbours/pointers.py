@@ -10,13 +10,14 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER
-from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators
+from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators, provisioning
 from kubectl_dra.neighbours.kueue_controller import controller_in, settings_of
 
 _LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (
     kueue.pointers,
     gangs.pointers,
     autoscalers.pointers,
+    provisioning.pointers,
     compute_domains.pointers,
     operators.pointers,
 )

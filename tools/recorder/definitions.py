@@ -22,6 +22,7 @@ from tools.recorder.recorded import lines
 FILE = Path(__file__).parents[2] / "tests" / "neighbours" / "definitions.jsonl.gz"
 _KUEUE: Final = "config/components/crd/bases/kueue.x-k8s.io_"
 _KAI: Final = "deployments/kai-scheduler/crds/scheduling.run.ai_"
+_AUTOSCALER: Final = "cluster-autoscaler/apis/config/crd/autoscaling.x-k8s.io_"
 _NVIDIA: Final = "deployments/helm/dra-driver-nvidia-gpu/crds/resource.nvidia.com_"
 
 
@@ -40,6 +41,7 @@ SOURCES: Final = (
     Source("kai-scheduler/KAI-Scheduler", "v0.17.0", _KAI, ("bindrequests", "podgroups", "queues")),
     Source("kubernetes-sigs/lws", "v0.10.0", "config/crd/bases/leaderworkerset.x-k8s.io_", ("leaderworkersets",)),
     Source("kubernetes-sigs/jobset", "v0.12.0", "config/components/crd/bases/jobset.x-k8s.io_", ("jobsets",)),
+    Source("kubernetes/autoscaler", "cluster-autoscaler-1.36.1", _AUTOSCALER, ("provisioningrequests",)),
     Source("kubernetes-sigs/karpenter", "v1.14.1", "pkg/apis/crds/karpenter.sh_", ("nodeclaims", "nodepools")),
     Source("kubernetes-sigs/dra-driver-nvidia-gpu", "v0.4.1", _NVIDIA, ("computedomains", "computedomaincliques")),
     Source("NVIDIA/gpu-operator", "v26.7.0", "config/crd/bases/nvidia.com_", ("clusterpolicies",)),

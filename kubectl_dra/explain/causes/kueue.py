@@ -10,6 +10,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.explain.causes.provisioning import of_request, seen_of_request
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say, subject
@@ -38,6 +39,8 @@ from kubectl_dra.neighbours.kueue_quota import (
     mapped_classes,
     short,
 )
+from kubectl_dra.neighbours.provisioning import request_of
+from kubectl_dra.neighbours.provisioning import state_of as state_of_request
 
 if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood
@@ -93,6 +96,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     rejected = state.standing in (KueueStanding.REJECTED, KueueStanding.UNFIT)
     facts = (
         *_checks(workload),
+        *(seen_of_request(pod, snapshot) if _open_checks(workload) else ()),
         *_conditions(workload, state.said),
         *_classes(classes if rejected else odd, queue, snapshot),
         *_quotas(quotas, queue, state.said),
@@ -154,8 +158,11 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
         if not open_:
             text = "Workload {name} has its quota{since}, and is not admitted yet{said}"
             return say(text, name=name, since=since, said=say(": {said}", said=state.said) if state.said else "")
-        text = "Workload {name} has its quota, and waits for admission {count:check|checks} {checks:some}{since}"
-        return say(text, name=name, count=len(open_), checks=[check.name for check in open_], since=since)
+        text = "Workload {name} has its quota, and waits for admission {count:check|checks} {checks:some}{since}{which}"
+        request = request_of(pod, snapshot)
+        which = say(": {state}", state=of_request(state_of_request(request))) if request is not None else ""
+        checks = [check.name for check in open_]
+        return say(text, name=name, count=len(open_), checks=checks, since=since, which=which)
     if state.standing is KueueStanding.EVICTED:
         again = say(", for the {count}. time", count=requeue.count) if requeue and requeue.count > 1 else ""
         then = say(" at a time that it does not say")
