@@ -72,6 +72,11 @@ _KINDS: Final = (
     NeighbourKind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), "jobsets", True, gangs.JobSet),
     NeighbourKind("Job", "batch", ("v1",), "jobs", True, gangs.BatchJob),
     NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, autoscalers.NodeClaim, "nodeclaim"),
+    NeighbourKind(
+        *("ProvisioningRequest", "autoscaling.x-k8s.io", ("v1", "v1beta1"), "provisioningrequests", True),
+        Conditioned,
+        "provisioningrequest",
+    ),
     NeighbourKind("NodePool", "karpenter.sh", ("v1",), "nodepools", False, Conditioned, "nodepool"),
     NeighbourKind(
         *("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True),
@@ -130,6 +135,8 @@ NAMING: Final[Mapping[str, str]] = {
     "jobset.sigs.k8s.io/jobset-name": "owner",
     "jobset.sigs.k8s.io/replicatedjob-name": "podset",
     "karpenter.sh/nodepool": "nodepool",
+    "autoscaling.x-k8s.io/consume-provisioning-request": "provisioningrequest",
+    "cluster-autoscaler.kubernetes.io/consume-provisioning-request": "provisioningrequest",
     "kubevirt.io/domain": "owner",
     "kubevirt.io/created-by": "uid",
     "resource.nvidia.com/computeDomain": "uid",
@@ -137,7 +144,8 @@ NAMING: Final[Mapping[str, str]] = {
 """Labels and annotations of pods and nodes that name an object of another layer, with the category of that name.
 
 From: Kueue's ``pkg/controller/constants`` and ``jobs/pod/constants``, Volcano's ``apis/.../v1beta1/labels.go``, KAI's
-``pkg/common/constants``, ``api/`` of LeaderWorkerSet and JobSet, Karpenter's ``apis/v1/labels.go``, KubeVirt's types.
+``pkg/common/constants``, ``api/`` of LeaderWorkerSet and JobSet, Karpenter's ``apis/v1/labels.go``,
+cluster-autoscaler's ``provisioningrequest/pods``, KubeVirt's types.
 """
 LAYER_ANNOTATIONS: Final = (*NAMING, "leaderworkerset.sigs.k8s.io/", "karpenter.sh/do-not-disrupt")
 """How the annotations of pods begin that say something to other layers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import field
@@ -396,6 +397,14 @@ class Pod(Wire, frozen=True):
         """``spec`` in the shape of the API, limited to the fields that were read."""
         node = {"nodeName": self.node_name} if self.node_name else {}
         return {**builtins(self.spec), **node}
+
+
+@cache
+def version_of(image: str) -> str:
+    """The version that an image's tag says; empty if it has none, or one that says nothing."""
+    name = image.partition("@")[0].rpartition("/")[2]
+    tag = name.partition(":")[2]
+    return tag if any(char.isdigit() for char in tag) else ""
 
 
 # What a pod belongs to.

@@ -26,6 +26,7 @@ _LABELLED = frozenset(("Node", "Namespace", "Pod", "PersistentVolume", "PodDisru
 _CATEGORIES = (
     "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
     "workload localqueue clusterqueue cohort flavor queue nodepool nodeclaim admissioncheck "
+    "provisioningrequest "
     "priorityclass owner scheduler driver podclaim request key value"
 )
 

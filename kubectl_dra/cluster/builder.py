@@ -13,6 +13,7 @@ from msgspec import MsgspecError, Struct, ValidationError, json
 from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
@@ -213,6 +214,11 @@ class SnapshotBuilder:
     def speakers(self) -> frozenset[Speaker]:
         """Who has written the events so far."""
         return frozenset(kept.object.speaker for kept in self._objects["Event"].values())
+
+    @property
+    def pods(self) -> Iterator[Pod]:
+        """The pods so far."""
+        return (kept.object for kept in self._objects["Pod"].values())
 
     def forget(self, kind: str) -> None:
         """Drop the objects of a kind, before they are added anew."""

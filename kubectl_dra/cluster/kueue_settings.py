@@ -1,4 +1,4 @@
-"""Kueue's configuration, the text in ConfigMap kueue-manager-config: as which resource it counts devices of a class.
+"""Kueue's configuration, the text in ConfigMap kueue-manager-config: whether, and as what, it counts devices.
 
 From ``apis/config/v1beta2/configuration_types.go`` of Kueue 0.19; v1beta1 has the same fields.
 """
@@ -15,6 +15,8 @@ from kubectl_dra.data.drivers import parsed
 
 _LONGEST = 1_000_000
 _GROUP = "config.kueue.x-k8s.io/"
+CLAIM_GATES = ("KueueDRAIntegration", "DynamicResourceAllocation")
+"""Without which Kueue counts no claims: the one since 0.18, on by default, and the one before, off by default."""
 
 
 class DeviceClassMapping(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -39,6 +41,7 @@ class KueueConfiguration(Struct, frozen=True, rename="camel"):
 
     api_version: str = ""
     resources: KueueResources = KueueResources()
+    feature_gates: dict[str, bool] = {}
 
     def mapping(self, device_class: str) -> DeviceClassMapping | None:
         """The entry of a DeviceClass."""
@@ -87,6 +90,7 @@ def renamed_settings(
                 )
                 for entry in read.resources.device_class_mappings
             )
-            changed = KueueConfiguration(read.api_version, KueueResources(entries))
+            gates = {name: on for name, on in read.feature_gates.items() if name in CLAIM_GATES}
+            changed = KueueConfiguration(read.api_version, KueueResources(entries), gates)
             out[key(name)] = safe_dump(to_builtins(changed), sort_keys=False, width=1_000_000)
     return out

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.plugins import DaemonSet, PluginSpec
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, version_of
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
@@ -40,7 +40,6 @@ from kubectl_dra.drivers.pod_recognition import (
     is_storage,
     kubelet_root,
     registers,
-    version_of,
 )
 
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"'\\]{1,63})\1""")

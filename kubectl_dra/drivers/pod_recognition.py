@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.plugins import PLUGINS, REGISTRY, PluginContainer, PluginSpec
@@ -104,14 +103,6 @@ def gates_of(container: PluginContainer, where: str) -> Mapping[str, bool]:
     text = next((value for name, value in _settings(container) if name == where), "")
     pairs = (part.partition("=") for part in text.split(","))
     return {name.strip(): value.strip().lower() == "true" for name, _, value in pairs if name.strip() and value}
-
-
-@cache
-def version_of(image: str) -> str:
-    """The version that an image's tag says; empty if it has none, or one that says nothing."""
-    name = image.partition("@")[0].rpartition("/")[2]
-    tag = name.partition(":")[2]
-    return tag if any(char.isdigit() for char in tag) else ""
 
 
 def kubelet_root(spec: PluginSpec) -> str:

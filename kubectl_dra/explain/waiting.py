@@ -60,6 +60,12 @@ def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = 
             yield claim
 
 
+def pods_with_devices(snapshot: Snapshot, settings: Settings) -> Iterator[Pod]:
+    """Pods that have not ended and need devices, or have them."""
+    yield from pods_waiting(snapshot, settings)
+    yield from (pod for pod in snapshot.pods.values() if pod.node_name and pod.claims and not pod.finished)
+
+
 def pods_waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod]:
     """Pods without a node that need devices, in all namespaces; with a ``manifest`` its own alone."""
     backed = _backed(snapshot, settings)

@@ -1,4 +1,4 @@
-"""Reports device plugins' resources in kinds without claims or with unknown pods. Changes nothing."""
+"""Reports device plugins' resources in kinds without claims or with unknown pods. Changes virtual machines alone."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from kubectl_dra.migrate.other_texts import OTHER_USES, EmbeddedAsk, embedded_as
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.reading import TEMPLATE, named_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
+from kubectl_dra.migrate.virtual_machines import MachineDevice, not_served, plan_devices, serves, virtual_device
 from kubectl_dra.text import with_article
 
 _VM_LISTS: Final = ("gpus", "hostDevices")
@@ -108,12 +109,21 @@ def _reported(
     unchanged = replace(settings, strategy="auto")
     out: list[PlanRefusal] = []
     asks: list[Ask] = []
+    machines: list[MachineDevice] = []
     pods = tuple(_of_pods(raw, key, settings.catalogue)) if why is None else ()
     for path, name in _mentions_of(raw, key, settings.catalogue):
         if any(path[: len(pod)] == pod for pod in pods):
             continue
         resource = settings.catalogue.resource(name)
-        if resource is not None and resource.outcome in ("ask", "refuse"):
+        device = virtual_device(path, resource)
+        kept = resource is not None and by_name([ask_elsewhere(path, resource)], {}, settings)
+        if device is not None and not kept and device.resource.outcome != "refuse":
+            # The name is found in the list of devices, and as a text that is a known resource.
+            if not serves(device.resource):
+                out.append(not_served(device, key[1]))
+            elif device.path not in {other.path for other in machines}:
+                machines.append(device)
+        elif resource is not None and resource.outcome in ("ask", "refuse"):
             code = "MIG112" if resource.outcome == "ask" else "MIG113"
             out.append(PlanRefusal(code, path, said(name, resource), resource.way_out))
         elif resource is not None and by_name([ask := ask_elsewhere(path, resource)], {}, settings):
@@ -133,7 +143,9 @@ def _reported(
     if why is None or key[0] in _CHARTS:
         out += _of_texts(raw, key, settings.catalogue)
     plan = extended(asks, {}, surroundings, settings)
-    return ObjectPlan((), plan.objects, plan.notes, tuple(dict.fromkeys((*out, *plan.refusals))))
+    claims = plan_devices(raw, machines, surroundings, settings)
+    refusals = tuple(dict.fromkeys((*out, *plan.refusals, *claims.refusals)))
+    return ObjectPlan(claims.steps, (*plan.objects, *claims.objects), plan.notes, refusals)
 
 
 def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[Path]:

@@ -11,7 +11,8 @@ from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.neighbours.decider import KUEUE, is_queued_by_kueue
-from kubectl_dra.neighbours.kueue_quota import COHORT, SETTINGS_MAP
+from kubectl_dra.neighbours.kueue_controller import controller, settings_of
+from kubectl_dra.neighbours.kueue_quota import COHORT
 from kubectl_dra.neighbours.suspended import is_suspended, maker_of
 
 WORKLOAD: Final = "Workload.kueue.x-k8s.io"
@@ -23,7 +24,8 @@ _JOBSET_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     """The Workload of a pod that Kueue manages, or of a suspended job; as soon as they are known, its queues.
 
-    Where it has no quota, also what decides that: its cohort and, if it has claims, Kueue's configuration.
+    Where it has no quota, also what decides that: its cohort. If it has claims, Kueue's configuration says whether, and
+    as what, they are counted.
     """
     if not is_queued_by_kueue(pod) and not ((maker := maker_of(pod, snapshot)) and is_suspended(maker)):
         return
@@ -35,11 +37,13 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     if cluster_queue_name(pod, snapshot):
         # Others of its cohort may hold what it could borrow.
         yield Pointer(CLUSTER_QUEUE)
-    if (workload := workload_of(pod, snapshot)) is None or standing(workload).standing not in _WITHOUT_QUOTA:
+    workload = workload_of(pod, snapshot)
+    how = standing(workload).standing if workload is not None else KueueStanding.UNKNOWN
+    if workload is None or how not in (*_WITHOUT_QUOTA, KueueStanding.ADMITTED):
         return
     if any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets):
-        yield Pointer("ConfigMap", *SETTINGS_MAP)
-    if (own := cluster_queue_of(pod, snapshot)) is not None and own.cohort:
+        yield Pointer("ConfigMap", *settings_of(controller(snapshot)))
+    if how in _WITHOUT_QUOTA and (own := cluster_queue_of(pod, snapshot)) is not None and own.cohort:
         yield Pointer(COHORT)
 
 
@@ -149,6 +153,8 @@ class KueueStanding(Enum):
     """It is queued for quota."""
     CHECKS = auto()
     """It has quota, and an admission check is not ready."""
+    EVICTING = auto()
+    """Its quota is to be taken back, and is held still: its pods are being ended."""
     ADMITTED = auto()
     """Kueue has let it go."""
 
@@ -191,7 +197,10 @@ def standing(workload: KueueWorkload) -> WorkloadState:
             (condition for condition in (workload.condition("DeactivationTarget"), evicted) if _holds(condition)), None
         )
         return _state(KueueStanding.DEACTIVATED, why)
-    if _holds(admitted := workload.condition("Admitted")):
+    admitted = workload.condition("Admitted")
+    if _holds(evicted) and (_holds(admitted) or _holds(quota)):
+        return _state(KueueStanding.EVICTING, evicted)
+    if _holds(admitted):
         return _state(KueueStanding.ADMITTED, admitted)
     if _holds(quota):
         said = admitted.message or admitted.reason if admitted is not None else ""

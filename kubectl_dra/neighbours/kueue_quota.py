@@ -21,13 +21,11 @@ from kubectl_dra.api.kueue import (
 from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cluster.kueue_settings import KueueConfiguration, configuration_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.neighbours.kueue_controller import configuration
 
 COHORT: Final = "Cohort.kueue.x-k8s.io"
 _CLUSTER_QUEUE: Final = "ClusterQueue.kueue.x-k8s.io"
-SETTINGS_MAP: Final = ("kueue-system", "kueue-manager-config")
-"""Where Kueue's configuration is, as its manifests and its chart have it."""
 _NOTHING: Final = Quantity.of(0, "DecimalSI")
 
 
@@ -69,14 +67,6 @@ class MappedClass(NamedTuple):
     name: str
     resource: str = ""
     covered: bool | None = None
-
-
-def configuration(snapshot: Snapshot) -> tuple[tuple[str, str], KueueConfiguration] | None:
-    """Kueue's configuration and the ConfigMap that has it; None if it was not read, wherever Kueue has it."""
-    for key, settings in snapshot.others.get("ConfigMap", {}).items():
-        if (read := configuration_of(settings)) is not None:
-            return key, read
-    return None
 
 
 def mapped_classes(workload: KueueWorkload, queue: ClusterQueue | None, snapshot: Snapshot) -> tuple[MappedClass, ...]:

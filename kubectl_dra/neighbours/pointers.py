@@ -10,13 +10,14 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER
-from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators
-from kubectl_dra.neighbours.kueue_quota import SETTINGS_MAP
+from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators, provisioning
+from kubectl_dra.neighbours.kueue_controller import controller_in, settings_of
 
 _LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (
     kueue.pointers,
     gangs.pointers,
     autoscalers.pointers,
+    provisioning.pointers,
     compute_domains.pointers,
     operators.pointers,
 )
@@ -29,15 +30,16 @@ def pointers(pods: Iterable[Pod], snapshot: Snapshot) -> list[Pointer]:
     return merged(pointer for pod in waiting for layer in _LAYERS for pointer in layer(pod, snapshot))
 
 
-def saved(served: Mapping[str, str], speakers: Container[str] = ()) -> list[Pointer]:
+def saved(served: Mapping[str, str], speakers: Container[str] = (), pods: Iterable[Pod] = ()) -> list[Pointer]:
     """All objects of the layers that a cluster has; the jobs of Kubernetes where a layer may hold them back.
 
-    ``speakers`` have written events: of cluster-autoscaler there is no kind. Of Kueue also what it maps classes to.
+    ``speakers`` have written events: of cluster-autoscaler there is no kind. Of Kueue also its configuration, which is
+    beside its controller, one of the ``pods``.
     """
     custom = [kind for kind in served if "." in NEIGHBOUR_KINDS[kind].group]
     maps = [Pointer("ConfigMap", *autoscalers.STATUS_MAP)] if CLUSTER_AUTOSCALER in speakers else []
     if kueue.WORKLOAD in served:
-        maps.append(Pointer("ConfigMap", *SETTINGS_MAP))
+        maps.append(Pointer("ConfigMap", *settings_of(controller_in(pods))))
     return [*(Pointer(kind) for kind in (*custom, *(["Job.batch"] if custom else ()))), *maps]
 
 

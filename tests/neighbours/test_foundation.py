@@ -103,7 +103,9 @@ def test_what_a_pod_points_to_grows_with_what_was_read() -> None:
     kueue = {kind: f"{kind}.kueue.x-k8s.io" for kind in ("Workload", "LocalQueue", "ClusterQueue")}
     first = [Pointer(kueue["Workload"], "ml", "", uids), Pointer(kueue["LocalQueue"], "ml", "team-a")]
     assert pointers([waiting], nothing) == first
-    assert pointers([waiting], snapshot_of(gated, *OBJECTS)) == [*first, Pointer(kueue["ClusterQueue"])]
+    # An admission check is not ready, so that capacity may have been asked for.
+    capacity = Pointer("ProvisioningRequest.autoscaling.x-k8s.io", "ml", "", "kueue.x-k8s.io/managed=true")
+    assert pointers([waiting], snapshot_of(gated, *OBJECTS)) == [*first, Pointer(kueue["ClusterQueue"]), capacity]
     assert pointers([Pod.from_json(pod())], nothing) == []
 
 
@@ -239,5 +241,5 @@ def test_the_example_role_allows_what_is_read() -> None:
     kai = {"labels": {"kai.scheduler/queue": "team-a", **labels}, "annotations": {"pod-group-name": "pg-train"}}
     waiting = [Pod.from_json(one) for one in (pod(GATED), volcano, pod({"schedulerName": "kai-scheduler"}, **kai))]
     kinds = {pointer.kind for one in waiting for pointer in pointers([one], named)}
-    assert len(kinds) == 10
+    assert len(kinds) == 11
     assert {(NEIGHBOUR_KINDS[kind].group, NEIGHBOUR_KINDS[kind].plural) for kind in (*kinds, "Job.batch")} <= allowed

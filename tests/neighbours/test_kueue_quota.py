@@ -17,7 +17,8 @@ from kubectl_dra.cluster.kueue_settings import configuration_in
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.neighbours.kueue import cluster_queue_of, workload_of
-from kubectl_dra.neighbours.kueue_quota import FlavorQuota, configuration, flavor_quotas, mapped_classes, short
+from kubectl_dra.neighbours.kueue_controller import configuration
+from kubectl_dra.neighbours.kueue_quota import FlavorQuota, flavor_quotas, mapped_classes, short
 from tests.cli.conftest import Ran
 from tests.neighbours.test_foundation import GATED, OBJECTS, explained, pod, serve, snapshot_of
 from tools.api_server import APIServer, forbidden

@@ -81,6 +81,22 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags, conn
     return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, flags.namespace)
 
 
+def all_completed(snapshot: Snapshot, flags: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
+    """The same for all pods; who else decides is read for those that need devices."""
+    if flags.snapshots:
+        return snapshot
+    from kubectl_dra.cli.live import with_neighbours
+    from kubectl_dra.explain.waiting import pods_with_devices
+    from kubectl_dra.neighbours.pointers import pointers
+
+    waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
+    snapshot = _with_kinds_for(waiting, snapshot, flags, connection)
+    settings = settings_of(flags, snapshot)
+    return with_neighbours(
+        snapshot, lambda known: pointers(pods_with_devices(known, settings), known), connection, flags.namespace
+    )
+
+
 def _with_kinds_for(
     pods: Iterable[Pod], snapshot: Snapshot, flags: ExplainFlags, connection: ConnectionFlags
 ) -> Snapshot:

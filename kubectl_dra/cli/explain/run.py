@@ -14,7 +14,7 @@ from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import Answers, Posed, asked_targets, new_nodes, questions_of
-from kubectl_dra.cli.explain.reading import completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
+from kubectl_dra.cli.explain.reading import all_completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
@@ -231,8 +231,7 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
 
     snapshot, namespace = read_cluster(flags, connection)
     with Progress() as progress:
-        waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-        snapshot = completed(snapshot, waiting, flags, connection)
+        snapshot = all_completed(snapshot, flags, connection)
         settings = settings_of(flags, snapshot)
         overview = pending(snapshot, "" if flags.of_all_namespaces else namespace, settings, progress)
     where = cluster_flags(flags, connection)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.explain.reading import completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
+from kubectl_dra.cli.explain.reading import all_completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -33,8 +33,7 @@ def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
         return serve(flags, connection, labels)
     explain = flags.as_explain()
     snapshot, _ = read_cluster(explain, connection)
-    waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-    snapshot = completed(snapshot, waiting, explain, connection)
+    snapshot = all_completed(snapshot, explain, connection)
     if not flags.snapshots:
         snapshot = with_daemon_sets(snapshot, connection)
     fleet = fleet_of(snapshot, settings_of(explain, snapshot), labels)

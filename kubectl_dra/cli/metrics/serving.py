@@ -17,6 +17,7 @@ from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.waiting import pods_with_devices
 from kubectl_dra.metrics.exposition import listen
 from kubectl_dra.metrics.fleet import FleetCounts, fleet_of
 from kubectl_dra.metrics.keeper import FleetKeeper
@@ -78,7 +79,8 @@ class Counting:
     def kinds(self, snapshot: Snapshot) -> Collection[str | Pointer]:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
         kinds = (kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked))
-        return {*kinds, *(pointer.request for pointer in pointers(waiting, snapshot))}
+        concerned = pods_with_devices(snapshot, settings_of(self._asked, snapshot))
+        return {*kinds, *(pointer.request for pointer in pointers(concerned, snapshot))}
 
     def count(self, snapshot: Snapshot) -> FleetCounts:
         return fleet_of(snapshot, settings_of(self._asked, snapshot), self._labels)

@@ -153,7 +153,7 @@ def _add_layers(recorder: Recorder, cluster: ApiServer, progress: Progress) -> N
     served = cluster.neighbours()
     if served is None:
         return
-    read_pointed(cluster, recorder, saved(served, recorder.speakers), served, progress)
+    read_pointed(cluster, recorder, saved(served, recorder.speakers, recorder.pods), served, progress)
     for kind in NEIGHBOUR_KINDS.keys() - served.keys():
         # There can be no objects of it.
         recorder.present(kind)

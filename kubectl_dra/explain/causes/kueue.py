@@ -10,6 +10,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.explain.causes.provisioning import of_request, seen_of_request
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say, subject
@@ -29,15 +30,17 @@ from kubectl_dra.neighbours.kueue import (
     state_of,
     workload_of,
 )
+from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller, settings_of
 from kubectl_dra.neighbours.kueue_quota import (
     COHORT,
     FlavorQuota,
     MappedClass,
-    configuration,
     flavor_quotas,
     mapped_classes,
     short,
 )
+from kubectl_dra.neighbours.provisioning import request_of
+from kubectl_dra.neighbours.provisioning import state_of as state_of_request
 
 if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood
@@ -46,7 +49,14 @@ _RESOURCE = "workloads.kueue.x-k8s.io"
 _SAYS = (Speaker.KUEUE,)
 MAX_QUOTAS = 3
 _ADVICE = {
-    KueueStanding.ADMITTED: "Wait some seconds; if the gate stays, see whether Kueue's controller runs.",
+    KueueStanding.ADMITTED: (
+        "Wait some seconds; if that stays so, see whether Kueue's controller runs and, in its log, whether the API "
+        "server or an admission webhook refuses its update of the pod."
+    ),
+    KueueStanding.EVICTING: (
+        "Wait some seconds until its pods have ended. If that stays so, delete the Workload: Kueue makes another one "
+        "for the job, and frees the quota."
+    ),
     KueueStanding.CHECKS: (
         "Find out what the admission check waits for; its controller sets it to Ready, and then Kueue admits it."
     ),
@@ -79,16 +89,18 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
 
     queue = cluster_queue_of(pod, snapshot)
     known = understood(state.said, _SAYS) if state.said else None
-    held_back = state.standing not in (KueueStanding.CHECKS, KueueStanding.ADMITTED)
+    held_back = state.standing not in (KueueStanding.CHECKS, KueueStanding.ADMITTED, KueueStanding.EVICTING)
     quotas = flavor_quotas(workload, queue, snapshot) if queue is not None and held_back else ()
     classes = mapped_classes(workload, queue, snapshot) if held_back else ()
     odd = [each for each in classes if not each.resource or each.covered is False]
     rejected = state.standing in (KueueStanding.REJECTED, KueueStanding.UNFIT)
     facts = (
         *_checks(workload),
+        *(seen_of_request(pod, snapshot) if _open_checks(workload) else ()),
         *_conditions(workload, state.said),
         *_classes(classes if rejected else odd, queue, snapshot),
         *_quotas(quotas, queue, state.said),
+        *(_of_kueue(snapshot) if held_back and _has_claims(workload) else ()),
         *(_unread(workload, queue, snapshot) if held_back else ()),
     )
     names = {"workload": workload.metadata.name, "said": state.said or state.reason}
@@ -98,7 +110,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         return Finding(DEACTIVATED, say(text, **names, why=why), facts, _reactivating(workload, known))
     if state.standing is KueueStanding.REJECTED:
         text = "Kueue has rejected Workload {workload} and does not queue it again: {said}"
-        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes))
+        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes, snapshot))
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
@@ -115,12 +127,16 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         less = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
         return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(less))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
+    if state.standing is KueueStanding.EVICTED and _open_checks(workload):
+        advice = "See why the admission check failed; what it asked for did not come."
     if state.standing is KueueStanding.CHECKS and not _open_checks(workload):
         advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."
     waits = _waiting(workload, state, pod, snapshot)
     if state.standing is KueueStanding.WAITS and lacking:
         waits = say("{waits}; {lacking}" if state.said else "{waits}: {lacking}", waits=waits, lacking=lacking)
-    return Finding(WAITS, waits, facts, Remedy(advice))
+    meta = workload.metadata
+    anew = (deleting(_RESOURCE, meta.name, meta.namespace),) if state.standing is KueueStanding.EVICTING else ()
+    return Finding(WAITS, waits, facts, Remedy(advice, commands=anew))
 
 
 def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Phrase:
@@ -128,19 +144,30 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
     name, requeue = workload.metadata.name, workload.status.requeue_state
     if state.standing is KueueStanding.ADMITTED:
         text = "Workload {name} is admitted{when}, and Kueue has not taken the gate {gate} away yet"
+        if not pod.scheduling_gates:
+            text = "Workload {name} is admitted{when}, and Kueue has not let its job go on yet"
         when = say(" since {since}", since=state.since) if state.since else ""
         return say(text, name=name, when=when, gate=decider(pod).value)
+    if state.standing is KueueStanding.EVICTING:
+        text = "Kueue evicts Workload {name}{when} ({reason}: {said}), and its quota is not free yet"
+        when = say(" since {since}", since=state.since) if state.since else ""
+        return say(text, name=name, when=when, reason=state.reason, said=state.said)
     if state.standing is KueueStanding.CHECKS:
         open_ = _open_checks(workload)
         since = say(" since {since}", since=state.since) if state.since else ""
         if not open_:
             text = "Workload {name} has its quota{since}, and is not admitted yet{said}"
             return say(text, name=name, since=since, said=say(": {said}", said=state.said) if state.said else "")
-        text = "Workload {name} has its quota, and waits for admission {count:check|checks} {checks:some}{since}"
-        return say(text, name=name, count=len(open_), checks=[check.name for check in open_], since=since)
+        text = "Workload {name} has its quota, and waits for admission {count:check|checks} {checks:some}{since}{which}"
+        request = request_of(pod, snapshot)
+        which = say(": {state}", state=of_request(state_of_request(request))) if request is not None else ""
+        checks = [check.name for check in open_]
+        return say(text, name=name, count=len(open_), checks=checks, since=since, which=which)
     if state.standing is KueueStanding.EVICTED:
         again = say(", for the {count}. time", count=requeue.count) if requeue and requeue.count > 1 else ""
-        then = say(" after {at}", at=requeue.requeue_at) if requeue and requeue.requeue_at else ""
+        then = say(" at a time that it does not say")
+        if requeue is not None and requeue.requeue_at:
+            then = say(" after {at}", at=requeue.requeue_at)
         if state.reason in _STOPPED:
             then = say(" only when that queue goes on")
         text = "Kueue took the quota of Workload {name} back{again} ({reason}: {said}), and queues it again{then}"
@@ -190,16 +217,22 @@ def _reactivating(workload: KueueWorkload, known: Understood | None) -> Remedy:
     )
 
 
-def _anew(workload: KueueWorkload, known: Understood | None, classes: Sequence[MappedClass]) -> Remedy:
+def _anew(
+    workload: KueueWorkload, known: Understood | None, classes: Sequence[MappedClass], snapshot: Snapshot
+) -> Remedy:
     text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
     meta = workload.metadata
     command = deleting(_RESOURCE, meta.name, meta.namespace)
-    if known is not None and known.entry.maps and classes and all(each.resource and each.covered for each in classes):
+    gate = claim_gate(snapshot)
+    mapped = known is not None and known.entry.maps and all(each.resource and each.covered for each in classes)
+    turned_on = known is not None and gate is not None and gate.on and known.gate == gate.name
+    if (mapped and classes) or turned_on:
         text = (
-            "Its configuration maps the class by now. Kueue reads that at its start only: restart Kueue if it runs "
+            "Its configuration {does} by now. Kueue reads that at its start only: restart Kueue if it runs "
             "since before, then delete the Workload, and Kueue makes another one."
         )
-        return Remedy(text, commands=(command,))
+        does = say("turns {gate} on", gate=gate.name) if turned_on and gate is not None else say("maps the class")
+        return Remedy(say(text, does=does), commands=(command,))
     if known is not None and "elete the Workload" in known.entry.do:
         return Remedy(known.do, commands=(command,))
     return Remedy(say(text, repair=_advice(known, REJECTED)), commands=(command,))
@@ -253,11 +286,29 @@ def _quotas(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None, said: str
 def _unread(workload: KueueWorkload, queue: ClusterQueue | None, snapshot: Snapshot) -> Iterator[Evidence]:
     """What would say which quota is short, and may not be read."""
     kinds = [CLUSTER_QUEUE, *([COHORT] if queue is not None and queue.cohort else ())]
-    if any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets):
+    if _has_claims(workload):
         kinds.append("ConfigMap")
     for gap in snapshot.unread(kinds):
         if gap.reason != ABSENT:
             yield Evidence(f"{gap.kind.partition('.')[0]}s", "read", say("no ({reason})", reason=gap.reason))
+
+
+def _has_claims(workload: KueueWorkload) -> bool:
+    return any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets)
+
+
+def _of_kueue(snapshot: Snapshot) -> Iterator[Evidence]:
+    """Which Kueue it is and whether it counts claims, as far as known; or that its configuration is not there."""
+    running, gate = controller(snapshot), claim_gate(snapshot)
+    if running is not None and running.release:
+        yield Evidence(subject("Pod", running.pod), "release of Kueue", running.release)
+    if gate is not None and gate.settings is not None:
+        value = say("{gate}={on}", gate=gate.name, on=str(gate.on).lower())
+        space, name = gate.settings
+        yield Evidence(Subject("ConfigMap", ObjectName("ConfigMap", name, space)), "featureGates", value)
+    if configuration(snapshot) is None and not snapshot.unread(("ConfigMap",)):
+        space, name = settings_of(running)
+        yield Evidence("Kueue's configuration", "read", say("no (there is no ConfigMap {key})", key=f"{space}/{name}"))
 
 
 def _amounts(quota: FlavorQuota) -> dict[str, str]:
@@ -340,14 +391,26 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
     workload = workload_of(pod, snapshot)
     if workload is None or (state := standing(workload)).standing is not KueueStanding.ADMITTED:
         return
+    gate = claim_gate(snapshot) if _has_claims(workload) else None
     text = (
         "Kueue has admitted it (Workload {workload}{when}), and now the scheduler decides: Kueue counts devices and "
         "does not know which node has a free one{before}"
     )
+    if pod.scheduling_gates:
+        text = "Kueue has admitted it (Workload {workload}{when}), and takes no gates of others away{before}"
+    elif gate is not None and not gate.on:
+        text = (
+            "Kueue has admitted it (Workload {workload}{when}) without counting its claims, as feature gate {gate} is "
+            "off{where}, and now the scheduler decides{before}"
+        )
     when = say(", since {since}", since=state.since) if state.since else ""
     times = workload.status.requeue_state.count if workload.status.requeue_state else 0
-    before = say("; it took the quota back {times} times before, as pods were not ready in time", times=times)
-    yield say(text, workload=workload.metadata.name, when=when, before=before if times else "")
+    before = say("; it took the quota back {times:time} before, as pods were not ready in time", times=times)
+    about: dict[str, Words] = {"workload": workload.metadata.name, "when": when, "before": before if times else ""}
+    if gate is not None and not gate.on:
+        where = say(" (ConfigMap {key})", key="/".join(gate.settings)) if gate.settings else ""
+        about |= {"gate": gate.name, "where": where}
+    yield say(text, **about)
 
 
 FINDERS = (Finder(When.QUESTION, _held_back, 19),)

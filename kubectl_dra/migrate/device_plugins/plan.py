@@ -175,7 +175,7 @@ def _pod(
     changes += [Delete(path) for path in asks.zeros]
     changes += [Delete(path) for ask in moving for path in ask.keys]
     for path, entries in wiring.references.items():
-        changes += _added(raw, (*path, "resources", "claims"), entries)
+        changes += added(raw, (*path, "resources", "claims"), entries)
     changes += [*beside.changes, *advice.changes]
     changes += _tolerated(spec, moving, settings, said)
     if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
@@ -251,7 +251,7 @@ def _claim_names(spec: WorkloadPodSpec) -> set[str]:
     return {str(claim.get("name")) for claim in claims if isinstance(claim, Mapping)}
 
 
-def _added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
+def added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
     """Append items to a list that may not exist yet."""
     if value_at(raw, path):
         for item in items:
@@ -272,18 +272,18 @@ def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSe
     """Tolerations for taints that the vendor's nodes are known to have; others would never match."""
     taints = {taint for ask in asks for taint in settings.catalogue.vendor(ask.resource.vendor).taints}
     wanted = missing(spec.content, [ask.resource for ask in asks])
-    added = [toleration for toleration in wanted if toleration.get("key") in taints]
+    known = [toleration for toleration in wanted if toleration.get("key") in taints]
     path = (*spec.path, "tolerations")
-    if added:
-        keys = ", ".join(toleration.get("key", "") for toleration in added)
+    if known:
+        keys = ", ".join(toleration.get("key", "") for toleration in known)
         message = (
             f"tolerates {keys}: such nodes are often tainted with it, and the API server may have added the toleration "
             "for the resource, which it does not for a claim"
         )
         said.notes.append(Note("MIG107", path, message))
     if spec.content.get("tolerations"):
-        return [Append(path, dict(toleration)) for toleration in added]
-    return [Set(path, [dict(toleration) for toleration in added])] if added else []
+        return [Append(path, dict(toleration)) for toleration in known]
+    return [Set(path, [dict(toleration) for toleration in known])] if known else []
 
 
 def _can_be_shared(raw: Mapping[str, Any], settings: MigrationSettings, said: _Said) -> bool:
@@ -337,12 +337,12 @@ def _named(
                 mine.add((kind, namespace, object_name))
                 names[repr((claim.what, claim.spec))] = object_name
                 safety = _of_all(pods, claim, settings, raw)
-                said.objects.append(_object(kind, object_name, namespace, claim, safety))
+                said.objects.append(claim_object(kind, object_name, namespace, claim, safety))
             field = "resourceClaimName" if settings.share == "claim" else "resourceClaimTemplateName"
             entries.append({"name": claim.name, field: object_name})
             requests += [request["exactly"] for request in claim.spec["devices"]["requests"]]
-        added = _added(raw, (*pod.spec.path, "resourceClaims"), entries)
-        changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *added)))
+        listed = added(raw, (*pod.spec.path, "resourceClaims"), entries)
+        changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *listed)))
         doubts = _doubts(pod, settings, raw)
         reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
         yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe")
@@ -358,7 +358,7 @@ def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundin
     """The template of a sibling that says the same; empty if there is none."""
     if kind != "ResourceClaimTemplate" or not surroundings.alike:
         return ""
-    raw = in_version(_object(kind, "", namespace, claim, "safe").raw, settings.version)
+    raw = in_version(claim_object(kind, "", namespace, claim, "safe").raw, settings.version)
     return surroundings.alike.get(template_key(raw), "")
 
 
@@ -396,7 +396,8 @@ def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw
     return "safe" if any(not _doubts(pod, settings, raw) for pod in users) else "unsafe"
 
 
-def _object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) -> NewObject:
+def claim_object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) -> NewObject:
+    """A ResourceClaim, or a template for one, that is added for a workload."""
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     spec = claim.spec if kind == "ResourceClaim" else {"spec": claim.spec}
     raw: dict[str, Any] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from kubectl_dra.cluster.moment import stamp
 from tools.controlplane.client import ApiError
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.objects import device, request
 from tools.live.referee import Referee
+from tools.recorder.definitions import definitions
 
 Json = dict[str, Any]
-DEFINITION = yaml.safe_load((Path(__file__).parents[1] / "crds" / "nodeclaims.yaml").read_text())
+DEFINITION = next(one for one in definitions() if one["spec"]["names"]["kind"] == "NodeClaim")
 STATUS = """
 nodeGroups:
   - name: gpu-group
