@@ -233,7 +233,7 @@ def _why(group: AlikeDevices) -> str:
         where = f"namespace {min(spaces)}" if len(spaces) == 1 else amount(len(spaces), "namespace")
         parts.append(f"held by {amount(len(claims), 'claim')} of {where}")
     elif claims:
-        parts.append(f"held by {_held_by(claims)}")
+        parts.append(f"held by {held_by(claims)}")
     if why := reason(group.first.reason):
         alike = any(row.reason != group.first.reason for row in group.rows)
         parts.append(f"{why}, and alike" if alike else why)
@@ -248,7 +248,7 @@ def _attributes(row: DeviceRow) -> Iterator[str]:
     return (f"{name}={value}" for name, value in _key_attributes(row.device.attributes))
 
 
-def _held_by(holders: Sequence[ResourceClaim]) -> str:
+def held_by(holders: Sequence[ResourceClaim]) -> str:
     """The claims, each with the pods that consume it."""
     return listed([f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]], len(holders))
 

@@ -11,9 +11,12 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
 from kubectl_dra.console import lines as names
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
@@ -305,8 +308,19 @@ def write_staying(
 def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
     """Write whether the devices can be allocated again, if that was waited for."""
     out = Painter(stream, color)
-    if result.allocatable:
+    taken = [row for row in result.devices if row.state in (DeviceState.HELD, DeviceState.UNKNOWN)]
+    if result.allocatable and not taken:
         out.write(("Allocatable again.", "green"))
+    elif result.allocatable:
+        reasons: dict[str, list[str]] = {}
+        for row in taken:
+            why = f"held by {held_by(row.holders)}" if row.state is DeviceState.HELD else written(row.reason)
+            reasons.setdefault(why, []).append(str(row.id))
+        for why, ids in _first([*reasons.items()]):
+            out.paragraph(f"{some(ids, 8)} {are(len(ids))} untainted: {why}.", indent="  ", first="")
+        _write_more(len(reasons), "reason", out)
+        if rest := [str(row.id) for row in result.devices if row not in taken]:
+            out.paragraph(f"Allocatable again: {some(rest, 8)}.")
     elif result.allocatable is False:
         out.write(("Not allocatable in time:", "red"))
         for sentence in result.left:

@@ -113,7 +113,8 @@ class TaintFlags(DeviceFlags, frozen=True):
     """The flags and arguments of ``taint``."""
 
     words: Annotated[
-        tuple[str, ...], typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
+        tuple[str, ...],
+        typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[[=VALUE]:EFFECT]-", show_default=False),
     ] = ()
     list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, recorded with the rule.")] = ""
