@@ -101,8 +101,8 @@ WithNodes = Annotated[
     typer.Option(
         "--with-node",
         metavar="NODES",
-        help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), like=NODE, or "
-        "driver=NAME,product=NAME,devices=N[,ATTRIBUTE=VALUE]..., each with ,count=N.",
+        help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), [like=]NODE, "
+        "or driver=NAME,product=NAME,devices=N[,ATTRIBUTE=VALUE]..., each with ,count=N.",
     ),
 ]
 Snapshots = Annotated[
@@ -224,7 +224,11 @@ class ClusterCommand(TyperCommand):
             from kubectl_dra.cli.unknown_command import unexpected_words
 
             raise unexpected_words(
-                self.name or "", ctx.args, files=any("-f" in parameter.opts for parameter in self.params)
+                self.name or "",
+                ctx.args,
+                files=any("-f" in parameter.opts for parameter in self.params),
+                namespace=ctx.params.get("namespace") or "",
+                where=self._cluster(ctx.params),
             )
         rest: list[str] = ctx.args
         return rest
@@ -252,9 +256,20 @@ class ClusterCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Combine the connection flags into one value and call the command with the rest."""
-        flags = _connecting(self.request_timeout)
-        ctx.obj = flags.callback(**{flag.name: ctx.params.pop(flag.name) for flag in flags.params})
+        ctx.obj = self._connection(ctx.params)
+        for flag in _connecting(self.request_timeout).params:
+            del ctx.params[flag.name]
         return super().invoke(ctx)
+
+    def _connection(self, given: Mapping[str, Any]) -> ConnectionFlags:
+        flags = _connecting(self.request_timeout)
+        connection: ConnectionFlags = flags.callback(**{flag.name: given[flag.name] for flag in flags.params})
+        return connection
+
+    def _cluster(self, given: Mapping[str, Any]) -> ClusterFlags:
+        """The flags among those given that choose the cluster or snapshot."""
+        saved = _SavedObjects(tuple(given.get("snapshots") or ()), bool(given.get("complete")))
+        return cluster_flags(saved, self._connection(given))
 
 
 class CommandFlags(Struct, frozen=True):
@@ -331,6 +346,13 @@ class Reading(Protocol):
 
     @property
     def complete(self) -> bool: ...
+
+
+class _SavedObjects(NamedTuple):
+    """The flags that name saved objects, of any command."""
+
+    snapshots: tuple[str, ...]
+    complete: bool
 
 
 def cluster_flags(reading: Reading, connection: ConnectionFlags) -> ClusterFlags:

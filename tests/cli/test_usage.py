@@ -59,6 +59,38 @@ def test_what_kubectl_and_others_call_it(words: str, said: str, capsys: pytest.C
     assert capsys.readouterr() == ("", f'error: there is no command "{first}"; {said}\n')
 
 
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (
+            "fit deploy/web -n ml --context prod",
+            "kubectl get deploy/web -n ml --context prod -o yaml | kubectl dra fit -f - -n ml --context prod",
+        ),
+        (
+            "share statefulset web --snapshot c.yaml",
+            "kubectl get statefulset/web -o yaml | kubectl dra share -f - --snapshot c.yaml",
+        ),
+        (
+            "fit --kubeconfig k web",
+            "kubectl get deployment/web --kubeconfig k -o yaml | kubectl dra fit -f - --kubeconfig k",
+        ),
+        ("fit web.yaml --snapshot c.yaml --complete", "kubectl dra fit -f web.yaml --snapshot c.yaml --complete"),
+        ("claims gpu -n ml --snapshot c.yaml", "kubectl dra explain claim/gpu -n ml --snapshot c.yaml"),
+    ],
+)
+def test_what_to_write_instead_asks_the_same_cluster(
+    words: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shlex.split(words)) == 2
+    assert f" write: {instead}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["$(touch pwned)", "a/b/c", "-n x", "UPPER"])
+def test_nothing_to_paste_for_what_no_object_is_called(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fit", "--", name]) == 2
+    assert "leave it out" in capsys.readouterr().err
+
+
 def test_nothing_asks_for_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     """As with kubectl: it is printed, and nothing went wrong."""
     assert run([]) == 0

@@ -39,7 +39,8 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     if flags.pods:
         from kubectl_dra.cli.unknown_command import unexpected_words
 
-        raise unexpected_words("claims", flags.pods, files=False)
+        where = cluster_flags(flags, connection)
+        raise unexpected_words("claims", flags.pods, files=False, namespace=flags.namespace, where=where)
     if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
     if flags.watch:
