@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TextIO
@@ -25,7 +26,6 @@ from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
 
-MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2
 
 
@@ -245,7 +245,12 @@ def _taints(row: DeviceRow) -> Iterator[str]:
 
 
 def _attributes(row: DeviceRow) -> Iterator[str]:
-    return (f"{name}={value}" for name, value in _key_attributes(row.device.attributes))
+    """All of them, first those that say what the device is; without their domains where names are told apart so."""
+    attributes = row.device.attributes
+    short = {name: name.rpartition("/")[2] for name in attributes}
+    taken = Counter(short.values())
+    for name in dict.fromkeys((*identifying(attributes, "version", "uuid"), *attributes)):
+        yield f"{short[name] if taken[short[name]] == 1 else name}={plain(attributes[name])}"
 
 
 def held_by(holders: Sequence[ResourceClaim]) -> str:
@@ -265,12 +270,6 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
             yield f"{name}={row.consumed.get(name, 0)}/{value}"
         else:
             yield f"{name}={value}"
-
-
-def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The few attributes that say what the device is."""
-    chosen = (identifying(attributes, "version", "uuid") or list(attributes))[:MAX_ATTRIBUTES]
-    return [(name.rpartition("/")[2], plain(attributes[name])) for name in chosen]
 
 
 def plain(attribute: Mapping[str, Any]) -> str:
