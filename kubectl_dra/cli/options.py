@@ -148,7 +148,7 @@ SchedulerConfigOption = Annotated[
     ),
 ]
 NoHeaders = Annotated[
-    bool, typer.Option("--no-headers", help="Only the rows of the text table: no headings, no summary, nothing below.")
+    bool, typer.Option("--no-headers", help="Only the rows of the text table, each on one line with all columns.")
 ]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="List again every five seconds; on a terminal in place.")]
 LimitOption = Annotated[

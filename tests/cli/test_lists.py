@@ -38,6 +38,16 @@ def test_rows_alone(words: tuple[str, ...], dra: Dra) -> None:
     assert not any(line.startswith(below) for line in rows.out.splitlines())
 
 
+@pytest.mark.parametrize("words", LISTS, ids=" ".join)
+def test_a_line_for_each_row_with_all_columns(
+    words: tuple[str, ...], dra: Dra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs read them, however narrow the screen is."""
+    rows = dra(*words, *FLEET, "--no-headers").out
+    monkeypatch.setenv("COLUMNS", "60")
+    assert dra(*words, *FLEET, "--no-headers").out == rows
+
+
 @pytest.mark.parametrize("command", ["claims", "devices", "top", "drivers"])
 def test_looking_again(command: str, dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a pipe it prints again only what has changed."""
