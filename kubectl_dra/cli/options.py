@@ -134,7 +134,7 @@ Labels = Annotated[
     str, typer.Option("--selector", "-l", metavar="LABELS", help="Only what has these labels: app=web,tier!=test.")
 ]
 Everywhere = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without -n; for those used to kubectl.")
+    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without it; for those used to kubectl.")
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
@@ -219,6 +219,8 @@ class ClusterCommand(TyperCommand):
             # The parser does not say whose option lacks its value; the error is to name this command's help.
             if getattr(error, "ctx", ctx) is None:
                 error.ctx = ctx  # type: ignore[attr-defined]
+            if (why := self._why_not(args, error)) is not None:
+                raise why from None
             raise
         if ctx.args and not ctx.resilient_parsing:
             from kubectl_dra.cli.unknown_command import unexpected_words
@@ -233,10 +235,23 @@ class ClusterCommand(TyperCommand):
         rest: list[str] = ctx.args
         return rest
 
+    def _why_not(self, words: list[str], error: Exception) -> UsageError | None:
+        """Why a flag of kubectl is not there, or a value of its ``-o``."""
+        from kubectl_dra.cli.kubectl_flags import why_not
+
+        param: Any = getattr(error, "param", None)
+        if (unknown := getattr(error, "option_name", "")) or "-o" not in getattr(param, "opts", ()):
+            return why_not(self.name or "", words, unknown, ())
+        return why_not(self.name or "", words, "-o", tuple(getattr(param.type, "choices", ())))
+
     def _plain(self, words: list[str]) -> Iterator[str]:
         options: dict[str, Any] = {
             name: option for option in self.params if option.param_type_name == "option" for name in option.opts
         }
+        if any(word.startswith("--sort-by") for word in words):
+            from kubectl_dra.cli.kubectl_flags import sorted_by
+
+            words = sorted_by(words)
         for index, word in enumerate(words):
             if word == "--":
                 yield from words[index:]

@@ -119,14 +119,11 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
 # As JSON or YAML, in the shape of ``schemas/share.json``.
 
 
-def to_json(
-    ways: list[TriedWay], device_class: str, containers: int, exit_code: int, where: ClusterFlags
-) -> dict[str, Any]:
+def to_json(ways: list[TriedWay], device_class: str, containers: int, where: ClusterFlags) -> dict[str, Any]:
     """A ShareReport: every way with its manifest."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ShareReport",
-        "exitCode": exit_code,
         "deviceClass": device_class,
         **({"containers": containers} if containers else {}),
         "items": [_way_json(way, where) for way in ways],

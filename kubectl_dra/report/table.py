@@ -163,12 +163,19 @@ def _below(named: Sequence[str], limit: int) -> list[str]:
 # A result for machines, as JSON or YAML.
 
 
-def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
-    """Write a result as ``json`` or ``yaml``."""
+def write(report: Mapping[str, Any], output: str, stream: TextIO, exit_code: int) -> None:
+    """Write a report as ``json`` or ``yaml``, with the exit code of the command, which a pipe swallows."""
+    result = with_exit_code(report, exit_code)
     if output == "json":
         stream.write(json_text(result))
         return
     stream.write(yaml_text(result))
+
+
+def with_exit_code(report: Mapping[str, Any], exit_code: int) -> dict[str, Any]:
+    """A report with the exit code after its version and kind."""
+    head = {"schemaVersion": report["schemaVersion"], "kind": report["kind"], "exitCode": exit_code}
+    return {**head, **{key: value for key, value in report.items() if key not in head}}
 
 
 def json_text(result: Mapping[str, Any]) -> str:

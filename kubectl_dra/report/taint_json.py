@@ -20,7 +20,6 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Taint",
-        "exitCode": result.exit_code,
         "dryRun": result.dry_run,
         "rules": [_done(done) for done in result.done],
         "blastRadius": _radius(result.radius),
@@ -62,7 +61,6 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Untaint",
-        "exitCode": result.exit_code,
         "dryRun": result.dry_run,
         "removed": [
             _set(**device_json(e.device), rule=e.name, taint=taint_json(e.taint), outcome=e.outcome, why=e.why)

@@ -339,15 +339,19 @@ def write_list(
     at: datetime,
     stream: TextIO | None = None,
     all_seen: bool = True,
+    headers: bool = True,
 ) -> None:
-    """Write every taint as a table, then the warnings. ``all_seen``: there are no taints that could not be read."""
-    out = Painter(stream, color)
+    """Write every taint as a table, then the warnings; without ``headers`` only the rows.
+
+    ``all_seen``: there are no taints that could not be read.
+    """
+    out = Painter(stream, color, bare=not headers)
     if not lines:
         out.write("No device is tainted." if all_seen else "No taint is seen; there may be others.")
         return
     marks = [("", "yellow" if line.warnings else "") for line in lines]
     write_blocks(out, [TableBlock([_LIST, *(_list_cells(line, at) for line in lines)], _LIST_BELOW, marks=marks)])
-    for line in lines:
+    for line in lines if headers else ():
         for warning in line.warnings:
             out.paragraph(f"warning: {_owner(line)}: {warning}.", style="yellow")
 

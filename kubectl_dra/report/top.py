@@ -143,11 +143,9 @@ def write_top(
         if not_read(_SOURCES[report.by], report.unread):
             out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
             return
-        out.sentence(
-            f"There are no {report.by} with devices to count."
-            if report.unpublished
-            else f"There are no {report.by} to count."
-        )
+        where = f" in namespace {report.namespace}" if report.namespace else ""
+        what = f"{report.by} with devices" if report.unpublished else report.by
+        out.sentence(f"There are no {what} to count{where}.")
         return
     if headers:
         out.write("")

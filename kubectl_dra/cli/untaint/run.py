@@ -246,4 +246,4 @@ def _report(result: Untainted, output: str, color: str, where: ClusterFlags = CU
         from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import untainted_json
 
-        write(untainted_json(result), output, sys.stdout)
+        write(untainted_json(result), output, sys.stdout, result.exit_code)
