@@ -21,7 +21,7 @@ from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
-from kubectl_dra.report.table import EMPTY, fitted, legend, nameless, narrowed, owned_by
+from kubectl_dra.report.table import EMPTY, NarrowedTable, fitted, legend, nameless, narrowed, owned_by, width_of
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
@@ -68,12 +68,20 @@ def write_table(
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
     omitted: Sequence[str] = ()
     if several:
-        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
+        rows, omitted = _summed_up(rows, out.limit)
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
     if several and headers and more is not None:
         write_blocks(out, [ShellCommand((more,), "Each device")])
+
+
+def _summed_up(rows: Sequence[tuple[str, ...]], limit: int | None) -> NarrowedTable:
+    """The rows of several devices each: with a shorter model, or with the whole one below where that is no help."""
+    table = narrowed(rows, limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
+    if limit is None or width_of(table.rows, ("WHY",)) <= limit:
+        return table
+    return narrowed(rows, limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
 
 
 def write_counts(
@@ -236,7 +244,7 @@ def _why(group: AlikeDevices) -> str:
         parts.append(f"held by {held_by(claims)}")
     if why := reason(group.first.reason):
         alike = any(row.reason != group.first.reason for row in group.rows)
-        parts.append(f"{why}, and alike" if alike else why)
+        parts.append(f"{why} (the others likewise)" if alike else why)
     return "; ".join(parts) or EMPTY
 
 

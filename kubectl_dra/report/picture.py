@@ -100,11 +100,14 @@ def write_matrix(out: Painter, rows: Sequence[NodeDriver], style: Mapping[Driver
     out.write(("NODE".ljust(wide), "bold"), *((f"{GAP}{driver}", "bold") for driver in drivers))
     for node in shown:
         cells = []
+        last = max(driver for driver in drivers if (node, driver) in states)
         for driver in drivers:
+            if driver > last:
+                break
             state = states.get((node, driver))
             look = style[state] if state is not None else ""
             mark = _OF_DRIVERS[look] if state is not None else " "
-            cells.append((f"{GAP}{mark.ljust(len(driver))}", look))
+            cells.append((f"{GAP}{mark.ljust(len(driver)) if driver != last else mark}", look))
         out.write(node.ljust(wide), *cells)
     meanings: dict[str, list[str]] = {mark: [] for mark in _OF_DRIVERS.values()}
     for state in dict.fromkeys(sorted(row.state for row in rows)):

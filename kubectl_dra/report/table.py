@@ -103,8 +103,7 @@ def narrowed(
     kept, gone = list(rows), []
 
     def excess() -> int:
-        beside = [index for index, heading in enumerate(kept[0]) if heading not in below]
-        return _width(kept, beside) - limit if limit is not None else 0
+        return width_of(kept, below) - limit if limit is not None else 0
 
     empty = [name for name, *cells in zip(*kept, strict=True) if {*cells} <= {EMPTY}]
     for name in (*(name for name in omitted if name in empty), *(name for name in omitted if name not in empty)):
@@ -133,6 +132,11 @@ def shortened(names: Sequence[str], room: int) -> list[str]:
         if len({*short.values()}) == len(short):
             return [short[name] for name in names]
     return list(names)
+
+
+def width_of(rows: Sequence[Sequence[str]], below: Sequence[str] = ()) -> int:
+    """The width of a table without the columns that go below its rows."""
+    return _width(rows, [index for index, heading in enumerate(rows[0]) if heading not in below])
 
 
 def _width(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:

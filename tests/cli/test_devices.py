@@ -273,6 +273,15 @@ def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) 
         assert ran.out.startswith("46 devices on 4 nodes") and len(shown) < 20
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_model_is_whole_where_it_has_a_line(dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml")).out.splitlines()
+    below = [line.strip() for line in lines if line.startswith("    model: ")]
+    assert bool(below) is (columns == 60)
+    assert not below or "model: AMD_Instinct_MI300X_OAM spx nps1" in below
+
+
 @pytest.mark.parametrize(
     ("names", "shown"),
     [

@@ -83,6 +83,7 @@ def test_the_matrix_of_drivers() -> None:
         "",
     ]
     assert drawn(lambda out: write_matrix(out, rows[:2], STYLES)) == []
+    assert all(line == line.rstrip() for line in drawn(lambda out: write_matrix(out, rows, STYLES)))
     # The legend has the words of the table below it.
     rows += [NodeDriver("b.example", "n2", state) for state in (DriverState.UNKNOWN, DriverState.IDLE)]
     rows += [NodeDriver("c.example", "n1", DriverState.SILENT)]
