@@ -98,7 +98,8 @@ def write_radius(
         if room.free is None or room.free_after is None:
             out.sentence(f"Class {room.name}: {count}; how many of them are free is unknown.")
         else:
-            out.sentence(f"Class {room.name}: {room.free_after:,} of {count} free afterwards, {room.free:,} now.")
+            free = f"{room.free:,} of {count} {are(room.free)} free"
+            out.sentence(f"Class {room.name}: {free} now, {room.free_after:,} afterwards.")
     # What keeps claims from being known heads the list of pods.
     unseen = [not_seen(gap) for gap in radius.gaps if gap != radius.unread]
     for note in (*unseen, *radius.notes):
