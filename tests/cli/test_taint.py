@@ -370,6 +370,21 @@ def test_not_served(dra: Dra, server: APIServer, tmp_path: Path, version: str, s
     assert ran.code == 2 and said in ran.err and {asked.method for asked in server.asked} == {"GET"}
 
 
+def test_saved_objects_of_a_cluster_without_dra(dra: Dra, tmp_path: Path) -> None:
+    gaps = [{"kind": kind, "reason": "not served"} for kind in ("ResourceSlice", "ResourceClaim")]
+    told = {"schemaVersion": "1", "serverVersion": "v1.29.4", "read": ["ResourceSlice", "ResourceClaim"], "gaps": gaps}
+    (file := tmp_path / "old.json").write_text(
+        json.dumps({"kind": "List", "apiVersion": "v1", "kubectl-dra": told, "items": []})
+    )
+    for words in (
+        ["taint", "--list"],
+        ["taint", "gpu-0", "k:None", "--dry-run=client"],
+        ["untaint", "gpu-0", "--dry-run=client"],
+    ):
+        ran = dra(*words, "--snapshot", str(file))
+        assert (ran.code, ran.out) == (1, "") and ran.err.startswith("This cluster has no DRA: v1.29.4 "), ran.err
+
+
 @pytest.mark.parametrize(
     ("versions", "used"),
     [
