@@ -36,6 +36,21 @@ _LISTED_ONCE: Final = (
     "request_timeout",
 )
 """The connection flags that the help of a command leaves to ``kubectl dra options``."""
+_GROUPS: Final = {
+    "Output": ("output", "sort", "limit", "no_headers", "full", "watch", "color"),
+    "The cluster": (
+        "live",
+        "snapshots",
+        "at",
+        "complete",
+        "release",
+        "gates",
+        "scheduler_config",
+        "kubeconfig",
+        "context",
+    ),
+}
+"""The flags that stand behind a command's own in its help, by their fields."""
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
 """Values that kubectl accepts as false for a switch."""
@@ -195,15 +210,17 @@ class ClusterCommand(TyperCommand):
         """Write nothing."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the command's own flags and the connection flags that people use most; ``options`` has all."""
-        left_out: list[Any] = [parameter for parameter in self.params if parameter.name in _LISTED_ONCE]
-        for param in left_out:
-            param.hidden = True
-        try:
-            super().format_options(ctx, formatter)
-        finally:
-            for param in left_out:
-                param.hidden = False
+        """Write the command's own flags, those of its output, and how a cluster is chosen; ``options`` has the rest."""
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", "Options", *_GROUPS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if parameter.name not in _LISTED_ONCE else None
+            if record is not None:
+                own = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                groups[next((title for title, names in _GROUPS.items() if parameter.name in names), own)].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
         formatter.write('\nUse "kubectl dra options" for the other flags that choose and reach the cluster.\n')
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

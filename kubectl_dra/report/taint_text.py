@@ -9,7 +9,7 @@ from typing import Final, TextIO, TypeVar
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.console import lines as names
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.blocks import TableBlock, shell
@@ -298,12 +298,16 @@ def write_staying(
     elif not result.removed:
         out.sentence("There is no rule of kubectl dra to remove.")
         write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
-    for stays in _first(result.staying):
-        text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
+    kept: dict[tuple[str, str, str, CommandLine | None], list[str]] = {}
+    for stays in result.staying:
+        kept.setdefault((str(stays.taint), stays.owner, stays.ended_by, stays.command), []).append(str(stays.device))
+    for (taint, owner, ended_by, ending), devices in _first([*kept.items()]):
+        keep = "keeps" if len(devices) == 1 else "keep"
+        text = f"{some(devices, 8)} {keep} taint {taint} of {owner}; removed by: {ended_by}."
         out.paragraph(text, indent="  ", first="")
-        if stays.command is not None:
-            write_blocks(out, [shell((stays.command,), where)], 2)
-    _write_more(len(result.staying), "taint", out)
+        if ending is not None:
+            write_blocks(out, [shell((ending,), where)], 2)
+    _write_more(len(kept), "taint", out)
 
 
 def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:

@@ -477,3 +477,11 @@ def test_another_object_is_no_rule(dra: Dra, server: APIServer, tmp_path: Path) 
         server.routes[f"{root}/devicetaintrules/{planned['deviceTaintRule']['metadata']['name']}"] = answer
     ran = dra("taint", "gpu-0", "k:NoSchedule", "--yes", "--kubeconfig", config)
     assert ran.code == 2 and "the answer is another object" in ran.err + ran.out and "created" not in ran.out
+
+
+def test_a_rule_that_keeps_several_devices_is_named_once(dra: Dra) -> None:
+    example = ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml"
+    ran = dra("untaint", "--node", "h100-1", "--dry-run=client", "--snapshot", str(example))
+    told = " ".join(ran.out.split())
+    assert told.count("kubectl delete devicetaintrule/h100-1-firmware") == 1
+    assert "h100-1/gpu-3 keep taint ops.example.com/maintenance=firmware:NoSchedule" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -155,6 +156,18 @@ def test_the_connection_flags_are_listed_once(capsys: pytest.CaptureFixture[str]
     # They work whether they are listed or not.
     assert run(["devices", "--as-group", "x", "--request-timeout", "soon"]) == 2
     assert "--request-timeout" in capsys.readouterr().err
+
+
+def test_help_is_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is special about a command comes first, and each flag once."""
+    for command in ("explain", "lint", "taint", "devices", "migrate"):
+        assert run([command, "--help"]) == 0
+        page = capsys.readouterr().out
+        own, output, cluster = (page.index(f"\n{title}:\n") for title in ("Options", "Output", "The cluster"))
+        assert own < output < cluster
+        assert own < page.index(" --help ") < output < page.index(" --output ") < cluster < page.index(" --kubeconfig ")
+        flags = re.findall(r"^  (?:-\w, )?(--[\w-]+)", page[own:], re.MULTILINE)
+        assert len(flags) == len({*flags}) > 15
 
 
 @pytest.mark.parametrize("columns", [80, 120])
