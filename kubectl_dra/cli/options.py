@@ -36,6 +36,21 @@ _LISTED_ONCE: Final = (
     "request_timeout",
 )
 """The connection flags that the help of a command leaves to ``kubectl dra options``."""
+_GROUPS: Final = {
+    "Output": ("output", "sort", "limit", "no_headers", "full", "watch", "color"),
+    "The cluster": (
+        "live",
+        "snapshots",
+        "at",
+        "complete",
+        "release",
+        "gates",
+        "scheduler_config",
+        "kubeconfig",
+        "context",
+    ),
+}
+"""The flags that stand behind a command's own in its help, by their fields."""
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
 """Values that kubectl accepts as false for a switch."""
@@ -101,8 +116,8 @@ WithNodes = Annotated[
     typer.Option(
         "--with-node",
         metavar="NODES",
-        help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), like=NODE, or "
-        "driver=NAME,product=NAME,devices=N[,ATTRIBUTE=VALUE]..., each with ,count=N.",
+        help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), [like=]NODE, "
+        "or driver=NAME,product=NAME,devices=N[,ATTRIBUTE=VALUE]..., each with ,count=N.",
     ),
 ]
 Snapshots = Annotated[
@@ -134,7 +149,7 @@ Labels = Annotated[
     str, typer.Option("--selector", "-l", metavar="LABELS", help="Only what has these labels: app=web,tier!=test.")
 ]
 Everywhere = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without -n; for those used to kubectl.")
+    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without it; for those used to kubectl.")
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
@@ -148,7 +163,7 @@ SchedulerConfigOption = Annotated[
     ),
 ]
 NoHeaders = Annotated[
-    bool, typer.Option("--no-headers", help="Only the rows of the text table: no headings, no summary, nothing below.")
+    bool, typer.Option("--no-headers", help="Only the rows of the text table, each on one line with all columns.")
 ]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="List again every five seconds; on a terminal in place.")]
 LimitOption = Annotated[
@@ -195,15 +210,17 @@ class ClusterCommand(TyperCommand):
         """Write nothing."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the command's own flags and the connection flags that people use most; ``options`` has all."""
-        left_out: list[Any] = [parameter for parameter in self.params if parameter.name in _LISTED_ONCE]
-        for param in left_out:
-            param.hidden = True
-        try:
-            super().format_options(ctx, formatter)
-        finally:
-            for param in left_out:
-                param.hidden = False
+        """Write the command's own flags, those of its output, and how a cluster is chosen; ``options`` has the rest."""
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", "Options", *_GROUPS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if parameter.name not in _LISTED_ONCE else None
+            if record is not None:
+                own = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                groups[next((title for title, names in _GROUPS.items() if parameter.name in names), own)].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
         formatter.write('\nUse "kubectl dra options" for the other flags that choose and reach the cluster.\n')
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -219,20 +236,39 @@ class ClusterCommand(TyperCommand):
             # The parser does not say whose option lacks its value; the error is to name this command's help.
             if getattr(error, "ctx", ctx) is None:
                 error.ctx = ctx  # type: ignore[attr-defined]
+            if (why := self._why_not(args, error)) is not None:
+                raise why from None
             raise
         if ctx.args and not ctx.resilient_parsing:
             from kubectl_dra.cli.unknown_command import unexpected_words
 
             raise unexpected_words(
-                self.name or "", ctx.args, files=any("-f" in parameter.opts for parameter in self.params)
+                self.name or "",
+                ctx.args,
+                files=any("-f" in parameter.opts for parameter in self.params),
+                namespace=ctx.params.get("namespace") or "",
+                where=self._cluster(ctx.params),
             )
         rest: list[str] = ctx.args
         return rest
+
+    def _why_not(self, words: list[str], error: Exception) -> UsageError | None:
+        """Why a flag of kubectl is not there, or a value of its ``-o``."""
+        from kubectl_dra.cli.kubectl_flags import why_not
+
+        param: Any = getattr(error, "param", None)
+        if (unknown := getattr(error, "option_name", "")) or "-o" not in getattr(param, "opts", ()):
+            return why_not(self.name or "", words, unknown, ())
+        return why_not(self.name or "", words, "-o", tuple(getattr(param.type, "choices", ())))
 
     def _plain(self, words: list[str]) -> Iterator[str]:
         options: dict[str, Any] = {
             name: option for option in self.params if option.param_type_name == "option" for name in option.opts
         }
+        if any(word.startswith("--sort-by") for word in words):
+            from kubectl_dra.cli.kubectl_flags import sorted_by
+
+            words = sorted_by(words)
         for index, word in enumerate(words):
             if word == "--":
                 yield from words[index:]
@@ -252,9 +288,20 @@ class ClusterCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Combine the connection flags into one value and call the command with the rest."""
-        flags = _connecting(self.request_timeout)
-        ctx.obj = flags.callback(**{flag.name: ctx.params.pop(flag.name) for flag in flags.params})
+        ctx.obj = self._connection(ctx.params)
+        for flag in _connecting(self.request_timeout).params:
+            del ctx.params[flag.name]
         return super().invoke(ctx)
+
+    def _connection(self, given: Mapping[str, Any]) -> ConnectionFlags:
+        flags = _connecting(self.request_timeout)
+        connection: ConnectionFlags = flags.callback(**{flag.name: given[flag.name] for flag in flags.params})
+        return connection
+
+    def _cluster(self, given: Mapping[str, Any]) -> ClusterFlags:
+        """The flags among those given that choose the cluster or snapshot."""
+        saved = _SavedObjects(tuple(given.get("snapshots") or ()), bool(given.get("complete")))
+        return cluster_flags(saved, self._connection(given))
 
 
 class CommandFlags(Struct, frozen=True):
@@ -331,6 +378,13 @@ class Reading(Protocol):
 
     @property
     def complete(self) -> bool: ...
+
+
+class _SavedObjects(NamedTuple):
+    """The flags that name saved objects, of any command."""
+
+    snapshots: tuple[str, ...]
+    complete: bool
 
 
 def cluster_flags(reading: Reading, connection: ConnectionFlags) -> ClusterFlags:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kubectl_dra.command import CommandLine
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl, misnamed
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import nearest
 
@@ -62,13 +62,23 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
     return f"did you mean: {_ours(*near, *rest)}" if near else ""
 
 
-def unexpected_words(command: str, words: Sequence[str], *, files: bool) -> UsageError:
-    """The error for words after a command that takes none; ``files``: it reads manifests with ``-f``."""
+def unexpected_words(
+    command: str, words: Sequence[str], *, files: bool, namespace: str = "", where: ClusterFlags = CURRENT
+) -> UsageError:
+    """The error for words after a command that takes none; ``files``: it reads manifests with ``-f``.
+
+    ``namespace`` and ``where`` are what was typed besides, for the command to write instead.
+    """
     first = words[0]
+    kind, _, name = "/".join(words[:2]).partition("/") if "/" in first or len(words) > 1 else ("", "", first)
+    scope = (*(("-n", namespace) if namespace else ()), *where.flags)
     if files and like_file(first):
-        meant = f"for a file write: {_ours(command, '-f', first)}"
+        meant = f"for a file write: {_ours(command, '-f', first, *scope)}"
+    elif files and not misnamed((name,)) and not misnamed((kind or "deployment",)):
+        read = where.asks(kubectl("get", kind=kind or "deployment", name=name, namespace=namespace))
+        meant = f"for an object of the cluster write: {read} -o yaml | {_ours(command, '-f', '-', *scope)}"
     elif command == "claims":
-        meant = f"for one claim write: {_ours('explain', first if '/' in first else f'claim/{first}')}"
+        meant = f"for one claim write: {_ours('explain', first if '/' in first else f'claim/{first}', *scope)}"
     else:
         meant = "leave it out" if len(words) == 1 else "leave them out"
     more = (f"See '{_ours(command, '--help')}' for usage.",)

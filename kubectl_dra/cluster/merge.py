@@ -13,11 +13,10 @@ from msgspec import DecodeError, json
 
 from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.manifests.set_by_server import LAST_APPLIED
 
 JSON = Mapping[str, Any]
 
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which ``kubectl apply`` keeps the manifest."""
 _KEYS: Final[Mapping[str, JSON]] = {
     **{
         name: {"name": ""}

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
@@ -109,9 +110,9 @@ def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[PodOfDriver]:
     for use in consumers_of(claim, snapshot.pods).entries:
         if not use.relation.of_pod or use.relation.stale:
             continue
-        owner = use.pod.metadata.controller() if use.pod is not None else None
+        owner = owner_of(use.pod) if use.pod is not None else None
         outcome = _OUTCOMES.get(use.relation, WhileAway.UNKNOWN if use.pod is None else WhileAway.WAITS)
-        name = f"{owner.kind} {owner.name}" if owner is not None else ""
+        name = f"{owner.kind}/{owner.name}" if owner is not None else ""
         yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, name)
 
 

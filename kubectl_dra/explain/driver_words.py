@@ -55,7 +55,7 @@ _TEXTS: Final = {
     DriverState.ENDING: "{pod} is being deleted",
     DriverState.STARTING: "{pod} is starting",
     DriverState.IDLE: "it publishes no devices; nothing says that the node has any",
-    DriverState.UNKNOWN: "no pod was found that it runs in",
+    DriverState.UNKNOWN: "its pod was not found, so how it fares is unknown",
     DriverState.HEALTHY: "",
 }
 

@@ -22,6 +22,7 @@ from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import ManifestObject, objects
+from kubectl_dra.manifests.set_by_server import applicable
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import pod_specs
 
@@ -133,8 +134,8 @@ spec:
 
 
 def read_manifest(text: str, name: str) -> tuple[Document, ...]:
-    """The documents of a manifest. Raises InputError."""
-    return parse(decode(text, name))
+    """The documents of a manifest, without what a server has set. Raises InputError."""
+    return applicable(parse(decode(text, name)))
 
 
 def shared_template(

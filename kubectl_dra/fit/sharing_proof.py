@@ -178,4 +178,4 @@ def _linted(text: str, snapshot: Snapshot, settings: Settings) -> tuple[str, ...
         for finding in report.findings
         if finding.severity in ("error", "warning") and finding.code not in _MEANT
     )
-    return tuple(f"{finding.code}: {finding.message}" for finding in findings)
+    return tuple(dict.fromkeys(f"{finding.code}: {finding.message}" for finding in findings))

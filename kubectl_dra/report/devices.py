@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TextIO
@@ -20,12 +21,11 @@ from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
-from kubectl_dra.report.table import EMPTY, fitted, legend, nameless, narrowed, owned_by
+from kubectl_dra.report.table import EMPTY, NarrowedTable, fitted, legend, nameless, narrowed, owned_by, width_of
 from kubectl_dra.taint import typed as times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
 
-MAX_ATTRIBUTES = 4
 MAX_HOLDERS = 2
 
 
@@ -68,12 +68,20 @@ def write_table(
     rows += [tuple(column.cell(group) for column in shown) for group in groups]
     omitted: Sequence[str] = ()
     if several:
-        rows, omitted = narrowed(rows, out.limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
+        rows, omitted = _summed_up(rows, out.limit)
     marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
     if several and headers and more is not None:
         write_blocks(out, [ShellCommand((more,), "Each device")])
+
+
+def _summed_up(rows: Sequence[tuple[str, ...]], limit: int | None) -> NarrowedTable:
+    """The rows of several devices each: with a shorter model, or with the whole one below where that is no help."""
+    table = narrowed(rows, limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
+    if limit is None or width_of(table.rows, ("WHY",)) <= limit:
+        return table
+    return narrowed(rows, limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
 
 
 def write_counts(
@@ -233,10 +241,10 @@ def _why(group: AlikeDevices) -> str:
         where = f"namespace {min(spaces)}" if len(spaces) == 1 else amount(len(spaces), "namespace")
         parts.append(f"held by {amount(len(claims), 'claim')} of {where}")
     elif claims:
-        parts.append(f"held by {_held_by(claims)}")
+        parts.append(f"held by {held_by(claims)}")
     if why := reason(group.first.reason):
         alike = any(row.reason != group.first.reason for row in group.rows)
-        parts.append(f"{why}, and alike" if alike else why)
+        parts.append(f"{why} (the others likewise)" if alike else why)
     return "; ".join(parts) or EMPTY
 
 
@@ -245,10 +253,15 @@ def _taints(row: DeviceRow) -> Iterator[str]:
 
 
 def _attributes(row: DeviceRow) -> Iterator[str]:
-    return (f"{name}={value}" for name, value in _key_attributes(row.device.attributes))
+    """All of them, first those that say what the device is; without their domains where names are told apart so."""
+    attributes = row.device.attributes
+    short = {name: name.rpartition("/")[2] for name in attributes}
+    taken = Counter(short.values())
+    for name in dict.fromkeys((*identifying(attributes, "version", "uuid"), *attributes)):
+        yield f"{short[name] if taken[short[name]] == 1 else name}={plain(attributes[name])}"
 
 
-def _held_by(holders: Sequence[ResourceClaim]) -> str:
+def held_by(holders: Sequence[ResourceClaim]) -> str:
     """The claims, each with the pods that consume it."""
     return listed([f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]], len(holders))
 
@@ -265,12 +278,6 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
             yield f"{name}={row.consumed.get(name, 0)}/{value}"
         else:
             yield f"{name}={value}"
-
-
-def _key_attributes(attributes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """The few attributes that say what the device is."""
-    chosen = (identifying(attributes, "version", "uuid") or list(attributes))[:MAX_ATTRIBUTES]
-    return [(name.rpartition("/")[2], plain(attributes[name])) for name in chosen]
 
 
 def plain(attribute: Mapping[str, Any]) -> str:

@@ -80,7 +80,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
     out["attributes"] = {name: next(iter(quantity.values()), None) for name, quantity in row.device.attributes.items()}
     out["capacity"] = {name: _capacity(row, name) for name in row.device.capacity}
     out["taints"] = [_taint(taint, row) for taint in row.taints]
-    out["heldBy"] = [_holder(claim) for claim in row.holders]
+    out["heldBy"] = [holder_json(claim) for claim in row.holders]
     return out
 
 
@@ -101,7 +101,8 @@ def _taint(taint: DeviceTaint, row: DeviceRow) -> dict[str, Any]:
     return out
 
 
-def _holder(claim: ResourceClaim) -> dict[str, Any]:
+def holder_json(claim: ResourceClaim) -> dict[str, Any]:
+    """A claim that holds a device, and its consumers."""
     return {
         **key_json(claim.key),
         "consumers": [{"resource": consumer.resource, "name": consumer.name} for consumer in claim.reserved_for],

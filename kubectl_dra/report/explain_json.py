@@ -63,7 +63,6 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DiagnosisList",
-        "exitCode": overview.exit_code,
         "answer": overview_answer(overview),
         "notes": [written(note) for note in overview.notes],
         "unread": unread_json(overview.unread),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.diagnosis import Family, Verdict
 from kubectl_dra.fit.result import FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
     Answer,
@@ -113,7 +113,7 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
         blocks = [Para((*cause, stop(workload)), hang=2)]
-        if workload.tried and not workload.more:
+        if workload.tried and not workload.more and not _beside_room(workload):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             tried = amount(workload.tried, "change")
             blocks.append(prose(f"None of {tried} that were tried makes room by itself{own}."))
@@ -124,6 +124,12 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
         items = tuple(tuple(_change(workload, more, invocation)) for more in changes)
         title = "What makes room, proved by placing the pods again with it"
         yield Section(title, (Items(items, shown=len(best), rest=""),))
+
+
+def _beside_room(workload: WorkloadFit) -> bool:
+    """Whether the first pod lacks what no room gives: a template, a class, devices that match."""
+    findings = workload.stop.diagnosis.findings if workload.stop is not None else ()
+    return bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST)
 
 
 def _place(node: str, pods: int, devices: Sequence[str]) -> Para:

@@ -21,7 +21,6 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "FitReport",
-        "exitCode": answer.exit_code,
         "assumed": {
             "kubernetesVersion": answer.release,
             "source": answer.release_source,

@@ -126,7 +126,6 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
         "subject": {"kind": "Node", "name": state.name},
         "exists": state.object is not None,
         **({} if ready is None else {"ready": ready}),
-        "exitCode": state.exit_code,
         "answer": f"{lead}: {reason}.",
         "fix": {"text": _fix(state)},
         "drivers": [

@@ -35,12 +35,14 @@ def write_overview(
     *,
     where: ClusterFlags = CURRENT,
     short: bool = False,
+    headers: bool = True,
 ) -> None:
     """Write the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
 
-    ``short``: in fifteen lines, with codes for reasons and the last rows left out if necessary.
+    Without ``headers`` there are only the rows. ``short``: in fifteen lines, with codes for reasons and the last rows
+    left out if necessary.
     """
-    out = Painter(stream, color)
+    out = Painter(stream, color, bare=not headers)
     if not overview.found:
         out.paragraph(overview_answer(overview))
         _notes(out, overview)
@@ -57,12 +59,15 @@ def write_overview(
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
     room = LINES - 4 - (len(overview.notes) + 3 if overview.notes else 0)
-    if short and sum(map(len, blocks)) > room:
+    if short and headers and sum(map(len, blocks)) > room:
         header, *blocks = _shortened(ranked, out.limit, room)
-    out.write((header[0], "bold"))
+    if headers:
+        out.write((header[0], "bold"))
     for block in blocks:
         for line in block:
             out.write(line)
+    if not headers:
+        return
     if len(blocks) < len(ranked):
         scope = ("-n", overview.namespace) if overview.namespace else ()
         whole = where.asks(CommandLine(("kubectl", "dra", "explain", *scope, "--full", *flags)))

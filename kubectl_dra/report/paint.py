@@ -70,12 +70,12 @@ class Painter:
     ``limit`` is the terminal's width or COLUMNS, and None in a pipe without COLUMNS. There prose is still
     wrapped at ``width``, but output that programs read line by line (tables, messages) is not. ``lines_put`` counts
     the lines. ``draws``: somebody looks at it, so that pictures help. ``bare``: of tables only the rows are wanted,
-    without headings, and nothing around them.
+    each on a line with all columns, and nothing around them.
     """
 
     def __init__(self, stream: TextIO | None = None, color: str = "auto", *, bare: bool = False) -> None:
         self.stream = stream or sys.stdout
-        self.limit = limit_of(self.stream)
+        self.limit = None if bare else limit_of(self.stream)
         self.width = self.limit or PIPE_WIDTH
         self.lines_put = 0
         self.bare = bare

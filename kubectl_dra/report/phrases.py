@@ -249,19 +249,34 @@ def _filled(parts: Iterable[Sequence[_Piece]], width: int, inner: int) -> list[S
 
 # Names of devices on little room.
 
-_NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]{0,17})")
+_DIGITS: Final = re.compile(r"(0|[1-9][0-9]{0,17})(?![0-9A-Za-z])", re.ASCII)
+"""A number in a name that ends there or goes on with a sign."""
 
 
 def compressed(names: Sequence[str]) -> str:
-    """``gpu-0``, ``gpu-0..2,5``, or the first of several names that differ in more than a number."""
-    matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
-    if len(names) == 1 or len(matches) < len(names) or len({match[1] for match in matches}) > 1:
-        return names[0] + (" ..." if len(names) > 1 else "")
+    """``gpu-0``, ``gpu-0..2,5``, ``gpu-0..7-spx``, or the first of names that differ in more than one number."""
+    first, *others = names
+    if not others:
+        return first
+    for match in _DIGITS.finditer(first):
+        before, after = first[: match.start()], first[match.end() :]
+        if before[-1:].isdigit():
+            continue
+        # In a name of the same ends, what is between them must be a number, too.
+        ends = [len(name) - len(after) for name in names]
+        if not all(name.startswith(before) and name.endswith(after) for name in names):
+            continue
+        numbers = [_DIGITS.fullmatch(name, len(before), end) for name, end in zip(names, ends, strict=True)]
+        if all(numbers):
+            return f"{before}{_runs(sorted(int(number[1]) for number in numbers if number))}{after}"
+    return f"{first} and {len(others):,} more"
+
+
+def _runs(numbers: Iterable[int]) -> str:
     runs: list[list[int]] = []
-    for number in sorted(int(match[2]) for match in matches):
+    for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    shown = [f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
-    return matches[0][1] + ",".join(shown)
+    return ",".join(f"{run[0]}..{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)

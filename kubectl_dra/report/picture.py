@@ -84,7 +84,6 @@ def write_shares(out: Painter, shares: Sequence[Share]) -> None:
 
 
 _OF_DRIVERS: Final = {"red": "x", "yellow": "?", "green": "o", "": "-"}
-_MEANING: Final = {"x": "broken", "?": "open", "o": "healthy", "-": "other"}
 
 
 def write_matrix(out: Painter, rows: Sequence[NodeDriver], style: Mapping[DriverState, str]) -> None:
@@ -101,14 +100,20 @@ def write_matrix(out: Painter, rows: Sequence[NodeDriver], style: Mapping[Driver
     out.write(("NODE".ljust(wide), "bold"), *((f"{GAP}{driver}", "bold") for driver in drivers))
     for node in shown:
         cells = []
+        last = max(driver for driver in drivers if (node, driver) in states)
         for driver in drivers:
+            if driver > last:
+                break
             state = states.get((node, driver))
             look = style[state] if state is not None else ""
             mark = _OF_DRIVERS[look] if state is not None else " "
-            cells.append((f"{GAP}{mark.ljust(len(driver))}", look))
+            cells.append((f"{GAP}{mark.ljust(len(driver)) if driver != last else mark}", look))
         out.write(node.ljust(wide), *cells)
-    marks = {_OF_DRIVERS[style[row.state]] for row in rows}
+    meanings: dict[str, list[str]] = {mark: [] for mark in _OF_DRIVERS.values()}
+    for state in dict.fromkeys(sorted(row.state for row in rows)):
+        meanings[_OF_DRIVERS[style[state]]].append(state.value)
     more = len(nodes) - len(shown)
     rest = f"{GAP}and {amount(more, 'more node')} below" if more else ""
-    out.write(GAP.join(f"{mark} {said}" for mark, said in _MEANING.items() if mark in marks), rest)
+    legend = (f"{mark} {' or '.join(states)}" for mark, states in meanings.items() if states)
+    out.write(GAP.join(legend), rest)
     out.write("")

@@ -77,8 +77,12 @@ def write_ways(
     for way in rest:
         if way.fit is None:
             write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
+    said_of: dict[str, list[str]] = {}
+    for way in ways:
         for finding in way.findings:
-            write_blocks(out, [prose(f"Lint says of {way.written.way}: {finding}.", Tone.WARNING)])
+            said_of.setdefault(finding, []).append(way.written.way)
+    for finding, of in said_of.items():
+        write_blocks(out, [prose(f"Lint says of {', '.join(of)}: {finding}.", Tone.WARNING)])
     if SharingWay.CLAIM in works and pods > MAX_CONSUMERS:
         write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
     best = next((way for way in _BEST if way in works), None)
@@ -119,14 +123,11 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
 # As JSON or YAML, in the shape of ``schemas/share.json``.
 
 
-def to_json(
-    ways: list[TriedWay], device_class: str, containers: int, exit_code: int, where: ClusterFlags
-) -> dict[str, Any]:
+def to_json(ways: list[TriedWay], device_class: str, containers: int, where: ClusterFlags) -> dict[str, Any]:
     """A ShareReport: every way with its manifest."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ShareReport",
-        "exitCode": exit_code,
         "deviceClass": device_class,
         **({"containers": containers} if containers else {}),
         "items": [_way_json(way, where) for way in ways],

@@ -103,8 +103,7 @@ def narrowed(
     kept, gone = list(rows), []
 
     def excess() -> int:
-        beside = [index for index, heading in enumerate(kept[0]) if heading not in below]
-        return _width(kept, beside) - limit if limit is not None else 0
+        return width_of(kept, below) - limit if limit is not None else 0
 
     empty = [name for name, *cells in zip(*kept, strict=True) if {*cells} <= {EMPTY}]
     for name in (*(name for name in omitted if name in empty), *(name for name in omitted if name not in empty)):
@@ -135,6 +134,11 @@ def shortened(names: Sequence[str], room: int) -> list[str]:
     return list(names)
 
 
+def width_of(rows: Sequence[Sequence[str]], below: Sequence[str] = ()) -> int:
+    """The width of a table without the columns that go below its rows."""
+    return _width(rows, [index for index, heading in enumerate(rows[0]) if heading not in below])
+
+
 def _width(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> int:
     longest = [max(len(row[index]) for row in rows) for index in columns]
     return sum(longest) + len(GAP) * (len(longest) - 1)
@@ -163,12 +167,19 @@ def _below(named: Sequence[str], limit: int) -> list[str]:
 # A result for machines, as JSON or YAML.
 
 
-def write(result: Mapping[str, Any], output: str, stream: TextIO) -> None:
-    """Write a result as ``json`` or ``yaml``."""
+def write(report: Mapping[str, Any], output: str, stream: TextIO, exit_code: int) -> None:
+    """Write a report as ``json`` or ``yaml``, with the exit code of the command, which a pipe swallows."""
+    result = with_exit_code(report, exit_code)
     if output == "json":
         stream.write(json_text(result))
         return
     stream.write(yaml_text(result))
+
+
+def with_exit_code(report: Mapping[str, Any], exit_code: int) -> dict[str, Any]:
+    """A report with the exit code after its version and kind."""
+    head = {"schemaVersion": report["schemaVersion"], "kind": report["kind"], "exitCode": exit_code}
+    return {**head, **{key: value for key, value in report.items() if key not in head}}
 
 
 def json_text(result: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kubectl_dra.report.devices_json import holder_json
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json, owner_json, taint_json
 from kubectl_dra.report.table import gap_json, yaml_text
 from kubectl_dra.report.taint_text import not_seen
@@ -19,7 +20,6 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Taint",
-        "exitCode": result.exit_code,
         "dryRun": result.dry_run,
         "rules": [_done(done) for done in result.done],
         "blastRadius": _radius(result.radius),
@@ -61,7 +61,6 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
     out: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Untaint",
-        "exitCode": result.exit_code,
         "dryRun": result.dry_run,
         "removed": [
             _set(**device_json(e.device), rule=e.name, taint=taint_json(e.taint), outcome=e.outcome, why=e.why)
@@ -74,7 +73,11 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
         "warnings": list(result.warnings),
     }
     if result.allocatable is not None:
-        out["wait"] = {"reached": result.allocatable, "left": list(result.left)}
+        devices = [
+            {**device_json(row.id), "state": row.state.value, "heldBy": [holder_json(claim) for claim in row.holders]}
+            for row in result.devices
+        ]
+        out["wait"] = {"reached": result.allocatable, "left": list(result.left), "devices": devices}
     return out
 
 

@@ -9,11 +9,14 @@ from typing import Final, TextIO, TypeVar
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.console import lines as names
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
@@ -95,7 +98,8 @@ def write_radius(
         if room.free is None or room.free_after is None:
             out.sentence(f"Class {room.name}: {count}; how many of them are free is unknown.")
         else:
-            out.sentence(f"Class {room.name}: {room.free_after:,} of {count} free afterwards, {room.free:,} now.")
+            free = f"{room.free:,} of {count} {are(room.free)} free"
+            out.sentence(f"Class {room.name}: {free} now, {room.free_after:,} afterwards.")
     # What keeps claims from being known heads the list of pods.
     unseen = [not_seen(gap) for gap in radius.gaps if gap != radius.unread]
     for note in (*unseen, *radius.notes):
@@ -294,19 +298,34 @@ def write_staying(
     elif not result.removed:
         out.sentence("There is no rule of kubectl dra to remove.")
         write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
-    for stays in _first(result.staying):
-        text = f"{stays.device} keeps taint {stays.taint} of {stays.owner}; removed by: {stays.ended_by}."
+    kept: dict[tuple[str, str, str, CommandLine | None], list[str]] = {}
+    for stays in result.staying:
+        kept.setdefault((str(stays.taint), stays.owner, stays.ended_by, stays.command), []).append(str(stays.device))
+    for (taint, owner, ended_by, ending), devices in _first([*kept.items()]):
+        keep = "keeps" if len(devices) == 1 else "keep"
+        text = f"{some(devices, 8)} {keep} taint {taint} of {owner}; removed by: {ended_by}."
         out.paragraph(text, indent="  ", first="")
-        if stays.command is not None:
-            write_blocks(out, [shell((stays.command,), where)], 2)
-    _write_more(len(result.staying), "taint", out)
+        if ending is not None:
+            write_blocks(out, [shell((ending,), where)], 2)
+    _write_more(len(kept), "taint", out)
 
 
 def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
     """Write whether the devices can be allocated again, if that was waited for."""
     out = Painter(stream, color)
-    if result.allocatable:
+    taken = [row for row in result.devices if row.state in (DeviceState.HELD, DeviceState.UNKNOWN)]
+    if result.allocatable and not taken:
         out.write(("Allocatable again.", "green"))
+    elif result.allocatable:
+        reasons: dict[str, list[str]] = {}
+        for row in taken:
+            why = f"held by {held_by(row.holders)}" if row.state is DeviceState.HELD else written(row.reason)
+            reasons.setdefault(why, []).append(str(row.id))
+        for why, ids in _first([*reasons.items()]):
+            out.paragraph(f"{some(ids, 8)} {are(len(ids))} untainted: {why}.", indent="  ", first="")
+        _write_more(len(reasons), "reason", out)
+        if rest := [str(row.id) for row in result.devices if row not in taken]:
+            out.paragraph(f"Allocatable again: {some(rest, 8)}.")
     elif result.allocatable is False:
         out.write(("Not allocatable in time:", "red"))
         for sentence in result.left:
@@ -325,15 +344,19 @@ def write_list(
     at: datetime,
     stream: TextIO | None = None,
     all_seen: bool = True,
+    headers: bool = True,
 ) -> None:
-    """Write every taint as a table, then the warnings. ``all_seen``: there are no taints that could not be read."""
-    out = Painter(stream, color)
+    """Write every taint as a table, then the warnings; without ``headers`` only the rows.
+
+    ``all_seen``: there are no taints that could not be read.
+    """
+    out = Painter(stream, color, bare=not headers)
     if not lines:
         out.write("No device is tainted." if all_seen else "No taint is seen; there may be others.")
         return
     marks = [("", "yellow" if line.warnings else "") for line in lines]
     write_blocks(out, [TableBlock([_LIST, *(_list_cells(line, at) for line in lines)], _LIST_BELOW, marks=marks)])
-    for line in lines:
+    for line in lines if headers else ():
         for warning in line.warnings:
             out.paragraph(f"warning: {_owner(line)}: {warning}.", style="yellow")
 

@@ -101,7 +101,7 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
 _OMITTED: Final = (
-    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "USE", "IDLE", "NODE", "LARGEST-REQUEST"),
+    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "HELD(%)", "IDLE", "NODE", "LARGEST-REQUEST"),
     *("OTHER", "TAINTED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
@@ -143,11 +143,9 @@ def write_top(
         if not_read(_SOURCES[report.by], report.unread):
             out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
             return
-        out.sentence(
-            f"There are no {report.by} with devices to count."
-            if report.unpublished
-            else f"There are no {report.by} to count."
-        )
+        where = f" in namespace {report.namespace}" if report.namespace else ""
+        what = f"{report.by} with devices" if report.unpublished else report.by
+        out.sentence(f"There are no {what} to count{where}.")
         return
     if headers:
         out.write("")
@@ -201,19 +199,19 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
     """The header and the first rows, as cells."""
     if report.supply:
         by_class = report.by is UseBy.classes
-        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "USE")
+        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)")
         yield (*heading, "NODES", "LARGEST-REQUEST") if by_class else heading
         for supply in report.supply[:shown]:
             yield _supply_row(supply, by_class, "" if supply.name else nameless("class", "DeviceClass", report.notes))
     elif report.demand:
         owners = report.by is UseBy.owners
         nobody = nameless("owner", "Pod", report.unread)
-        numbers = ("HELD", "IDLE", "CLAIMS", "PENDING", "NODES")
+        numbers = ("DEVICES", "IDLE", "CLAIMS", "PENDING", "NODES")
         yield ("NAMESPACE", "OWNER", *numbers) if owners else ("NAMESPACE", *numbers, "LARGEST-OWNER")
         for demand in report.demand[:shown]:
             yield _demand_row(demand, owners, nobody)
     else:
-        yield ("NAMESPACE", "CLAIM", "HELD", "STATE", "NODE", "OWNER", "AGE")
+        yield ("NAMESPACE", "CLAIM", "DEVICES", "STATE", "NODE", "OWNER", "AGE")
         for claim in report.claims[:shown]:
             yield _claim_row(claim, at)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.behaviour import TOLERATIONS_IN_RESULT
 from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolerated
 from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
@@ -275,12 +275,12 @@ def _pod_hit(
             return PodHit(space, name, uid, tolerates=tolerates, fate=ENDED, why="an earlier pod of that name")
         fate = UNKNOWN if taint.effect == "NoExecute" else STAYS
         return PodHit(space, name, uid, tolerates=tolerates, fate=fate, why="the pod was not found")
-    owner = pod.metadata.controller()
+    owner = owner_of(pod)
     hit = PodHit(
         namespace=space,
         name=pod.metadata.name,
         uid=pod.metadata.uid,
-        owner=f"{owner.kind} {owner.name}" if owner else "",
+        owner=f"{owner.kind}/{owner.name}" if owner else "",
         created=pod.metadata.creation_timestamp,
         priority=pod.priority,
         phase=pod.phase,

@@ -11,6 +11,7 @@ from msgspec import Struct
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
@@ -157,6 +158,7 @@ class RuleRemoved(Struct, frozen=True):
 class Untainted(Struct, frozen=True):
     """The result of one ``untaint``. ``allocatable`` is None without waiting; ``left`` is what blocks it.
 
+    ``allocatable`` means that nothing but claims keeps the devices; ``devices`` are they, as they were then.
     ``expired_only``: only rules whose time has passed were requested; it is normal that there are none.
     """
 
@@ -166,5 +168,6 @@ class Untainted(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     allocatable: bool | None = None
     left: tuple[str, ...] = ()
+    devices: tuple[DeviceRow, ...] = ()
     exit_code: int = 0
     expired_only: bool = False

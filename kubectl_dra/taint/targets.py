@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,6 +17,9 @@ from kubectl_dra.explain.devices.typed_names import is_called, near_names, singl
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
 from kubectl_dra.text import did_you_mean, nearest, some
+
+_NODE_WORDS: Final = ("node", "nodes", "no")
+"""Kinds that ``kubectl taint`` takes before names of nodes."""
 
 
 class Target(Struct, frozen=True, eq=False):
@@ -68,6 +72,11 @@ class Devices:
         Raises:
             InputError: no device of that name, or several.
         """
+        words = list(words)
+        first, *others = words or [""]
+        if first in _NODE_WORDS and others and others[0] in self._snapshot.nodes:
+            # As kubectl taint has it.
+            raise InputError(f"{first} {others[0]} is no device; for all devices of the node write --node {others[0]}")
         return tuple(dict.fromkeys(self._one(name) for word in words for name in single_names(word)))
 
     def knows(self, word: str) -> bool:
@@ -94,9 +103,9 @@ class Devices:
     def _hint(self, word: str) -> str:
         if not self._targets:
             return "; no device is published"
-        if word in self._snapshot.nodes:
-            return f"; it is a node: write --node {word}"
-        if word in ("node", "nodes", "no"):
+        if (node := word.partition("/")[2] if word.startswith(("node/", "nodes/")) else word) in self._snapshot.nodes:
+            return f"; it is a node: write --node {node}"
+        if word in _NODE_WORDS:
             return "; for all devices of a node write --node NODE"
         if near := near_names(word, self._targets):
             return f"; {did_you_mean(near)}"

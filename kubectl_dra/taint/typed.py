@@ -31,7 +31,10 @@ class TaintSpec(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Taints to remove: ``key[:Effect]-``. An empty effect means every effect, an empty key all taints."""
+    """Taints to remove: ``key-`` or ``key[=value]:Effect-``, whatever the value, as kubectl has it.
+
+    An empty effect means every effect, an empty key all taints.
+    """
 
     key: str = ""
     effect: str = ""
@@ -53,8 +56,10 @@ class Words(NamedTuple):
     removals: tuple[Removal, ...]
 
 
-def read_words(words: Sequence[str]) -> Words:
+def read_words(words: Sequence[str], *, removing: bool = False) -> Words:
     """Separate devices from taints: a device has no ``:`` and no ``=``, and does not end in ``-``.
+
+    ``removing``: every taint is one to remove, with or without the ``-``.
 
     Raises:
         UsageError: a taint in the wrong form, or given twice.
@@ -63,9 +68,10 @@ def read_words(words: Sequence[str]) -> Words:
     taints: list[TaintSpec] = []
     removals: list[Removal] = []
     for word in words:
-        if word.endswith("-"):
+        taint = ":" in word or "=" in word
+        if word.endswith("-") or (taint and removing):
             removals.append(_removal(word))
-        elif ":" in word or "=" in word:
+        elif taint:
             taints.append(_taint(word))
         elif word:
             devices.append(word)
@@ -94,9 +100,10 @@ def _taint(word: str) -> TaintSpec:
 
 
 def _removal(word: str) -> Removal:
-    key, colon, effect = word.removesuffix("-").partition(":")
-    if "=" in key:
-        raise UsageError(f'"{word}": to remove a taint, leave out the value: write {key.partition("=")[0]}-')
+    name, colon, effect = word.removesuffix("-").partition(":")
+    key, equal, _ = name.partition("=")
+    if equal and not colon:
+        raise UsageError(f'"{word}": to remove a taint, leave out the value: write {key}-')
     _check_key(key, word)
     return Removal(key, _effect(effect, word) if colon else "")
 

@@ -58,3 +58,12 @@ class UseSort(StrEnum):
     held = "held"
     idle = "idle"
     pending = "pending"
+
+
+class ClaimSort(StrEnum):
+    """What ``claims`` are sorted by: names from the first to the last, devices from the most down, the oldest first."""
+
+    name = "name"
+    state = "state"
+    devices = "devices"
+    age = "age"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
@@ -23,7 +24,7 @@ from kubectl_dra.cluster.snapshot import FORBIDDEN, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
-from kubectl_dra.usage.choices import ClaimState
+from kubectl_dra.usage.choices import ClaimSort, ClaimState
 
 _NODE_NAME = "metadata.name"
 
@@ -133,6 +134,19 @@ def claim_uses(
     ]
     unread = tuple(_unread(snapshot, namespace, claim_uses))
     return ClaimUses(tuple(claim_use for claim_use in claim_uses if not wanted or claim_use.state in wanted), unread)
+
+
+_SORTS: Final[Mapping[ClaimSort, Callable[[ClaimUse], Any]]] = {
+    ClaimSort.state: lambda use: [*ClaimState].index(use.state),
+    ClaimSort.devices: lambda use: -len(use.results),
+    # A manifest has no time; it comes last, as the youngest.
+    ClaimSort.age: lambda use: use.claim.metadata.creation_timestamp or "~",
+}
+
+
+def sorted_claims(uses: ClaimUses, sort: ClaimSort) -> ClaimUses:
+    """The claims in another order; those that are equal in it stay sorted by namespace and name."""
+    return replace(uses, items=tuple(sorted(uses.items, key=_SORTS[sort]))) if sort in _SORTS else uses
 
 
 def _unread(snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse]) -> Iterator[Unread]:

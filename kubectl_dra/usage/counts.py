@@ -241,7 +241,7 @@ class UseReport(Struct, frozen=True):
     """Devices and claims of a cluster. Of ``supply``, ``demand`` and ``claims`` one has what ``by`` asks for.
 
     ``unread`` are the kinds without which the counts are unknown, ``unpublished`` how many devices are held that no
-    driver publishes: they are in no other count.
+    driver publishes: they are in no other count. ``namespace``: of demand and claims only those of this one.
     """
 
     by: UseBy
@@ -256,6 +256,7 @@ class UseReport(Struct, frozen=True):
     notes: tuple[Words, ...] = ()
     unread: tuple[Unread, ...] = ()
     unpublished: int = 0
+    namespace: str = ""
 
     @property
     def rows(self) -> int:
@@ -268,11 +269,13 @@ def use_reports(
     scheduler: Scheduler,
     subjects: Sequence[UseBy],
     sort: UseSort | None = None,
+    namespace: str = "",
     inventory: Inventory | None = None,
 ) -> list[UseReport]:
     """The use by each of the subjects; without ``sort``, what holds most devices comes first.
 
-    ``inventory`` has all devices, where somebody has taken it already.
+    ``namespace``: of namespaces, owners and claims only those of this one. ``inventory`` has all devices, where
+    somebody has taken it already.
 
     Raises:
         UndeterminedError: ResourceSlices or ResourceClaims could not be read.
@@ -284,6 +287,9 @@ def use_reports(
     unread = tuple(dict.fromkeys((*inventory.unread, *hidden, *claims.unread)))
     idle = len(idle_devices(inventory.rows, claims))
     pending = sum(item.state == "pending" for item in claims.items)
+    own = claims
+    if namespace:
+        own = replace(claims, items=tuple(u for u in claims.items if u.claim.metadata.namespace == namespace))
     use_reports = []
     for by in subjects:
         supply: list[DeviceSupply] = []
@@ -294,9 +300,9 @@ def use_reports(
         elif by is UseBy.classes:
             supply = supply_of_classes(inventory, claims, snapshot, scheduler)
         elif by is UseBy.claims:
-            listed = claims.items
+            listed = own.items
         else:
-            demand = (demand_of_namespaces if by is UseBy.namespaces else demand_of_owners)(claims)
+            demand = (demand_of_namespaces if by is UseBy.namespaces else demand_of_owners)(own)
         use_reports.append(
             UseReport(
                 by,
@@ -311,6 +317,7 @@ def use_reports(
                 notes,
                 unread,
                 sum(len(unpublished.devices) for unpublished in inventory.unpublished),
+                namespace,
             )
         )
     return use_reports

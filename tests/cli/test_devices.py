@@ -233,6 +233,18 @@ def test_a_row_for_each_device(dra: Dra, cluster: str) -> None:
     assert "example.com/maintenance:NoSchedule (DeviceTaintRule r1)" in wide and "broken=xid:NoExecute (driver)" in wide
 
 
+def test_wide_has_all_attributes(dra: Dra, tmp_path: Path) -> None:
+    """Those that say what the device is come first; two of one name have their domains."""
+    known = {f"a-{number}": {"int": number} for number in range(9)}
+    same = {"x.example/type": {"string": "left"}, "z.example/type": {"string": "right"}}
+    device = {"name": "gpu-0", "attributes": {**known, **same, "productName": {"string": "Best GPU"}}}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([node("n1"), slice_of("n1", [device]), NO_CLAIMS]))
+    *_, row = dra("devices", "--snapshot", "cluster.yaml", "-o", "wide").out.splitlines()
+    shown = row.split("   ")[-1].strip().split(",")
+    assert shown[0] == "productName=Best GPU" and len(shown) == 12
+    assert {"a-8=8", "x.example/type=left", "z.example/type=right"} <= {*shown}
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 def test_many_devices_take_few_lines(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """Nodes with alike devices share rows; a long reason takes a line of its row alone."""
@@ -261,13 +273,22 @@ def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) 
         assert ran.out.startswith("46 devices on 4 nodes") and len(shown) < 20
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_model_is_whole_where_it_has_a_line(dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml")).out.splitlines()
+    below = [line.strip() for line in lines if line.startswith("    model: ")]
+    assert bool(below) is (columns == 60)
+    assert not below or "model: AMD_Instinct_MI300X_OAM spx nps1" in below
+
+
 @pytest.mark.parametrize(
     ("names", "shown"),
     [
         (["gpu-0", "gpu-1", "gpu-2", "gpu-5"], "gpu-0..2,5"),
         (["gpu-9", "gpu-10"], "gpu-9,10"),
-        (["0000-0b-00-0", "0000-19-00-0"], "0000-0b-00-0 ..."),
-        (["gpu-01", "gpu-02"], "gpu-01 ..."),
+        (["0000-0b-00-0", "0000-19-00-0"], "0000-0b-00-0 and 1 more"),
+        (["gpu-01", "gpu-02"], "gpu-01 and 1 more"),
     ],
 )
 def test_names_are_put_together(dra: Dra, tmp_path: Path, names: list[str], shown: str) -> None:

@@ -59,6 +59,15 @@ def test_it_fits_there(dra: Dra, tmp_path: Path) -> None:
     assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
 
 
+@pytest.mark.parametrize("words", ["gpu-0", "node/gpu-0", "gpu-0,count=1"])
+def test_a_node_may_be_named_alone(dra: Dra, tmp_path: Path, words: str) -> None:
+    found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", words)
+    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node", "gpu-9")
+    said = 'error: --with-node "gpu-9": there is neither a file gpu-9 nor a Node of that name; did you mean gpu-0?\n'
+    assert (ran.code, ran.err) == (2, said)
+
+
 def test_it_does_not_fit_there_either(dra: Dra, tmp_path: Path) -> None:
     cluster = [*FULL, *pending({"count": 2})]
     found = asked(dra, tmp_path, cluster, "--with-node", "like=gpu-0,count=2")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.cli.conftest import Ran
+from tools.command_runs import FORMATS
 
 Dra = Callable[..., Ran]
-FLEET: Final = ("--snapshot", str(Path(__file__).parents[2] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"))
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+SAMPLES: Final = EXAMPLES.parent / "docs" / "samples"
+FLEET: Final = ("--snapshot", str(EXAMPLES / "explain" / "mixed-fleet" / "cluster.yaml"))
+ALIGNED: Final = ("--snapshot", str(SAMPLES / "alignment.yaml"))
 LISTS: Final = (
     ("claims",),
     ("claims", "-o", "wide"),
@@ -38,6 +43,16 @@ def test_rows_alone(words: tuple[str, ...], dra: Dra) -> None:
     assert not any(line.startswith(below) for line in rows.out.splitlines())
 
 
+@pytest.mark.parametrize("words", LISTS, ids=" ".join)
+def test_a_line_for_each_row_with_all_columns(
+    words: tuple[str, ...], dra: Dra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs read them, however narrow the screen is."""
+    rows = dra(*words, *FLEET, "--no-headers").out
+    monkeypatch.setenv("COLUMNS", "60")
+    assert dra(*words, *FLEET, "--no-headers").out == rows
+
+
 @pytest.mark.parametrize("command", ["claims", "devices", "top", "drivers"])
 def test_looking_again(command: str, dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a pipe it prints again only what has changed."""
@@ -57,3 +72,116 @@ def test_looking_again(command: str, dra: Dra, monkeypatch: pytest.MonkeyPatch) 
 def test_only_tables_are_watched(command: str, dra: Dra) -> None:
     ran = dra(command, *FLEET, "-w", "-o", "json")
     assert ran.code == 2 and "--watch shows the table" in ran.err
+
+
+REPORTS: Final = (
+    (*("devices", *FLEET), 0),
+    (*("devices", "--by", "class", *FLEET), 0),
+    (*("devices", "--free", "--node", "h100-1", "--class", "gpu.amd.com", *FLEET), 1),
+    (*("claims", *FLEET), 0),
+    (*("claims", "-n", "nowhere", *FLEET), 1),
+    (*("claims", "--alignment", *ALIGNED), 1),
+    (*("top", *FLEET), 0),
+    (*("drivers", *FLEET), 3),
+    (*("drivers", "--node", "h100-1", "--drain-check", *FLEET), 0),
+    (*("explain", *FLEET), 1),
+    (*("explain", "pod/serve-0", "-n", "ml", *FLEET), 1),
+    (*("explain", "pod/serve-0", "pod/bert-0", "-n", "ml", *FLEET), 1),
+    (*("explain", "node/h100-1", *FLEET), 3),
+    (*("explain", "--explain", "class-missing"), 0),
+    (*("explain", "--message", "no such message"), 3),
+    (*("fit", "-f", str(EXAMPLES / "fit" / "deployment-in-part" / "manifest.yaml"), *FLEET), 1),
+    (*("share", "-f", str(SAMPLES / "notebooks.yaml"), *ALIGNED), 0),
+    (*("taint", "--list", *FLEET), 0),
+    (*("taint", "h100-1/gpu-0", "k:NoSchedule", "--dry-run=client", *FLEET), 0),
+    (*("untaint", "h100-1/gpu-0", "--dry-run=client", *FLEET), 1),
+    (*("lint", str(EXAMPLES / "ci" / "sample" / "manifests")), 1),
+    (*("migrate", str(SAMPLES / "train.yaml")), 1),
+    (*("migrate", *FLEET), 0),
+    (*("version", "--client"), 0),
+)
+
+
+@pytest.mark.parametrize("run", REPORTS, ids=lambda run: " ".join(word for word in run[:-1] if "/cluster" not in word))
+def test_each_report_has_the_exit_code_of_its_command(run: tuple[str | int, ...], dra: Dra) -> None:
+    """A pipe swallows it."""
+    words, code = [str(word) for word in run[:-1]], run[-1]
+    ran = dra(*words, "-o", "json")
+    report = json.loads(ran.out)
+    assert (ran.code, report["exitCode"]) == (code, code)
+    assert [*report][:3] == ["schemaVersion", "kind", "exitCode"]
+
+
+def test_every_command_with_json_is_among_them() -> None:
+    tried = {str(run[0]) for run in REPORTS}
+    assert {name for name, formats in FORMATS.items() if "json" in formats} <= tried
+
+
+MANIFEST: Final = str(EXAMPLES / "fit" / "deployment-in-part" / "manifest.yaml")
+
+
+@pytest.mark.parametrize(
+    "words", ["devices", "top", "drivers", "claims", "explain", f"fit -f {MANIFEST}", "metrics", "taint --list"]
+)
+@pytest.mark.parametrize(
+    "flag",
+    ["-A", "-n ml", "-l app=x", "-o name", "-o wide", "-o json", "-o yaml", "--no-headers", "--sort-by=name", "-w"],
+)
+def test_kubectl_s_flags_work_or_are_refused_with_the_reason(
+    words: str, flag: str, dra: Dra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", stop)
+    ran = dra(*words.split(), *FLEET, *flag.split())
+    if ran.code == 2:
+        assert not ran.out and ran.err.count("\n") == 1
+        assert "No such option" not in ran.err and "Invalid value" not in ran.err, ran.err
+    else:
+        assert ran.code in (0, 1, 3, 130)
+
+
+@pytest.mark.parametrize("sort", ["devices", "age", "state", "name", ".metadata.name", "{.metadata.creationTimestamp}"])
+def test_claims_are_sorted(sort: str, dra: Dra) -> None:
+    items = json.loads(dra("claims", *FLEET, "--sort-by", sort, "-o", "json").out)["items"]
+    key: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "devices": lambda item: -len(item["devices"]),
+        "state": lambda item: item["state"] != "pending",
+        "name": lambda item: item["name"],
+    }
+    if "ation" in sort or sort == "age":
+        assert [item["created"] for item in items] == sorted(item["created"] for item in items)
+    else:
+        assert items == sorted(items, key=key[sort.removeprefix(".metadata.")])
+
+
+def test_top_of_a_namespace(dra: Dra) -> None:
+    whole = json.loads(dra("top", "owners", *FLEET, "-o", "json").out)["items"]
+    for space in ("ml", "nowhere"):
+        ran = dra("top", "owners", *FLEET, "-n", space, "-o", "json")
+        own = [item for item in whole if item["namespace"] == space]
+        assert json.loads(ran.out)["items"] == own and ran.code == (0 if own else 1)
+    assert "to count in namespace nowhere." in dra("top", "claims", *FLEET, "-n", "nowhere").out
+    assert "top owners -n ml" in dra("top", *FLEET, "-n", "ml").err
+
+
+def test_what_is_pending_as_names_and_rows(dra: Dra) -> None:
+    assert dra("explain", *FLEET, "-o", "name").out == "pod/serve-0\n"
+    rows = dra("explain", *FLEET, "--no-headers").out
+    assert rows.startswith("ml ") and rows.count("\n") == 1
+    for words in (
+        ("pod/serve-0", "-n", "ml"),
+        ("node/h100-1",),
+        ("driver/gpu.nvidia.com",),
+        ("--explain", "class-missing"),
+    ):
+        for flag in (("-o", "name"), ("--no-headers",)):
+            ran = dra("explain", *words, *FLEET, *flag)
+            assert ran.code == 2 and "is for the list of what is pending" in ran.err and not ran.out
+
+
+def test_rows_of_taints(dra: Dra) -> None:
+    whole, rows = dra("taint", "--list", *FLEET).out, dra("taint", "--list", *FLEET, "--no-headers", "-A").out
+    assert rows and [line.split() for line in rows.splitlines()] == [line.split() for line in whole.splitlines()[1:]]
+    assert dra("taint", "h100-1/gpu-0", "k:None", "--no-headers").code == 2

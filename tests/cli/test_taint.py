@@ -64,7 +64,8 @@ def checked(ran: Ran) -> dict[str, Any]:
         (["taint", "gpu-0", "k:NoSchedule", "--snapshot", "x.json"], "--dry-run=client"),
         (["untaint", "gpu-0", "--snapshot", "x.json"], "--dry-run=client"),
         (["taint", "gpu-0", "k-", "--snapshot", "x.json"], "--dry-run=client"),
-        (["untaint", "gpu-0", "k:NoSchedule"], "to remove it write k-"),
+        (["untaint", "gpu-0", "k=v"], "write k-"),
+        (["untaint", "gpu-0", "k:Wrong"], "not an effect"),
         (["untaint", "gpu-0", "--expired"], "leave devices and keys out"),
         (["untaint", "gpu-0", "--wait=1x"], "not a duration"),
         (["taint", "gpu-0", "k:NoSchedule"], "kubeconfig"),
@@ -247,6 +248,51 @@ def test_untaint_of_saved_objects(dra: Dra, saved: str) -> None:
     assert "theirs deleted (gpu.example.com/n1/gpu-0 k:None) (dry run)" in dra(*command, "--overwrite").out
 
 
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        *((command, word) for command in ("taint", "untaint") for word in ("k=v:None-", "k:None-", "k-")),
+        ("untaint", "k:None"),
+        ("untaint", "k=v:None"),
+    ],
+)
+def test_taints_to_remove_are_named_as_for_kubectl(dra: Dra, saved: str, command: str, word: str) -> None:
+    words = [command, "n1/gpu-0", word, "--overwrite", "--dry-run=client", "--snapshot", saved]
+    ran = dra(*words)
+    assert ran.code == 0 and "theirs deleted (gpu.example.com/n1/gpu-0 k:None) (dry run)" in ran.out, ran.err
+    other = dra(*words[:2], "k:NoExecute-", *words[3:])
+    assert other.code == 1 and "gpu-0 keeps taint k:None" in other.out
+
+
+def test_waiting_ends_with_what_is_true(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+    """A device that a claim holds, or of which that is unknown, is not said to be allocatable."""
+    plurals = {
+        "ResourceSlice": "resourceslices",
+        "ResourceClaim": "resourceclaims",
+        "DeviceTaintRule": "devicetaintrules",
+    }
+    server.serve_group(v1=tuple(plurals.values()))
+    server.routes["/version"] = {"gitVersion": "v1.37.1"}
+    root = "/apis/resource.k8s.io/v1"
+    slice_ = slice_of("n1", gpu("gpu-0"), gpu("gpu-1"))
+    for kind, plural in plurals.items():
+        server.routes[f"{root}/{plural}"] = [raw for raw in (slice_, *OBJECTS[3:4]) if raw["kind"] == kind]
+    server.routes["/api/v1/nodes"] = [node("n1")]
+    words = ["untaint", "--node", "n1", "--wait=20s", "--kubeconfig", server.kubeconfig(tmp_path)]
+    held = dra(*words)
+    assert held.code == 0, held.err
+    assert "gpu.example.com/n1/gpu-0 is untainted: held by team/c (pod p).\n" in held.out
+    assert "Allocatable again: gpu.example.com/n1/gpu-1.\n" in held.out
+    (first, second) = checked(dra(*words, "-o", "json"))["wait"]["devices"]
+    assert (first["state"], first["heldBy"][0]["name"], second["state"]) == ("held", "c", "free")
+    free = dra("untaint", "gpu-1", *words[3:])
+    assert free.out.endswith("Allocatable again.\n")
+    server.routes[f"{root}/resourceclaims"] = forbidden("resourceclaims.resource.k8s.io")
+    unknown = dra(*words)
+    assert unknown.code == 0 and "Allocatable again" not in unknown.out
+    assert "gpu-1 are untainted: no ResourceClaims could be read" in " ".join(unknown.out.split()), unknown.out
+
+
 def test_nothing_to_remove_is_said_beside_names(dra: Dra, saved: str) -> None:
     ran = dra("untaint", "n1/gpu-0", "--dry-run=client", "--snapshot", saved, "-o", "name")
     assert ran.code == 1 and not ran.out and "There is no rule of kubectl dra to remove" in ran.err
@@ -322,6 +368,21 @@ def test_not_served(dra: Dra, server: APIServer, tmp_path: Path, version: str, s
     server.serve_group(v1=("resourceclaims", "resourceslices"))
     ran = ask(dra, server, tmp_path, version)
     assert ran.code == 2 and said in ran.err and {asked.method for asked in server.asked} == {"GET"}
+
+
+def test_saved_objects_of_a_cluster_without_dra(dra: Dra, tmp_path: Path) -> None:
+    gaps = [{"kind": kind, "reason": "not served"} for kind in ("ResourceSlice", "ResourceClaim")]
+    told = {"schemaVersion": "1", "serverVersion": "v1.29.4", "read": ["ResourceSlice", "ResourceClaim"], "gaps": gaps}
+    (file := tmp_path / "old.json").write_text(
+        json.dumps({"kind": "List", "apiVersion": "v1", "kubectl-dra": told, "items": []})
+    )
+    for words in (
+        ["taint", "--list"],
+        ["taint", "gpu-0", "k:None", "--dry-run=client"],
+        ["untaint", "gpu-0", "--dry-run=client"],
+    ):
+        ran = dra(*words, "--snapshot", str(file))
+        assert (ran.code, ran.out) == (1, "") and ran.err.startswith("This cluster has no DRA: v1.29.4 "), ran.err
 
 
 @pytest.mark.parametrize(
@@ -416,3 +477,11 @@ def test_another_object_is_no_rule(dra: Dra, server: APIServer, tmp_path: Path) 
         server.routes[f"{root}/devicetaintrules/{planned['deviceTaintRule']['metadata']['name']}"] = answer
     ran = dra("taint", "gpu-0", "k:NoSchedule", "--yes", "--kubeconfig", config)
     assert ran.code == 2 and "the answer is another object" in ran.err + ran.out and "created" not in ran.out
+
+
+def test_a_rule_that_keeps_several_devices_is_named_once(dra: Dra) -> None:
+    example = ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml"
+    ran = dra("untaint", "--node", "h100-1", "--dry-run=client", "--snapshot", str(example))
+    told = " ".join(ran.out.split())
+    assert told.count("kubectl delete devicetaintrule/h100-1-firmware") == 1
+    assert "h100-1/gpu-3 keep taint ops.example.com/maintenance=firmware:NoSchedule" in told

@@ -47,7 +47,7 @@ def test_nodes(dra: Dra) -> None:
     ran = dra("top", "--snapshot", CLUSTER)
     assert ran.out.startswith("46 devices on 4 nodes: 12 free, 10 held, 24 tainted; 1 claim pending\n")
     assert table(ran) == [
-        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "USE"],
+        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)"],
         ["gaudi-1", "8", "1", "7", "-", "-", "-", "87%"],
         ["h100-1", "4", "1", "3", "-", "-", "-", "75%"],
         ["flex-1", "2", "2", "-", "-", "-", "-", "0%"],
@@ -59,17 +59,17 @@ def test_nodes(dra: Dra) -> None:
 
 def test_namespaces_and_owners(dra: Dra) -> None:
     assert table(dra("top", "namespaces", "--snapshot", CLUSTER)) == [
-        ["NAMESPACE", "HELD", "IDLE", "CLAIMS", "PENDING", "NODES", "LARGEST-OWNER"],
+        ["NAMESPACE", "DEVICES", "IDLE", "CLAIMS", "PENDING", "NODES", "LARGEST-OWNER"],
         ["ml", "10", "-", "3", "1", "2", "StatefulSet/bert"],
     ]
     assert table(dra("top", "owners", "--snapshot", CLUSTER)) == [
-        ["NAMESPACE", "OWNER", "HELD", "IDLE", "CLAIMS", "PENDING", "NODES"],
+        ["NAMESPACE", "OWNER", "DEVICES", "IDLE", "CLAIMS", "PENDING", "NODES"],
         ["ml", "StatefulSet/bert", "7", "-", "1", "-", "1"],
         ["ml", "StatefulSet/pretrain", "3", "-", "1", "-", "1"],
         ["ml", "StatefulSet/serve", "-", "-", "1", "1", "-"],
     ]
     header, first, *_ = table(dra("top", "claims", "--snapshot", CLUSTER))
-    assert header == ["NAMESPACE", "CLAIM", "HELD", "STATE", "NODE", "OWNER", "AGE"]
+    assert header == ["NAMESPACE", "CLAIM", "DEVICES", "STATE", "NODE", "OWNER", "AGE"]
     assert first[:-1] == ["ml", "bert-0-hpu-lq8vz", "7", "in-use", "gaudi-1", "StatefulSet/bert"]
 
 

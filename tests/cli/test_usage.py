@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -57,6 +58,38 @@ def test_what_kubectl_and_others_call_it(words: str, said: str, capsys: pytest.C
     first, *rest = shlex.split(words)
     assert run([first, *rest]) == 2
     assert capsys.readouterr() == ("", f'error: there is no command "{first}"; {said}\n')
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (
+            "fit deploy/web -n ml --context prod",
+            "kubectl get deploy/web -n ml --context prod -o yaml | kubectl dra fit -f - -n ml --context prod",
+        ),
+        (
+            "share statefulset web --snapshot c.yaml",
+            "kubectl get statefulset/web -o yaml | kubectl dra share -f - --snapshot c.yaml",
+        ),
+        (
+            "fit --kubeconfig k web",
+            "kubectl get deployment/web --kubeconfig k -o yaml | kubectl dra fit -f - --kubeconfig k",
+        ),
+        ("fit web.yaml --snapshot c.yaml --complete", "kubectl dra fit -f web.yaml --snapshot c.yaml --complete"),
+        ("claims gpu -n ml --snapshot c.yaml", "kubectl dra explain claim/gpu -n ml --snapshot c.yaml"),
+    ],
+)
+def test_what_to_write_instead_asks_the_same_cluster(
+    words: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shlex.split(words)) == 2
+    assert f" write: {instead}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["$(touch pwned)", "a/b/c", "-n x", "UPPER"])
+def test_nothing_to_paste_for_what_no_object_is_called(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fit", "--", name]) == 2
+    assert "leave it out" in capsys.readouterr().err
 
 
 def test_nothing_asks_for_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,6 +156,18 @@ def test_the_connection_flags_are_listed_once(capsys: pytest.CaptureFixture[str]
     # They work whether they are listed or not.
     assert run(["devices", "--as-group", "x", "--request-timeout", "soon"]) == 2
     assert "--request-timeout" in capsys.readouterr().err
+
+
+def test_help_is_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is special about a command comes first, and each flag once."""
+    for command in ("explain", "lint", "taint", "devices", "migrate"):
+        assert run([command, "--help"]) == 0
+        page = capsys.readouterr().out
+        own, output, cluster = (page.index(f"\n{title}:\n") for title in ("Options", "Output", "The cluster"))
+        assert own < output < cluster
+        assert own < page.index(" --help ") < output < page.index(" --output ") < cluster < page.index(" --kubeconfig ")
+        flags = re.findall(r"^  (?:-\w, )?(--[\w-]+)", page[own:], re.MULTILINE)
+        assert len(flags) == len({*flags}) > 15
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -21,7 +21,7 @@ def names(*words: str) -> list[str]:
     [
         (("ex",), ["explain"], NO_FILES),
         (("explain", "--sn"), ["--snapshot"], NO_FILES),
-        (("explain", "-o", ""), ["text", "json", "yaml", "html"], NO_FILES),
+        (("explain", "-o", ""), ["text", "json", "yaml", "name", "html"], NO_FILES),
         (("explain", "-o", "j"), ["json"], NO_FILES),
         (("explain", "--output=j"), ["json"], NO_FILES),
         (("--version", "li"), ["lint"], NO_FILES),

@@ -210,6 +210,12 @@ def test_that_only_its_own_pods_are_in_the_way_is_said(tmp_path: Path) -> None:
     assert "None of 1 change that were tried makes room by itself (its own pods are left out" in " ".join(out.split())
 
 
+def test_no_room_is_looked_for_where_a_template_is_missing(tmp_path: Path) -> None:
+    cluster = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceClaimTemplate"]
+    _, out, _ = said(tmp_path, [*cluster, *running("other", "a", [0])], [deployment(3, name="new")])
+    assert "template-missing" in out and "makes room" not in out
+
+
 def test_explaining_a_new_replica_ends_none_of_the_old(tmp_path: Path) -> None:
     cluster = two_run_and_one_waits(REPLICAS)
     _, out, _ = said(tmp_path, cluster, [deployment(3, cpu="1")], "--explain")

@@ -323,3 +323,55 @@ def test_pods_that_run_are_no_pods_of_another_way(dra: Dra, tmp_path: Path) -> N
     items = {item["way"]: item for item in report["items"]}
     assert (items["each"]["placed"], items["admin"]["placed"]) == (2, 0)
     assert [need["name"] for need in items["admin"]["needs"]] == ["a namespace label", "another name"]
+
+
+def test_what_the_server_has_set_is_not_written(dra: Dra, tmp_path: Path) -> None:
+    """A manifest from ``kubectl get -o yaml``, of one object and of a List, can be applied again."""
+    applied = "kubectl.kubernetes.io/last-applied-configuration"
+    metadata = {
+        "namespace": "default",
+        "uid": "u",
+        "resourceVersion": "7",
+        "generation": 2,
+        "selfLink": "/x",
+        "creationTimestamp": "2026-11-25T10:00:00Z",
+        "managedFields": [{"manager": "kubectl"}],
+    }
+    spec = {"devices": {"requests": [{"name": "device", "exactly": {"deviceClassName": "gpu"}}]}}
+    of_claims = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {**metadata, "name": "gpu-1", "annotations": {applied: "{}"}},
+        "spec": {"spec": spec},
+    }
+    web = deployment(2)
+    web["metadata"] |= {**metadata, "annotations": {applied: "{}", "note": "mine"}}
+    web["status"] = {"replicas": 2}
+    whole = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": [of_claims, web]}
+    saved = cluster(tmp_path, {"name": "gpu-0"})
+    # Without anchors for what they share.
+    whole, of_claims, web = json.loads(json.dumps([whole, of_claims, web]))
+    texts = {"a": yaml.safe_dump(whole), "b": yaml.safe_dump_all([of_claims, web]), "c.json": json.dumps(whole)}
+    for name, text in texts.items():
+        (file := tmp_path / name).write_text(f"# mine\n{text}" if name != "c.json" else text)
+        for way in ("claim", "each", "admin"):
+            ran = dra("share", "-f", str(file), "--snapshot", saved, "--by", way)
+            written = list(yaml.safe_load_all(ran.out))
+            written = written[0].get("items", written)
+            assert [each["metadata"] for each in written] == [
+                {"name": "gpu-1", "namespace": "default"},
+                {"name": "web", "namespace": "default", "annotations": {"note": "mine"}},
+            ]
+            assert "status" not in written[1] and "resourceVersion" not in ran.out
+            assert name == "c.json" or ran.out.startswith("# mine\n")
+
+
+def test_a_finding_is_said_once_for_all_ways(dra: Dra, tmp_path: Path) -> None:
+    web = deployment(2)
+    web["spec"]["template"]["spec"]["nodeName"] = "n1"
+    of_claims = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "gpu-1"}}
+    spec = {"devices": {"requests": [{"name": "device", "exactly": {"deviceClassName": "gpu"}}]}}
+    (file := tmp_path / "m.yaml").write_text(yaml.safe_dump_all([{**of_claims, "spec": {"spec": spec}}, web]))
+    ran = dra("share", "-f", str(file), "--snapshot", cluster(tmp_path, {"name": "gpu-0"}))
+    told = " ".join(ran.out.split())
+    assert told.count("DRA405") == 1 and "Lint says of each, claim, " in told

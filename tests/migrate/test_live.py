@@ -12,6 +12,7 @@ import pytest
 
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
 from kubectl_dra.report.migrate_live import to_json
+from kubectl_dra.report.table import with_exit_code
 from tests.migrate.cluster import DRIVER, Json, device_class, node, pod, slice_of, snapshot
 from tests.migrate.runs import settings
 
@@ -22,7 +23,7 @@ DRA = (device_class(), slice_of("new", 4), node("new"))
 
 def look(*objects: Json, workloads: Sequence[Json] = (), namespace: str = "", **more: Any) -> Survey:
     found = survey(snapshot(objects, **more), settings(), workloads, namespace=namespace)
-    jsonschema.validate(to_json(found), SCHEMA)
+    jsonschema.validate(with_exit_code(to_json(found), 0), SCHEMA)
     return found
 
 

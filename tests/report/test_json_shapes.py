@@ -141,6 +141,24 @@ def test_no_report_has_a_word_that_another_replaced(word: str) -> None:
     assert [name for name, schema in REPORTS.items() if f'"{word}"' in json.dumps(schema)] == []
 
 
+def reports(node: Any) -> Iterator[Any]:
+    """The schemas of whole reports."""
+    if isinstance(node, dict):
+        if {"schemaVersion", "kind"} <= node.get("properties", {}).keys():
+            yield node
+        for part in node.values():
+            yield from reports(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from reports(part)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_each_report_has_the_exit_code(name: str) -> None:
+    found = list(reports(REPORTS[name]))
+    assert found and all("exitCode" in report["required"] for report in found)
+
+
 def test_one_verdict() -> None:
     verdicts: dict[str, set[str]] = defaultdict(set)
     for name, _, key, node in every():

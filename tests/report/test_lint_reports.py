@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.report.lint_formats import MOST_RESULTS, location_of, to_json, to_sarif, write_github, write_junit
 from kubectl_dra.report.lint_text import write_text
+from kubectl_dra.report.table import with_exit_code
 from tests.lint.support import CLAIM, report
 
 ROOT = Path(__file__).parent.parent.parent
@@ -86,7 +87,7 @@ def test_text_when_clean(clean: Report) -> None:
 def test_json_is_of_its_schema(flat: Report, clean: Report) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     for found in (flat, clean, report("a: [\n"), report("# kubectl-dra: ignore\n" + CLAIM)):
-        jsonschema.validate(to_json(found), SCHEMA)
+        jsonschema.validate(with_exit_code(to_json(found), 1), SCHEMA)
     (finding,) = to_json(flat)["findings"]
     assert (finding["start"]["line"], finding["start"]["column"], finding["end"]["column"]) == (9, 7, 22)
     assert FLAT[finding["start"]["offset"] : finding["end"]["offset"]] == "deviceClassName"

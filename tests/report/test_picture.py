@@ -20,7 +20,10 @@ from tests.terminal import Terminal
 Dra = Callable[..., Ran]
 FLEET: Final = ("--snapshot", str(Path(__file__).parents[2] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"))
 FREE, HELD, TAINTED = DeviceState.FREE, DeviceState.HELD, DeviceState.TAINTED
-STYLES: Final = {state: "red" if state.broken else "green" for state in DriverState}
+STYLES: Final = {
+    **{state: "red" if state.broken else "yellow" if state.open else "" for state in DriverState},
+    DriverState.HEALTHY: "green",
+}
 
 
 class Screen(Sheet):
@@ -69,17 +72,23 @@ def test_what_is_there_has_a_mark_however_rare() -> None:
 def test_the_matrix_of_drivers() -> None:
     rows = [
         NodeDriver("a.example", "n1", DriverState.HEALTHY),
-        NodeDriver("b.example", "n1", next(state for state in DriverState if state.broken)),
+        NodeDriver("b.example", "n1", DriverState.CRASHING),
         NodeDriver("a.example", "n2", DriverState.HEALTHY),
     ]
     assert drawn(lambda out: write_matrix(out, rows, STYLES)) == [
         "NODE   a.example   b.example",
         "n1     o           x",
         "n2     o",
-        "x broken   o healthy",
+        "x crashing   o healthy",
         "",
     ]
     assert drawn(lambda out: write_matrix(out, rows[:2], STYLES)) == []
+    assert all(line == line.rstrip() for line in drawn(lambda out: write_matrix(out, rows, STYLES)))
+    # The legend has the words of the table below it.
+    rows += [NodeDriver("b.example", "n2", state) for state in (DriverState.UNKNOWN, DriverState.IDLE)]
+    rows += [NodeDriver("c.example", "n1", DriverState.SILENT)]
+    (*_, marks, _) = drawn(lambda out: write_matrix(out, rows, STYLES))
+    assert marks == "x crashing or publishes-nothing   ? unknown   o healthy   - no-devices"
 
 
 def test_nothing_in_a_pipe() -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.cel.lexer import tokenize
+from kubectl_dra.explain.devices.typed_names import single_names
 from kubectl_dra.report.page_text import write_page
 from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
-from kubectl_dra.report.phrases import folded
+from kubectl_dra.report.phrases import compressed, folded
 from kubectl_dra.report.table import aligned, fitted, narrowed, shortened
 
 ROWS = [
@@ -187,3 +188,33 @@ def test_names_are_shortened_in_the_middle() -> None:
     assert shortened(["short", "a-very-long-name-of-a-node"], 12) == ["short", "a-ver…a-node"]
     twins = ["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20]
     assert shortened(twins, 12) == twins, "what would be the same stays whole"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["gpu-0"], "gpu-0"),
+        (["gpu-2", "gpu-0", "gpu-1", "gpu-5"], "gpu-0..2,5"),
+        ([f"gpu-{number}-spx-nps1" for number in range(8)], "gpu-0..7-spx-nps1"),
+        (["gpu-1-mig-0", "gpu-1-mig-1"], "gpu-1-mig-0,1"),
+        (["gpu-1-1", "gpu-11-1"], "gpu-1,11-1"),
+        (["0000-0b-00-0", "0000-19-00-0"], "0000-0b-00-0 and 1 more"),
+        (["gpu-1", "gpu-01"], "gpu-1 and 1 more"),
+        (["gpu-0-mig-0", "gpu-0-mig-1", "gpu-1-mig-0"], "gpu-0-mig-0 and 2 more"),
+        (["gpu-1-1", "gpu-1"], "gpu-1-1 and 1 more"),
+    ],
+)
+def test_names_of_several_devices(names: list[str], shown: str) -> None:
+    """What is printed can be typed, or says how many more there are."""
+    assert compressed(names) == shown
+    if " more" not in shown:
+        assert sorted(single_names(f"n1/{shown}")) == sorted(f"n1/{name}" for name in names)
+
+
+@given(st.lists(st.from_regex(r"[a-c0-2-]{1,6}", fullmatch=True), min_size=1, max_size=4, unique=True))
+def test_any_names_of_several_devices(names: list[str]) -> None:
+    shown = compressed(names)
+    if "," in shown or ".." in shown:
+        assert sorted(single_names(shown)) == sorted(names)
+    else:
+        assert shown == (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")

@@ -137,7 +137,14 @@ def test_what_a_hit_says_of_a_pod() -> None:
     (hit,) = radius_of(here, "gpu-0").claims
     found = hit.pods[0]
     assert hit.admin_access
-    assert (found.owner, found.created, found.priority, found.node) == ("Job train", "2026-11-21T09:00:00Z", 100, "n1")
+    assert (found.owner, found.created, found.priority, found.node) == ("Job/train", "2026-11-21T09:00:00Z", 100, "n1")
+
+
+def test_the_owner_is_the_deployment_as_in_other_tables() -> None:
+    owner = {"kind": "ReplicaSet", "name": "web-7c9d5b8f6", "uid": "u", "controller": True, "apiVersion": "apps/v1"}
+    raw = pod("p", "c", ownerReferences=[owner], labels={"pod-template-hash": "7c9d5b8f6"})
+    (hit,) = radius_of(world(*BASE, claim("c", result("gpu-0"), pods=("p",)), raw), "gpu-0").claims
+    assert hit.pods[0].owner == "Deployment/web"
 
 
 @pytest.mark.parametrize(

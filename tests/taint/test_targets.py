@@ -77,6 +77,7 @@ def test_several_devices_as_the_list_prints_them(word: str) -> None:
     [
         ("n1", "write --node n1"),
         ("node", "write --node NODE"),
+        ("node/n1", "write --node n1"),
         ("n1/gpu-0,9", 'no device "n1/gpu-9"'),
         ("n1/gpu-0..2000000000", "no range"),
         ("n1/gpu-3..1", "no range"),
@@ -87,6 +88,12 @@ def test_several_devices_as_the_list_prints_them(word: str) -> None:
 def test_what_is_no_device(word: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         names(word)
+
+
+@pytest.mark.parametrize("kind", ["node", "nodes", "no"])
+def test_nodes_are_named_as_kubectl_taint_names_them(kind: str) -> None:
+    with pytest.raises(InputError, match="for all devices of the node write --node n1"):
+        names(kind, "n1")
 
 
 def test_a_device_named_twice_is_meant_once() -> None:

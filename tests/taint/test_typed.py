@@ -61,6 +61,8 @@ def test_times_of_the_api() -> None:
         (["gpu-0", "k=:None"], ("gpu-0",), (TaintSpec("k", "", "None"),), ()),
         (["gpu-0", "k-"], ("gpu-0",), (), (Removal("k"),)),
         (["gpu-0", "x.io/k:NoExecute-", "gpu-0"], ("gpu-0",), (), (Removal("x.io/k", "NoExecute"),)),
+        # kubectl names a taint to remove as it named it to add.
+        (["gpu-0", "x.io/k=v:NoExecute-"], ("gpu-0",), (), (Removal("x.io/k", "NoExecute"),)),
         (
             ["k1:NoSchedule", "k2:NoExecute"],
             (),
@@ -97,6 +99,11 @@ def test_words(
 def test_refused(word: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read_words(["gpu-0", word])
+
+
+@pytest.mark.parametrize("word", ["k:NoExecute", "k:NoExecute-", "k=v:NoExecute", "k=v:NoExecute-"])
+def test_untaint_takes_a_taint_as_taint_does(word: str) -> None:
+    assert read_words(["gpu-0", word], removing=True) == (("gpu-0",), (), (Removal("k", "NoExecute"),))
 
 
 def test_one_key_once() -> None:

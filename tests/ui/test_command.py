@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -36,11 +37,43 @@ def test_without_a_terminal(dra: Dra) -> None:
     assert ran.code == 2 and ran.err.startswith("error: ui needs a terminal") and ran.err.count("\n") == 1
 
 
-def test_without_textual(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "textual", None)
-    ran = dra("ui")
-    said = "error: ui needs textual, which is not installed: pip install 'kubectl-dra[ui]'\n"
-    assert (ran.code, ran.err) == (2, said)
+INSTALLED = {
+    "pipx": ({"pipx_metadata.json": "{}"}, "run: pipx inject kubectl-dra {package}"),
+    "uv tool": ({"uv-receipt.toml": "[tool]"}, "run: uv pip install --python {python} {package}"),
+    "a venv of uv": (
+        {"pyvenv.cfg": "home = /usr/bin\nuv = 0.9.0\n"},
+        "run: uv pip install --python {python} {package}",
+    ),
+    "an image": ({"pyvenv.cfg": "home = /usr/bin\n"}, "the program that needs no Python has it inside: https://"),
+    "pip": ({"pyvenv.cfg": "home = /usr/bin\nuv = 0.9.0\n", "pip": ""}, "run: {python} -m pip install {package}"),
+    "one file": ({"pip": "", "archive": ""}, "run: {python} -m venv {own} && {own}/bin/pip install {package} && "),
+}
+"""What is there by each way of installing, and what is to be run."""
+
+
+@pytest.mark.parametrize(("command", "package"), [("ui", "textual"), ("lsp", "pygls")])
+@pytest.mark.parametrize("way", INSTALLED)
+def test_without_its_package(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str, command: str, package: str
+) -> None:
+    files, told = INSTALLED[way]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path) if way == "one file" else "/usr")
+    monkeypatch.setenv("HOME", str(tmp_path / "my home"))
+    if "archive" in files:
+        monkeypatch.setenv("KUBECTL_DRA_ARCHIVE", "/opt/kubectl-dra.pyz")
+    spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: ("pip" in files or None) if name == "pip" else spec(name)
+    )
+    for module in (package, f"{package}.lsp.server"):
+        monkeypatch.setitem(sys.modules, module, None)
+    ran = dra(command)
+    said = told.format(python=sys.executable, package=package, own=f"'{tmp_path}/my home/.kubectl-dra'")
+    assert ran.code == 2 and ran.err.startswith(f"error: {command} needs {package}, which is not installed; {said}")
+    assert ran.err.endswith(f"/bin/python /opt/kubectl-dra.pyz {command}\n") is (way == "one file")
 
 
 def test_on_a_terminal() -> None:

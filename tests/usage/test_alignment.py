@@ -15,6 +15,7 @@ from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.report.alignment import pod_blocks, to_json, write_alignments
+from kubectl_dra.report.table import with_exit_code
 from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way, ways_to_align
 from kubectl_dra.usage.alignment import Alignment, Alignments, Topology, alignments
 
@@ -200,6 +201,6 @@ def test_json_fits_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         pod("p", "n1", gpu=["gpu/g0", "gpu/g1"], nic=["nic/e0", "nic/e1"]),
     ):
         world = World(tmp_path, node("n1"), *TWO, *objects)
-        validator.validate(to_json(world.found, world.ways))
+        validator.validate(with_exit_code(to_json(world.found, world.ways), 1))
         write_alignments(world.found, world.ways)
         assert "constraints: [{requests:" in capsys.readouterr().out

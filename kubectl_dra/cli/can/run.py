@@ -61,15 +61,16 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
         hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"
         raise UsageError(f'can does not cover "{flags.command}"; {hint}')
     permissions, user, namespace = _asked(flags, connection)
+    code = 0 if all(access.allowed for access in permissions) else EXIT_NO
     if flags.output != "text":
         from kubectl_dra.report.table import write
 
-        write(_json(permissions, user, namespace), flags.output, sys.stdout)
+        write(_json(permissions, user, namespace), flags.output, sys.stdout, code)
     else:
         # Whoever grants a permission is somebody else than who lacks it, whom the context may name.
         where = connection_flags(connection, ("kubeconfig", "cluster", "server"))
         _write_text(permissions, user, namespace, where, flags)
-    return 0 if all(access.allowed for access in permissions) else EXIT_NO
+    return code
 
 
 def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:

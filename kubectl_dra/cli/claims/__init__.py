@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.usage.choices import ClaimState
+from kubectl_dra.usage.choices import ClaimSort, ClaimState
 
 
 class ClaimsOutput(StrEnum):
@@ -45,6 +45,10 @@ class ClaimsFlags(opt.CommandFlags, frozen=True):
             help="Show where the devices of each pod are: NUMA node, PCIe root. Of one pod: what would align them.",
         ),
     ] = False
+    sort: Annotated[
+        ClaimSort,
+        typer.Option("--sort-by", help="Sort by this: the most devices, and the oldest claim, first."),
+    ] = ClaimSort.name
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
     watch: opt.Watch = False

@@ -45,6 +45,10 @@ def run(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) ->
         snapshot = completed(snapshot, [waiting], reading, connection)
         ways = ways_to_align(aligned.pods[0], snapshot, assumed(snapshot))
     _print(aligned, ways, pods, flags, connection)
+    return _code(aligned)
+
+
+def _code(aligned: Alignments) -> int:
     if aligned.unread:
         return EXIT_UNDETERMINED
     if not aligned.pods:
@@ -62,7 +66,7 @@ def _print(
         from kubectl_dra.report.alignment import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(alignments, ways), flags.output.value, sys.stdout)
+        write(to_json(alignments, ways), flags.output.value, sys.stdout, _code(alignments))
         return
     from kubectl_dra.report.alignment import write_alignments
     from kubectl_dra.report.notes import sentences

@@ -15,7 +15,7 @@ from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
-from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
+from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
 
 KINDS = ("ResourceClaim", "Pod")
 """The kinds that the table is made from."""
@@ -39,7 +39,8 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     if flags.pods:
         from kubectl_dra.cli.unknown_command import unexpected_words
 
-        raise unexpected_words("claims", flags.pods, files=False)
+        where = cluster_flags(flags, connection)
+        raise unexpected_words("claims", flags.pods, files=False, namespace=flags.namespace, where=where)
     if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
     if flags.watch:
@@ -48,6 +49,10 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
         watched(lambda: _look(flags, connection))
     claim_uses, show = _look(flags, connection)
     show()
+    return _code(claim_uses)
+
+
+def _code(claim_uses: ClaimUses) -> int:
     if claim_uses.unread:
         return EXIT_UNDETERMINED
     return 0 if claim_uses.items else EXIT_NONE
@@ -58,7 +63,7 @@ def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, C
     snapshot = _read(flags, connection)
     snapshot.require_dra()
     labels = label_selector(flags.labels) if flags.labels else None
-    uses = claim_uses(snapshot, flags.namespace, flags.states, labels)
+    uses = sorted_claims(claim_uses(snapshot, flags.namespace, flags.states, labels), flags.sort)
     return uses, lambda: _print(uses, snapshot, flags, connection)
 
 
@@ -68,7 +73,7 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
         from kubectl_dra.report.claims import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(claim_uses), output, sys.stdout)
+        write(to_json(claim_uses), output, sys.stdout, _code(claim_uses))
     elif output == "name":
         names = (item.claim.metadata.name for item in claim_uses.items[: flags.limit])
         put("".join(f"resourceclaim.resource.k8s.io/{name}\n" for name in names))

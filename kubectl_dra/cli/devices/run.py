@@ -43,6 +43,10 @@ def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
         watched(lambda: _look(flags, connection))
     inventory, show = _look(flags, connection)
     show()
+    return _code(inventory, flags)
+
+
+def _code(inventory: Inventory, flags: DevicesFlags) -> int:
     # Names are known without the states of what they name.
     named = flags.output is DevicesOutput.name
     unknown = not named and any(row.state is DeviceState.UNKNOWN for row in inventory.rows)
@@ -87,13 +91,13 @@ def _print(
         put(to_html(inventory, settings, PageOrigin.of(snapshot, settings.scheduler.release)))
         return
     from kubectl_dra.report.devices_json import to_json, write_json
-    from kubectl_dra.report.table import write
+    from kubectl_dra.report.table import with_exit_code, write
 
     result = to_json(inventory, settings, flags.by, tallies(inventory, flags.by, flags.sort) if flags.by else ())
     if output == "json":
-        write_json(result, sys.stdout)
+        write_json(with_exit_code(result, _code(inventory, flags)), sys.stdout)
     else:
-        write(result, output, sys.stdout)
+        write(result, output, sys.stdout, _code(inventory, flags))
 
 
 def _check(flags: DevicesFlags) -> None:

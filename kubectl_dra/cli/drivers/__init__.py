@@ -31,6 +31,7 @@ class DriversFlags(opt.CommandFlags, frozen=True):
         bool,
         typer.Option("--drain-check", help="Say who needs the drivers of --node while they are restarted or upgraded."),
     ] = False
+    all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
     watch: Annotated[

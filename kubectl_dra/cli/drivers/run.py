@@ -48,6 +48,10 @@ def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
     if flags.drain_check:
         return _drain(flags, connection, drivers, snapshot)
     _print(drivers, flags, connection, snapshot)
+    return _code(drivers)
+
+
+def _code(drivers: NodeDrivers) -> int:
     if any(row.state.broken for row in drivers.rows):
         return EXIT_NO
     if drivers.gaps or any(row.state.open for row in drivers.rows):
@@ -71,7 +75,7 @@ def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlag
         from kubectl_dra.report.drivers import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(drivers, concerns), output, sys.stdout)
+        write(to_json(drivers, concerns), output, sys.stdout, _code(drivers))
     else:
         from kubectl_dra.report.drivers import write_drivers
         from kubectl_dra.report.notes import sentences
@@ -122,11 +126,14 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDriver
     claims = tuple(claim for check in checks for claim in check.claims)
     users = checks[0]._replace(claims=claims, updates=updates_of(drivers.rows))
     output = flags.output.value
+    code = EXIT_NO if users.pods(WhileAway.WAITS, WhileAway.HANGS) else 0
+    if users.gaps or users.pods(WhileAway.UNKNOWN):
+        code = EXIT_UNDETERMINED
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import drain_json
         from kubectl_dra.report.table import write
 
-        write(drain_json(users, node), output, sys.stdout)
+        write(drain_json(users, node), output, sys.stdout, code)
     else:
         from kubectl_dra.report.drivers import write_drain
         from kubectl_dra.report.notes import sentences
@@ -135,9 +142,7 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDriver
         for note in sentences(map(NotSeen, users.gaps)):
             tell(f"note: {note}")
         write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection))
-    if users.gaps or users.pods(WhileAway.UNKNOWN):
-        return EXIT_UNDETERMINED
-    return EXIT_NO if users.pods(WhileAway.WAITS, WhileAway.HANGS) else 0
+    return code
 
 
 def _read(flags: DriversFlags, connection: ConnectionFlags) -> Snapshot:

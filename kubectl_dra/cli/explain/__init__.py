@@ -21,6 +21,7 @@ class ExplainOutput(StrEnum):
     text = "text"
     json = "json"
     yaml = "yaml"
+    name = "name"
     html = "html"
 
 
@@ -97,6 +98,9 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = (
         False
     )
+    no_headers: Annotated[
+        bool, typer.Option("--no-headers", help="Of the list of what is pending only the rows, each on one line.")
+    ] = False
     cause: Annotated[str, typer.Option("--explain", metavar="CAUSE", help="Print the page of one cause and exit.")] = ""
     message: Annotated[
         str,
@@ -115,7 +119,11 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     ] = False
     output: Annotated[
         ExplainOutput,
-        typer.Option("--output", "-o", help="Output format; html is one page with the fleet as a picture."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Output format; name lists what is pending, html is one page with the fleet as a picture.",
+        ),
     ] = ExplainOutput.text
     scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto

@@ -59,7 +59,7 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
         from kubectl_dra.report.node_state import node_state_json
         from kubectl_dra.report.table import write
 
-        write(node_state_json(state, invocation), flags.output.value, sys.stdout)
+        write(node_state_json(state, invocation), flags.output.value, sys.stdout, state.exit_code)
     return state.exit_code
 
 

@@ -56,7 +56,7 @@ def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFla
     if flags.output is not ExplainOutput.text:
         from kubectl_dra.report.table import write
 
-        write(compute_domain_json(state, invocation), flags.output.value, sys.stdout)
+        write(compute_domain_json(state, invocation), flags.output.value, sys.stdout, exit_code(state))
         return exit_code(state)
     write_compute_domain(state, invocation, flags.color.value)
     return exit_code(state)

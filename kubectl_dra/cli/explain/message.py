@@ -39,8 +39,9 @@ def print_message(flags: ExplainFlags) -> int:
             "kind": "MessageList",
             "items": [_json(meaning) for meaning in meanings],
         }
-        write(result, flags.output.value, sys.stdout)
-        return 0 if meanings else EXIT_UNKNOWN
+        code = 0 if meanings else EXIT_UNKNOWN
+        write(result, flags.output.value, sys.stdout, code)
+        return code
     out = Painter(color=flags.color.value)
     if not meanings:
         out.sentence(

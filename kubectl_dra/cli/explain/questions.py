@@ -230,7 +230,7 @@ def print_page(flags: ExplainFlags) -> int:
     if flags.output is ExplainOutput.text:
         write_page(kind.page.text)
     else:
-        write(cause_json(kind), flags.output.value, sys.stdout)
+        write(cause_json(kind), flags.output.value, sys.stdout, 0)
     return 0
 
 

@@ -44,6 +44,9 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
+    rows_only = "-o name" if flags.output is ExplainOutput.name else "--no-headers" if flags.no_headers else ""
+    if rows_only and (flags.cause or flags.message or not flags.everything):
+        raise UsageError(f"{rows_only} is for the list of what is pending: name no object, or write -A")
     if flags.cause:
         from kubectl_dra.cli.explain.questions import print_page
 
@@ -239,7 +242,10 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         from kubectl_dra.report.overview import write_overview
 
         short = flags.summary and not flags.full
-        write_overview(overview, color, flags=_of_everything(flags), where=where, short=short)
+        headers = not flags.no_headers
+        write_overview(overview, color, flags=_of_everything(flags), where=where, short=short, headers=headers)
+    elif output == "name":
+        put("".join(f"{name}\n" for alike in overview.found for name in alike.names))
     elif output == "html":
         from kubectl_dra.cli.explain.questions import fleet
         from kubectl_dra.report.explain_html import overview_html
@@ -252,7 +258,7 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         from kubectl_dra.report.explain_json import overview_json
         from kubectl_dra.report.table import write
 
-        write(overview_json(overview, Invocation(where=where)), output, sys.stdout)
+        write(overview_json(overview, Invocation(where=where)), output, sys.stdout, overview.exit_code)
     return overview.exit_code
 
 
@@ -309,7 +315,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.table import write
 
-    write(to_json(answers.diagnoses, invocation, answers.workloads), output, sys.stdout)
+    write(to_json(answers.diagnoses, invocation, answers.workloads), output, sys.stdout, answers.code)
 
 
 def _print_headlines(workloads: Sequence[WorkloadFit], flags: ExplainFlags) -> None:

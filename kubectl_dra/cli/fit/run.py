@@ -194,4 +194,4 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
     from kubectl_dra.report.fit_json import to_json
     from kubectl_dra.report.table import write
 
-    write(to_json(answer), output, sys.stdout)
+    write(to_json(answer), output, sys.stdout, answer.exit_code)

@@ -83,8 +83,9 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
         )
     fail_on = flags.fail_on or config.fail_on or "warning"
     if not fixing:
-        _print(report, output, color, inputs)
-        return _code(report, fail_on)
+        code = _code(report, fail_on)
+        _print(report, output, color, inputs, code)
+        return code
     fixed = _fix(flags, report, inputs, job)
     if flags.diff:
         return _show(fixed, report, unsafe=flags.unsafe_fixes)
@@ -92,8 +93,9 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     report = lint(inputs, job)
     if flags.baseline:
         report = replace(report, findings=tuple(new_findings(flags.baseline, report.findings, FAMILY)))
-    _print(report, output, color, inputs)
-    return _code(report, fail_on)
+    code = _code(report, fail_on)
+    _print(report, output, color, inputs, code)
+    return code
 
 
 # --- what is asked for ---------------------------------------------------------------------------
@@ -250,7 +252,7 @@ def _note(report: Report) -> None:
 
 def _nothing(flags: LintFlags, inputs: Sequence[Input], report: Report, output: str, color: str) -> int:
     if flags.allow_empty:
-        _print(report, output, color, inputs)
+        _print(report, output, color, inputs, 0)
         return 0
     names = ", ".join((*flags.paths, *flags.kustomize))
     read = f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} read" if inputs else "no YAML or JSON file found"
@@ -266,7 +268,7 @@ def _code(report: Report, fail_on: str) -> int:
     return EXIT_UNDETERMINED if report.unread else 0
 
 
-def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> None:
+def _print(report: Report, output: str, color: str, inputs: Sequence[Input], code: int) -> None:
     if output == "text":
         from kubectl_dra.report.lint_text import write_text
 
@@ -275,7 +277,7 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input]) -> 
         from kubectl_dra.report.lint_formats import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(report), "json", sys.stdout)
+        write(to_json(report), "json", sys.stdout, code)
     elif output == "sarif":
         from kubectl_dra.lint.fixes import replacements
         from kubectl_dra.report.lint_formats import write_sarif

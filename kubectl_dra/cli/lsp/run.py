@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kubectl_dra.cli.lint.run import job_for
 from kubectl_dra.cli.lsp import LspFlags
-from kubectl_dra.errors import UsageError
+from kubectl_dra.cli.missing_package import missing_package
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
@@ -21,7 +21,7 @@ def run(flags: LspFlags, connection: ConnectionFlags) -> int:
     try:
         import pygls.lsp.server  # noqa: F401
     except ImportError:
-        raise UsageError("lsp needs pygls, which is not installed: pip install 'kubectl-dra[lsp]'") from None
+        raise missing_package("lsp", "pygls") from None
     from kubectl_dra.lsp.server import serve
 
     job, _ = job_for(flags.as_lint(), connection)

@@ -105,8 +105,8 @@ def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
     return found(seen.snapshot, settings, seen.workloads, namespace=seen.scope, notes=seen.notes)
 
 
-def show_survey(survey: Survey, output: str, color: str) -> None:
-    """Print the survey.
+def show_survey(survey: Survey, output: str, color: str, code: int) -> None:
+    """Print the survey; ``code`` is the exit code.
 
     Raises:
         UsageError: an unsupported format.
@@ -117,7 +117,7 @@ def show_survey(survey: Survey, output: str, color: str) -> None:
         from kubectl_dra.report.migrate_live import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(survey), "json", sys.stdout)
+        write(to_json(survey), "json", sys.stdout, code)
         return
     from kubectl_dra.report.migrate_live import write_survey
 

@@ -81,8 +81,7 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         report = _without_known(flags.baseline, report)
     tell_notes(report.notes)
     tell_defects(report.defects)
-    code = _act(flags, inputs, report)
-    return EXIT_ERROR if report.defects else code
+    return _code(report, left=_act(flags, inputs, report))
 
 
 # --- the cluster ---------------------------------------------------------------------------------
@@ -119,8 +118,9 @@ def _survey(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     seen = _looked(flags, connection)
     assert seen is not None
     survey = migrate_cluster.survey(seen, _settings(_for_cluster(flags, seen)))
-    migrate_cluster.show_survey(survey, flags.output, flags.color)
-    return EXIT_OPEN if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
+    code = EXIT_OPEN if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
+    migrate_cluster.show_survey(survey, flags.output, flags.color, code)
+    return code
 
 
 def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:
@@ -162,27 +162,33 @@ def _without_known(path: str, report: MigrationReport) -> MigrationReport:
     return report._replace(files=tuple(files))
 
 
-def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> int:
+def _code(report: MigrationReport, *, left: bool) -> int:
+    return EXIT_ERROR if report.defects else EXIT_OPEN if left else 0
+
+
+def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> bool:
+    """Does what is asked for, and returns whether something is left to do."""
     if flags.output == "yaml":
         document(output_texts(inputs, report))
         sys.stdout.flush()
         _to_stderr(report, "The result is on standard output.")
-        return EXIT_OPEN if report.open else 0
+        return report.open
     if report.defects and (flags.write or flags.output_dir or flags.interactive):
         raise InputError("nothing is written, because some changes are uncertain (see above)")
     if flags.output_dir:
         names = output_names(flags.paths, inputs, flags.output_dir, report)
         written = write_below(inputs, report, names)
-        _print(flags, report, f"{_files(written)} written below {flags.output_dir}.")
-        return EXIT_OPEN if report.open else 0
+        _print(flags, report, f"{_files(written)} written below {flags.output_dir}.", left=report.open)
+        return report.open
     if flags.interactive:
         return _interactive(report, flags.paths)
     if flags.write:
         # The claims first: a claim that nobody uses yet does no harm.
         through = write_all(sorted(report.changed, key=lambda file: file is not report.claims), flags.paths)
-        _print(flags, report, f"{_files(len(report.changed))} written.")
+        _print(flags, report, f"{_files(len(report.changed))} written.", left=report.open)
         tell_links(through)
-        return EXIT_OPEN if report.open else 0
+        return report.open
+    left = bool(report.changed) or report.open
     if flags.diff:
         for file in report.changed:
             assert file.text is not None
@@ -194,16 +200,16 @@ def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
 
         write_check(report)
     else:
-        _print(flags, report, "")
-    return EXIT_OPEN if report.changed or report.open else 0
+        _print(flags, report, "", left=left)
+    return left
 
 
-def _print(flags: MigrateFlags, report: MigrationReport, done: str) -> None:
+def _print(flags: MigrateFlags, report: MigrationReport, done: str, *, left: bool) -> None:
     if flags.output == "json":
         from kubectl_dra.report.migrate_json import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(report), "json", sys.stdout)
+        write(to_json(report), "json", sys.stdout, _code(report, left=left))
     elif flags.output in CI:
         _print_for_ci(flags.output, report)
     else:
@@ -347,8 +353,11 @@ def _explain(code: str) -> int:
 # --- file by file --------------------------------------------------------------------------------
 
 
-def _interactive(report: MigrationReport, named: Sequence[str]) -> int:
-    """Shows each file's diff and asks; claims of --claims-file are written with the first that needs them."""
+def _interactive(report: MigrationReport, named: Sequence[str]) -> bool:
+    """Shows each file's diff and asks; claims of --claims-file are written with the first that needs them.
+
+    Returns whether something is left to do.
+    """
     written: list[MigratedFile] = []
     skipped = 0
     rest = ""
@@ -369,7 +378,7 @@ def _interactive(report: MigrationReport, named: Sequence[str]) -> int:
             skipped += 1
         rest = rest if rest in ("a", "q") else ""
     put(f"{_files(len(written))} written, {skipped} left as they are.\n")
-    return EXIT_OPEN if skipped or report.open else 0
+    return bool(skipped) or report.open
 
 
 def _ask(question: str) -> str:

@@ -133,7 +133,7 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
     if typed.output is not Output.text:
         from kubectl_dra.report.table import write
 
-        write(to_json(ways, device_class, typed.containers or 0, code, where), typed.output.value, sys.stdout)
+        write(to_json(ways, device_class, typed.containers or 0, where), typed.output.value, sys.stdout, code)
         return code
     if typed.by is not None:
         put(ways[0].written.text)

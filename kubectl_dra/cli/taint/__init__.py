@@ -113,9 +113,12 @@ class TaintFlags(DeviceFlags, frozen=True):
     """The flags and arguments of ``taint``."""
 
     words: Annotated[
-        tuple[str, ...], typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-", show_default=False)
+        tuple[str, ...],
+        typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[[=VALUE]:EFFECT]-", show_default=False),
     ] = ()
     list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False
+    all_namespaces: opt.Everywhere = False
+    no_headers: opt.NoHeaders = False
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, recorded with the rule.")] = ""
     ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket number, recorded with the rule.")] = ""
     expires: Annotated[

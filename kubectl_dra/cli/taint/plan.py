@@ -180,7 +180,9 @@ TAINTED_BY = ("ResourceSlice", "DeviceTaintRule")
 KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
-def run(connection: ConnectionFlags, saved_world: session.SavedWorld, output: str, color: str) -> int:
+def run(
+    connection: ConnectionFlags, saved_world: session.SavedWorld, output: str, color: str, *, headers: bool = True
+) -> int:
     """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
     Raises:
@@ -196,7 +198,7 @@ def run(connection: ConnectionFlags, saved_world: session.SavedWorld, output: st
         from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import list_json
 
-        write(list_json(lines, notes), output, sys.stdout)
+        write(list_json(lines, notes), output, sys.stdout, code)
         return code
     for note in notes:
         session.say(f"note: {note}")
@@ -204,7 +206,7 @@ def run(connection: ConnectionFlags, saved_world: session.SavedWorld, output: st
         text.write_rule_names(lines, sys.stdout)
     else:
         tell_age(at)
-        text.write_list(lines, color, at=at.at, all_seen=not code)
+        text.write_list(lines, color, at=at.at, all_seen=not code, headers=headers)
     return code
 
 

@@ -54,9 +54,13 @@ def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
     if flags.list_taints:
         if flags.words or flags.select:
             raise UsageError("--list lists every taint; leave devices and taints out")
+        if flags.namespace:
+            raise UsageError("-n: devices and their taints are in no namespace; --list lists every taint")
         from kubectl_dra.cli.taint import plan as taint_list
 
-        return taint_list.run(connection, flags, output, color)
+        return taint_list.run(connection, flags, output, color, headers=not flags.no_headers)
+    if flags.no_headers or flags.all_namespaces:
+        raise UsageError(f"{'--no-headers' if flags.no_headers else '-A'} goes with --list")
     if words.removals:
         if words.taints:
             raise UsageError("add and remove in two commands: they show different things before they write")
@@ -278,7 +282,7 @@ class _Tainting:
             from kubectl_dra.report.table import write
             from kubectl_dra.report.taint_json import tainted_json
 
-            write(tainted_json(result), self._output, sys.stdout)
+            write(tainted_json(result), self._output, sys.stdout, result.exit_code)
         else:
             if self._output == "name":
                 text.write_names(result, sys.stdout)

@@ -89,7 +89,9 @@ def read_world(
         DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
     """
     if saved_world.snapshots:
-        return make_world(read_saved(saved_world), saved_world.namespace or "default")
+        saved = read_saved(saved_world)
+        saved.require_dra()
+        return make_world(saved, saved_world.namespace or "default")
     cluster = ApiServer(connection_options(connection, saved_world.namespace))
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:

@@ -21,6 +21,10 @@ class TopFlags(opt.CommandFlags, frozen=True):
         UseSort | None,
         typer.Option("--sort-by", help="Sort by this. Default: what holds most devices first.", show_default=False),
     ] = None
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", metavar="NS", help="Of namespaces, owners and claims only this namespace's."),
+    ] = ""
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False

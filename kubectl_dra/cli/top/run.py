@@ -32,6 +32,10 @@ def run(flags: TopFlags, connection: ConnectionFlags) -> int:
     if flags.sort not in (None, UseSort.name, *SORTS[by]):
         others = ", ".join(["name", *SORTS[by]])
         raise UsageError(f"--sort-by {flags.sort}: {by} are sorted by {others}")
+    if flags.namespace and flags.all_namespaces:
+        raise UsageError("-n and -A exclude one another: -A counts all namespaces")
+    if flags.namespace and by in (UseBy.nodes, UseBy.classes):
+        raise UsageError(f"-n: {by} are in no namespace; count owners or claims: top owners -n {flags.namespace}")
     if flags.full and flags.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
     if flags.watch:
@@ -40,6 +44,10 @@ def run(flags: TopFlags, connection: ConnectionFlags) -> int:
         watched(lambda: _look(flags, connection))
     report, show = _look(flags, connection)
     show()
+    return _code(report)
+
+
+def _code(report: UseReport) -> int:
     if report.unread:
         return EXIT_UNDETERMINED
     return 0 if report.rows else EXIT_NONE
@@ -55,7 +63,7 @@ def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Call
 
 def _report(flags: TopFlags, snapshot: Snapshot) -> UseReport:
     settings = assumed(snapshot, flags.release, flags.gates)
-    (report,) = use_reports(snapshot, settings.scheduler, (flags.by or UseBy.nodes,), flags.sort)
+    (report,) = use_reports(snapshot, settings.scheduler, (flags.by or UseBy.nodes,), flags.sort, flags.namespace)
     return report
 
 
@@ -86,4 +94,4 @@ def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
         from kubectl_dra.report.table import write
         from kubectl_dra.report.top import to_json
 
-        write(to_json(report), flags.output.value, sys.stdout)
+        write(to_json(report), flags.output.value, sys.stdout, _code(report))

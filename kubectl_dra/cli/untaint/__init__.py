@@ -13,7 +13,9 @@ from kubectl_dra.cli import taint as common
 class UntaintFlags(common.DeviceFlags, frozen=True):
     """The flags and arguments of ``untaint``."""
 
-    words: Annotated[tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[:EFFECT]-]", show_default=False)] = ()
+    words: Annotated[
+        tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[[=VALUE]:EFFECT]-]", show_default=False)
+    ] = ()
     expired: Annotated[bool, typer.Option("--expired", help="Every expired rule of kubectl dra.")] = False
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Also remove rules that others made for exactly these devices.")

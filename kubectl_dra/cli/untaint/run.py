@@ -1,4 +1,4 @@
-"""``untaint``: find our rules, delete them, list what remains, wait until the devices can be allocated again."""
+"""``untaint``: find our rules, delete them, list what remains, wait until only claims keep the devices."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.command import CURRENT, ClusterFlags
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import typed as times
@@ -105,9 +106,7 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
 
 def _checked(flags: UntaintFlags) -> Words:
     """The parsed arguments. Raises UsageError for contradictions."""
-    words = read_words(flags.words)
-    if words.taints:
-        raise UsageError(f'"{words.taints[0]}" is a taint to add; to remove it write {words.taints[0].key}-')
+    words = read_words(flags.words, removing=True)
     if flags.expired and (flags.words or flags.select):
         raise UsageError("--expired is about every rule whose time is over; leave devices and keys out")
     if flags.snapshots and flags.dry_run != "client":
@@ -186,7 +185,10 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
     gc.enable()
     with Watcher(world.cluster, patience) as watcher:
         try:
-            while obstacles := patience.ask(lambda: _in_the_way(world, ids)):
+            while True:
+                obstacles, rows = patience.ask(lambda: _looked_at(world, ids))
+                if not obstacles:
+                    break
                 if obstacles != reported:
                     for sentence in obstacles:
                         say(f"waiting: {sentence}")
@@ -201,10 +203,11 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
             return replace(result, allocatable=False, left=reported, exit_code=EXIT_LEFT)
     # Having nothing left to remove is fine for somebody who waits.
     code = EXIT_LEFT if any(removal.outcome == REFUSED for removal in result.removed) else 0
-    return replace(result, allocatable=True, exit_code=code)
+    return replace(result, allocatable=True, devices=rows, exit_code=code)
 
 
-def _in_the_way(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[str, ...]:
+def _looked_at(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[tuple[str, ...], tuple[DeviceRow, ...]]:
+    """What is in the way now, and the devices."""
     assert world.cluster is not None
     snapshot = world.cluster.read_snapshot(_SEEN_KINDS)
     for gap in snapshot.gaps:
@@ -213,18 +216,20 @@ def _in_the_way(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[str, ...]:
             raise Answered(403 if gap.reason == FORBIDDEN else 503, gap.detail)
     now = session.make_world(snapshot, world.namespace)
     out: list[str] = []
+    rows: list[DeviceRow] = []
     for id in ids:
         target = now.devices.get(id)
         row = target.row if target else None
         if row is None:
             out.append(f"{id} is not published")
             continue
+        rows.append(row)
         blocking = [taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS]
         out.extend(f"{id} has taint {taint} ({taint_owner(taint)})" for taint in blocking)
-        # Who holds the device keeps nobody from waiting for it, so it need not be known.
+        # A claim that holds the device is not waited for, so it need not be known.
         if not blocking and row.state not in _LEFT_TO_CLAIMS:
             out.append(f"{id} is {row.state}: {written(row.reason)}")
-    return tuple(out)
+    return tuple(out), tuple(rows)
 
 
 def _report(result: Untainted, output: str, color: str, where: ClusterFlags = CURRENT) -> None:
@@ -241,4 +246,4 @@ def _report(result: Untainted, output: str, color: str, where: ClusterFlags = CU
         from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import untainted_json
 
-        write(untainted_json(result), output, sys.stdout)
+        write(untainted_json(result), output, sys.stdout, result.exit_code)

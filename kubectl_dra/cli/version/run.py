@@ -42,7 +42,7 @@ def run(flags: VersionFlags, connection: ConnectionFlags) -> int:
     else:
         from kubectl_dra.report.table import write
 
-        write(result, flags.output, sys.stdout)
+        write(result, flags.output, sys.stdout, 0)
     return 0
 
 

@@ -12,7 +12,7 @@ from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.text import did_you_mean, nearest, some, whole_number
 
 _NUMBERS: Final = re.compile(
-    r"(?P<stem>[^,]*?)(?P<numbers>[0-9]+(?:\.\.[0-9]+)?(?:,[0-9]+(?:\.\.[0-9]+)?)*)\Z", re.ASCII
+    r"(?P<stem>[^,]*?)(?P<numbers>[0-9]+(?:\.\.[0-9]+)?(?:,[0-9]+(?:\.\.[0-9]+)?)*)(?P<rest>(?:-[^,]*)?)\Z", re.ASCII
 )
 _MOST: Final = 1000
 """The most devices in one range; a pool publishes fewer of one kind."""
@@ -22,6 +22,8 @@ _MOST_NAMED: Final = 4
 
 def single_names(word: str) -> Iterator[str]:
     """The names in a word as ``devices`` prints it: ``n1/gpu-0,2..3`` is n1/gpu-0, n1/gpu-2 and n1/gpu-3.
+
+    The numbers may stand before a hyphen: ``gpu-0,1-mig`` is gpu-0-mig and gpu-1-mig.
 
     No name in the API holds a comma or two dots.
 
@@ -36,7 +38,7 @@ def single_names(word: str) -> Iterator[str]:
     for part in numbered["numbers"].split(","):
         first, dots, last = part.partition("..")
         for number in _range(first, last, word) if dots else (first,):
-            yield f"{holder}{slash}{numbered['stem']}{number}"
+            yield f"{holder}{slash}{numbered['stem']}{number}{numbered['rest']}"
 
 
 def _range(first: str, last: str, word: str) -> range:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from msgspec import Struct
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
+from kubectl_dra.command import is_name
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import Question
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 FLAG: Final = f"--{WITH_NODE}"
 GRAMMAR: Final = (
-    "FILE[,count=N], like=NODE[,count=N] or driver=NAME[,product=NAME],devices=N[,ATTRIBUTE=VALUE]...[,count=N]"
+    "FILE[,count=N], [like=]NODE[,count=N] or driver=NAME[,product=NAME],devices=N[,ATTRIBUTE=VALUE]...[,count=N]"
 )
 MOST: Final = 1_000
 """How many nodes one flag adds at most."""
@@ -37,7 +39,7 @@ MOST: Final = 1_000
 class NewNodes(Struct, frozen=True):
     """A value of the flag, as written in ``text``: a ``file``, a node that they are ``like``, or ``words``.
 
-    ``count`` is None where nobody said how many.
+    A ``file`` that does not exist is a node that they are like. ``count`` is None where nobody said how many.
     """
 
     text: str
@@ -153,18 +155,21 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot) -> list[Addition]:
 
 
 def _addition(new: NewNodes, names: Collection[str], snapshot: Snapshot) -> Addition:
-    if new.file:
+    named = new.file.removeprefix("node/")
+    if new.file and (Path(new.file).exists() or not is_name(named)):
         return _of_file(new)
     if new.words:
         from kubectl_dra.explain.question.node_in_words import node_in_words
 
         described = node_in_words(dict(new.words), names)
         return Addition(new, described.node.node.name, (described.node,), described)
-    if new.like not in names:
+    like = new.like or named
+    if like not in names:
         if (gap := snapshot.missing("Node")) is not None:
-            raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {new.like} is unknown')
-        raise InputError(f"there is no Node {new.like}; {did_you_mean_or_known(new.like, names)}")
-    return Addition(new, new.like)
+            raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {like} is unknown')
+        what = f"neither a file {new.file} nor a Node of that name" if new.file else f"no Node {like}"
+        raise InputError(f"there is {what}; {did_you_mean_or_known(like, names)}")
+    return Addition(new, like)
 
 
 def with_nodes(

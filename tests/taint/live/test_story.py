@@ -61,12 +61,25 @@ def test_untaint_lets_the_pending_pod_be_scheduled(team: Team) -> None:
     team.pod("one")
     team.cluster.unschedulable("one")
     answer = team.dra("untaint", team.full("gpu-1"), "--wait=30s")
-    assert answer.code == 0 and "Allocatable again." in answer.out, answer.text
+    # The scheduler may have been faster.
+    taken = f"{team.full('gpu-1')} is untainted: held by {team.cluster.namespace}/one-claim (pod one)."
+    assert answer.code == 0 and ("Allocatable again." in answer.out) is (taken not in answer.out), answer.text
     assert team.cluster.scheduled("one").devices("gpu") == ["pool/gpu-1"]
     assert team.rule("gpu-1") is None and team.rule("gpu-0") is not None
     removed = team.json("taint", f"{team.cluster.driver}/pool/gpu-0", f"{KEY}-")
     assert [entry["outcome"] for entry in removed["removed"]] == ["removed"]
     assert not team.rules()
+
+
+def test_a_device_that_is_held_is_untainted_and_not_promised(team: Team) -> None:
+    held = team.running("one")
+    (free,) = {"gpu-0", "gpu-1"} - {held}
+    assert team.dra("taint", team.full(held), team.full(free), f"{KEY}=x:NoSchedule", "--yes").code == 0
+    answer = team.dra("untaint", team.full(held), team.full(free), f"{KEY}=x:NoSchedule", "--wait=30s")
+    told = " ".join(answer.out.split())
+    assert answer.code == 0 and not team.rules(), answer.text
+    assert f"{team.full(held)} is untainted: held by {team.cluster.namespace}/one-claim (pod one)." in told, answer.text
+    assert f"Allocatable again: {team.full(free)}." in told, answer.text
 
 
 def test_pending_pods_and_all_requests_that_lose_their_match(team: Team) -> None:
