@@ -100,7 +100,9 @@ def test_what_only_mentions_a_resource_is_not_refused(text: str) -> None:
 
 
 def test_a_json_patch_that_writes_a_name_elsewhere_is_refused() -> None:
-    text = "- {op: add, path: /spec/tolerations/0/key, value: a}\n- {op: add, path: /spec/name, value: nvidia.com/gpu}\n"
+    text = (
+        "- {op: add, path: /spec/tolerations/0/key, value: a}\n- {op: add, path: /spec/name, value: nvidia.com/gpu}\n"
+    )
     ((sort, code, _),) = said(text)
     assert (sort, code) == ("refusal", "MIG908")
 
