@@ -131,6 +131,13 @@ def test_entries_that_move_up_keep_their_comments() -> None:
             (Unwrap(("d", 0, "basic")), Enclose(("d", 0, "basic", "capacity", "m"), "value")),
             "d:\n- n: a\n  capacity:\n    m:\n      value: 1Gi # m\n",
         ),
+        (
+            "a:\n  b: 1\n  c: 2\nd:\n  e: 3",
+            (Delete(("a", "c")), Set(("a", "x"), 1), Delete(("d",))),
+            "a:\n  b: 1\n  x: 1",
+        ),
+        ("a:\n  b: 1\n  c: 2\nd: # x\n  e: 3", (Delete(("a", "c")), Delete(("d",))), "a:\n  b: 1\n# x"),
+        ("a:\r\n  b: 1\r\n  c: 2\r\nd: 3", (Delete(("a", "c")), Delete(("d",))), "a:\r\n  b: 1"),
         ("a: &x\n  b: 1\nc: *x\n", (Set(("a", "b"), 2), Set(("c", "b"), 2)), "a: &x\n  b: 2\nc: *x\n"),
     ],
 )
