@@ -24,6 +24,7 @@ from kubectl_dra.manifests.changes import (
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import ELSEWHERE
+from kubectl_dra.manifests.shared_parts import apart
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.unfilled import covered
 from kubectl_dra.manifests.writer import pieces
@@ -140,18 +141,19 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
     Raises:
         EditRefused: a change that cannot be made in this text.
     """
-    changed = pieces(document, smallest(document.object, changes))
+    changed = pieces(document, apart(document, smallest(document.object, changes)))
     # What is added at one place belongs to ever larger mappings: the innermost comes first.
     changed.sort(key=lambda piece: (piece.start, piece.end, -piece.depth))
-    out = _merged(list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in changed)))
+    edits = list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in changed))
+    out = _merged(edits, document.source.text)
     if any(later.start < earlier.end for earlier, later in pairwise(out)):
         shared = "&" in document.source.text and "*" in document.source.text
         raise EditRefused(ELSEWHERE if shared else "its changes overlap in the text")
     return out
 
 
-def _merged(edits: Sequence[Edit]) -> list[Edit]:
-    """The edits, with added lines merged into a deletion directly before them."""
+def _merged(edits: Sequence[Edit], text: str) -> list[Edit]:
+    """The edits of a text, with added lines merged into a deletion directly before them."""
     out: list[Edit] = []
     for edit in edits:
         before = out[-1] if out else None
@@ -164,9 +166,21 @@ def _merged(edits: Sequence[Edit]) -> list[Edit]:
                 lines = edit.text.lstrip("\r\n")
                 newline = edit.text[: len(edit.text) - len(lines)]
                 out[-1] = before._replace(text=f"{before.text}{lines}{newline}")
+        elif before is not None and edit.end == len(text) and text[edit.start : before.end] in ("\n", "\r\n"):
+            out[-1] = _to_the_end(before, edit, text[edit.start : before.end], text)
         else:
             out.append(edit)
     return out
+
+
+def _to_the_end(before: Edit, last: Edit, newline: str, text: str) -> Edit:
+    """One edit for changed lines and those behind them, whose deletion takes the line break between them along because
+    the text has no final one.
+    """
+    if before.text:
+        return Edit(before.start, last.end, before.text.removesuffix(newline) + last.text)
+    start = before.start if last.text else max(0, before.start - len(newline))
+    return Edit(start, last.end, last.text.removeprefix(newline) if text[:start] else last.text)
 
 
 def edited(text: str, edits: Sequence[Edit]) -> str:

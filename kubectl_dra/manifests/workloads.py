@@ -19,6 +19,26 @@ _JOBS: Final[Path] = ("replicatedJobs", "*", "template", "spec", "template")
 _LWS: Final[tuple[Path, ...]] = (("leaderWorkerTemplate", "leaderTemplate"), ("leaderWorkerTemplate", "workerTemplate"))
 _RAY_JOB: Final[tuple[Path, ...]] = (*(("rayClusterSpec", *path) for path in _RAY), ("submitterPodTemplate",))
 
+_ROLES: Final[tuple[Path, ...]] = (
+    ("roleTemplates", "*", "template"),
+    *(
+        ("roles", "*", *path)
+        for path in (
+            ("template",),
+            ("components", "*", "template"),
+            # From v1alpha2 on.
+            ("standalonePattern", "template"),
+            ("leaderWorkerPattern", "template"),
+            ("customComponentsPattern", "components", "*", "template"),
+            ("standalonePattern", "templateRef", "patch"),
+            ("leaderWorkerPattern", "templateRef", "patch"),
+        )
+    ),
+)
+_OME: Final[tuple[Path, ...]] = tuple(
+    (part, *below) for part in ("engine", "decoder") for below in ((), ("leader",), ("worker",))
+)
+
 TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("", "ReplicationController"): (("spec", "template"),),
     ("apps", "Deployment"): (("spec", "template"),),
@@ -51,6 +71,10 @@ TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("argoproj.io", "Experiment"): (("spec", "templates", "*", "template"),),
     ("argoproj.io", "AnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
     ("argoproj.io", "ClusterAnalysisTemplate"): (("spec", "metrics", "*", "provider", "job", "spec", "template"),),
+    ("workloads.x-k8s.io", "RoleBasedGroup"): tuple(("spec", *path) for path in _ROLES),
+    ("workloads.x-k8s.io", "RoleBasedGroupSet"): tuple(
+        ("spec", *group, *path) for group in (("template",), ("groupTemplate", "spec")) for path in _ROLES
+    ),
     ("serving.knative.dev", "Service"): (("spec", "template"),),
     ("serving.knative.dev", "Configuration"): (("spec", "template"),),
     ("sparkoperator.k8s.io", "SparkApplication"): (("spec", "driver", "template"), ("spec", "executor", "template")),
@@ -80,6 +104,11 @@ SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
     ("argoproj.io", "CronWorkflow"): (("spec", "workflowSpec", "templates", "*"),),
     ("grove.io", "PodCliqueSet"): (("spec", "template", "cliques", "*", "spec", "podSpec"),),
     ("grove.io", "PodClique"): (("spec", "podSpec"),),
+    ("ome.io", "InferenceService"): tuple(("spec", *path) for path in (*_OME, ("router",))),
+    **{
+        ("ome.io", kind): tuple(("spec", f"{part}Config", *below) for part, *below in (*_OME, ("router",)))
+        for kind in ("ServingRuntime", "ClusterServingRuntime")
+    },
     **{
         ("serving.kserve.io", kind): (
             ("spec", "template"),
@@ -117,6 +146,8 @@ SINGLE_CONTAINERS: Final[Mapping[str, str]] = {
     # Argo's templates.
     "container": "main",
     "script": "main",
+    # OME's.
+    "runner": "ome-container",
 }
 """Fields that are one container each, which no pod spec has, and the names under which they run."""
 
@@ -131,19 +162,45 @@ _STEERING: Final = ("resourceClaims", "tolerations", "nodeSelector", "affinity",
 
 KSERVE_MODE: Final = "serving.kserve.io/deploymentMode"
 """The annotation with the deployment mode of an InferenceService."""
+OME_COUNT: Final = "PARALLELISM_SIZE"
+"""The variable that OME sets to the number of GPUs in the limits."""
+ACCELERATOR_CLASS: Final = "AcceleratorClass"
+_CHOOSE_CLASS: Final = frozenset(
+    ("acceleratorConfig", "acceleratorOverride", "acceleratorRequirements", "acceleratorSelector")
+)
 
 
-def kserve_mode(workload: Mapping[str, Any]) -> str:
-    """The deployment mode that an InferenceService says; empty where the cluster's default decides, and for others."""
-    if key_of(workload) != ("serving.kserve.io", "InferenceService"):
+def mode_of(workload: Mapping[str, Any]) -> str:
+    """What decides whether claims reach the pods of a workload; empty where it says nothing of it, and for others.
+
+    The deployment mode of an InferenceService of KServe; in kinds of OME ``ACCELERATOR_CLASS`` or ``OME_COUNT`` if they
+    use these.
+    """
+    key = key_of(workload)
+    if key == ("serving.kserve.io", "InferenceService"):
+        return str(value_at(workload, ("metadata", "annotations", KSERVE_MODE)) or "")
+    if key[0] != "ome.io":
         return ""
-    return str(value_at(workload, ("metadata", "annotations", KSERVE_MODE)) or "")
+    words = set(_words(workload.get("spec")))
+    if words & _CHOOSE_CLASS:
+        return ACCELERATOR_CLASS
+    return OME_COUNT if any(OME_COUNT in word for word in words) else ""
+
+
+def _words(value: Any) -> Iterator[str]:
+    """The keys and texts of a value."""
+    if isinstance(value, dict):
+        yield from value
+    elif isinstance(value, str):
+        yield value
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _words(below)
 
 
 def known_kind(workload: Mapping[str, Any]) -> WorkloadKind | None:
     """Whether claims reach the pods of a workload; None for Kubernetes' own and unknown kinds."""
     group, _, version = str(workload.get("apiVersion") or "").rpartition("/")
-    return workload_kind(group, str(workload.get("kind") or ""), version, kserve_mode(workload))
+    return workload_kind(group, str(workload.get("kind") or ""), version, mode_of(workload))
 
 
 def loses_claims(workload: Mapping[str, Any]) -> bool:
@@ -198,8 +255,24 @@ def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
     """The pod templates of an object, in table and object order; none for other kinds."""
     for path in TEMPLATES.get(key_of(workload), ()):
         for place, value in _walk(workload, path, ()):
-            if isinstance(value.get("spec"), dict):
+            group = value_at(workload, place[: place.index("roles")]) if path[-1] == "patch" else {}
+            if isinstance(value.get("spec"), dict) and not _devices_in_templates(group):
                 yield PodTemplate(place, value)
+
+
+def _devices_in_templates(group: Any) -> bool:
+    """Whether a patch of a role's template could take the place of what its RoleBasedGroup has for devices."""
+    specs = [fields_at(each, "template", "spec") for each in items_at(group, "roleTemplates")]
+    return any(
+        spec.get("tolerations") or spec.get("resourceClaims") or "/" in "".join(_amounts(spec)) for spec in specs
+    )
+
+
+def _amounts(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The names of resources that the containers of a pod ask for."""
+    for container in (*items_at(spec, "initContainers"), *items_at(spec, "containers")):
+        for amounts in ("limits", "requests"):
+            yield from map(str, fields_at(container, "resources", amounts))
 
 
 def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:

@@ -24,6 +24,7 @@ from kubectl_dra.manifests.changes import (
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.moves import Moves, Piece, Shifts, replaced_lines, runs
 from kubectl_dra.manifests.places import ELSEWHERE, Entry, Offsets, Places, source_offsets
+from kubectl_dra.manifests.shared_parts import MERGE, NodeGraph
 from kubectl_dra.manifests.style import Style, block, block_item, flow, json_text, key_flow, quoted, spread_out
 from kubectl_dra.manifests.values import scalar
 
@@ -192,6 +193,7 @@ class _Writer:
         self._document = document
         self._text = document.source.text
         self._at = Places(document)
+        self._graph = NodeGraph(document.root)
         self._shifts = Shifts(self._at, changes)
         self._entries = Entries(self._at, self._shifts)
         self._moves = Moves(self._at, self._shifts)
@@ -202,13 +204,20 @@ class _Writer:
         for change in changes:
             if isinstance(change, Append):
                 inside.setdefault(change.path, []).append(change)
-            elif isinstance(change, Delete) or (isinstance(change, Set) and self._document.nodes(change.path) is None):
+            elif isinstance(change, Delete) or (isinstance(change, Set) and self._is_new(change.path)):
                 inside.setdefault(change.path[:-1], []).append(change)
             else:
                 out += [piece._replace(depth=len(change.path)) for piece in self._one(change)]
         for path, those in inside.items():
             out += [piece._replace(depth=len(path)) for piece in self._inside(path, those)]
         return out
+
+    def _is_new(self, path: Path) -> bool:
+        """Whether nothing is at a path, or what a merge key brings."""
+        if self._document.nodes(path) is None:
+            return True
+        crossed = self._graph.crossing(path) if MERGE in self._text else None
+        return crossed is not None and crossed.merged and crossed.path == path
 
     def _inside(self, path: Path, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
         """Deletes and adds entries of one mapping or list."""
@@ -250,8 +259,10 @@ class _Writer:
     def _set(self, path: Path, value: Any) -> list[Piece]:
         pair = self._document.nodes(path)
         assert pair is not None
-        node = self._at.own_value(path)
         parent = self._at.collection(path[:-1])
+        if pair.key is not None and pair.value.start_mark.index < pair.key.start_mark.index:
+            return [self._alias_replaced(path, pair.key, parent, value)]
+        node = self._at.own_value(path)
         if node.id == "scalar" and node.style in ("|", ">"):
             old = value_at(self._document.object, path)
             if node.style == ">" or not isinstance(value, str) or not isinstance(old, str) or self._shifts.of(path):
@@ -271,6 +282,14 @@ class _Writer:
         # An empty value begins right behind the colon of its key.
         blank = " " if start == end and start and self._text[start - 1] == ":" else ""
         return [Piece(start, end, blank + text)]
+
+    def _alias_replaced(self, path: Path, key: Any, parent: Any, value: Any) -> Piece:
+        start, end = key.start_mark.index, self._at.entries(parent)[self._at.index(parent, path[-1])].end
+        if parent.flow_style:
+            return Piece(self._at.behind_colon(key), end, f" {flow(value, self._at.style)}")
+        name = self._text[start : key.end_mark.index]
+        lines = block(name, value, self._at.column(start) + self._shifts.of(path), self._at.style)
+        return Piece(start, end, self._at.style.newline.join(lines).lstrip(" "))
 
     def _below(self, path: Path, value: Any) -> list[Piece]:
         """Puts a mapping or list, on lines of its own, in place of a scalar or ``{}``."""

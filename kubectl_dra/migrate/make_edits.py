@@ -12,6 +12,7 @@ from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
 from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.places import Places
+from kubectl_dra.manifests.shared_parts import with_unread
 from kubectl_dra.manifests.source import Source, comment_spans, comments_of
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.new_objects import added_behind, stands_alone
@@ -333,7 +334,7 @@ def _in_document(
                 raise NoPlace("JSON that is one object cannot hold a second one")
             else:
                 behind.append(raw)
-    return changes, behind
+    return with_unread(document, changes, [want.found.path for want in wants]), behind
 
 
 def _in_plain_list(document: Document, path: Path) -> bool:

@@ -175,7 +175,21 @@ def _distinct(
 
 _DEVICES: Final = frozenset(("gpu", "npu", "tpu"))
 # Steps of a path that say nothing about which of several templates it is.
-_GENERAL: Final = frozenset(("spec", "template", "leaderWorkerTemplate", "replicatedJobs", "workerGroupSpecs", "tasks"))
+_GENERAL: Final = frozenset(
+    (
+        "customComponentsPattern",
+        "leaderWorkerPattern",
+        "leaderWorkerTemplate",
+        "patch",
+        "replicatedJobs",
+        "spec",
+        "standalonePattern",
+        "tasks",
+        "template",
+        "templateRef",
+        "workerGroupSpecs",
+    )
+)
 _NAMED_BY: Final = ("name", "groupName")
 
 

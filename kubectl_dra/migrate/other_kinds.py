@@ -59,6 +59,13 @@ _OF_ARGO_CD: Final = (
 )
 
 
+_NEWEST: Final = "Write the object in the newest version of its API and migrate again, or write its claims by hand."
+_IN_PATCH: Final = (
+    "Write resourceClaims and resources.claims into the patch in place of the resource, as migrate does in a pod "
+    "template; tolerations in a patch take the place of the template's."
+)
+
+
 class ResourceMention(NamedTuple):
     """A resource name and its place."""
 
@@ -181,9 +188,8 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
         if not any(mention.path[: len(path)] == path for path in (*pods, *holders)):
             version = raw.get("apiVersion")
             message = f"{mention.name}: it is not in a pod of {with_article(key[1])} of {version} that migrate knows"
-            way_out = (
-                "Write the object in the newest version of its API and migrate again, or write its claims by hand."
-            )
+            patched = any("patch" in str(step).lower() for step in mention.path)
+            way_out = _IN_PATCH if patched else _NEWEST
             yield PlanRefusal("MIG121", mention.path, message, way_out)
 
 

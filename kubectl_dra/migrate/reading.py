@@ -134,6 +134,11 @@ _OPERATION: Final = re.compile(r"^\s*(?:\[\s*\{|-\s+\{?)\s*[\"']?op[\"']?\s*:", 
 _VERSION: Final = re.compile(r"/v\d+((alpha|beta)\d+)?\Z")
 _COMMENT: Final = re.compile(r"(?:^|\s)#(?!\{)|\{\{-?\s*/\*")
 _KEY: Final = re.compile(r"(?:.*[\s{,\[-])?[\"']?key[\"']?:\s*[\"']?")
+# A value of a JSON patch, whose operation may write the key of a toleration or taint.
+_VALUE: Final = re.compile(r"(?:.*[\s{,-])?[\"']?value[\"']?:\s*[\"']?")
+_TOLERATED: Final = re.compile(r"/(?:tolerations|taints)/(?:\d+|-)/key\b")
+_LONGEST_OPERATION: Final = 1_000
+_EDGE: Final = re.compile(r"^[ \t]*-[ \t]|[{}]", re.MULTILINE)
 # A label of a query of metrics: {resource="nvidia.com/gpu"}.
 _MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
@@ -187,7 +192,17 @@ def asked_in(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:
 def _is_mention(text: str, at: int) -> bool:
     """Whether the name is in a comment the key of a toleration or taint, or of a query: these request nothing."""
     lead = text[text.rfind("\n", 0, at) + 1 : at]
-    return bool(_COMMENT.search(lead) or _KEY.fullmatch(lead) or _MATCHED.search(lead))
+    if _COMMENT.search(lead) or _KEY.fullmatch(lead) or _MATCHED.search(lead):
+        return True
+    return _VALUE.fullmatch(lead) is not None and _TOLERATED.search(_operation_around(text, at)) is not None
+
+
+def _operation_around(text: str, at: int) -> str:
+    """The item of a list, or the mapping in braces, in which a position is."""
+    begin = max(0, at - _LONGEST_OPERATION)
+    start = max((match.start() for match in _EDGE.finditer(text, begin, at)), default=begin)
+    end = _EDGE.search(text, at)
+    return text[start : len(text) if end is None else end.start()]
 
 
 def pointed(text: str, catalogue: VendorCatalogue) -> list[tuple[int, str]]:

@@ -40,6 +40,10 @@ def made(text: str, *changes: Change) -> str:
     return verified(documents, edits, {0: changed(documents[0].object, changes)})
 
 
+def rewritten(before: str, after: str) -> Rewritten:
+    return Rewritten("a.yaml", before, after, Source("a.yaml", before))
+
+
 @pytest.mark.parametrize(
     ("text", "change", "after"),
     [
@@ -127,6 +131,13 @@ def test_entries_that_move_up_keep_their_comments() -> None:
             (Unwrap(("d", 0, "basic")), Enclose(("d", 0, "basic", "capacity", "m"), "value")),
             "d:\n- n: a\n  capacity:\n    m:\n      value: 1Gi # m\n",
         ),
+        (
+            "a:\n  b: 1\n  c: 2\nd:\n  e: 3",
+            (Delete(("a", "c")), Set(("a", "x"), 1), Delete(("d",))),
+            "a:\n  b: 1\n  x: 1",
+        ),
+        ("a:\n  b: 1\n  c: 2\nd: # x\n  e: 3", (Delete(("a", "c")), Delete(("d",))), "a:\n  b: 1\n# x"),
+        ("a:\r\n  b: 1\r\n  c: 2\r\nd: 3", (Delete(("a", "c")), Delete(("d",))), "a:\r\n  b: 1"),
         ("a: &x\n  b: 1\nc: *x\n", (Set(("a", "b"), 2), Set(("c", "b"), 2)), "a: &x\n  b: 2\nc: *x\n"),
     ],
 )
@@ -140,9 +151,11 @@ def test_changes_that_go_together(text: str, changes: tuple[Change, ...], after:
 @pytest.mark.parametrize(
     ("text", "change"),
     [
-        ("a: &x {b: 1}\nc: *x\n", Set(("c", "b"), 2)),
-        ("a: &x 1\nc: *x\n", Set(("c",), 2)),
-        ("x: &x {b: 1}\na:\n  <<: *x\n", Set(("a", "b"), 2)),
+        ("a: &x {b: 1}\nc: *x\n", Set(("a", "b"), 2)),
+        ("a: &x 1\nc: *x\n", Set(("a",), 2)),
+        ("l:\n- &x {b: 1}\n- *x\n", Set(("l", 1, "b"), 2)),
+        ("x: &x {b: 1, c: 2}\na:\n  b: 3\n  <<: *x\n", Delete(("a", "c"))),
+        ("a: &x {b: 1}\nc: *x\n", Delete(("a",))),
         ("a: {b: 1}\n", Delete(("a", "b"))),
         ("a: |\n  t\n", Set(("a",), "u")),
         ("a: >\n  t\n", Splice(("a",), 0, 1, "t\nu")),
@@ -154,6 +167,86 @@ def test_changes_that_go_together(text: str, changes: tuple[Change, ...], after:
 def test_doubt_is_refused(text: str, change: Change) -> None:
     with pytest.raises(EditRefused):
         made(text, change)
+
+
+# What an alias or a merge key brings: changed where it is written if all places become alike, else on its own.
+SHARED = "a: &x\n  b: 1\n  c: {d: 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "after"),
+    [
+        ("a: &x {b: 1}\nc: *x\n", [Set(("c", "b"), 2)], "a: &x {b: 1}\nc:\n  b: 2\n"),
+        ("a: &x 1\nc: *x # two\n", [Set(("c",), 2)], "a: &x 1\nc: 2 # two\n"),
+        ("a: &x {b: 1}\nc: {d: *x}\n", [Set(("c", "d", "b"), 2)], "a: &x {b: 1}\nc: {d: {b: 2}}\n"),
+        ("x: &x {b: 1}\na:\n  <<: *x\n", [Set(("a", "b"), 2)], "x: &x {b: 1}\na:\n  <<: *x\n  b: 2\n"),
+        (f"{SHARED}e: {{<<: *x}}\n", [Delete(("e", "b"))], f"{SHARED}e: {{c: {{d: 1}}}}\n"),
+        (
+            f"{SHARED}e:\n  <<: *x\n  f: 1\n",
+            [Delete(("e", "b"))],
+            f"{SHARED}e:\n  f: 1\n  c:\n    d: 1\n",
+        ),
+        (
+            f"{SHARED}e:\n  <<: *x\n  f: 1\n",
+            [Set(("e", "c", "d"), 2)],
+            f"{SHARED}e:\n  <<: *x\n  f: 1\n  c:\n    d: 2\n",
+        ),
+        (
+            f"{SHARED}e:\n  <<: *x\n  f: 1\n",
+            [Delete(("e", "b")), Delete(("a", "b"))],
+            "a: &x\n  c: {d: 1}\ne:\n  <<: *x\n  f: 1\n",
+        ),
+        (
+            f"{SHARED}e:\n  <<: *x\n  b: 2\n",
+            [Set(("e", "g"), 1), Set(("a", "g"), 1)],
+            f"{SHARED}  g: 1\ne:\n  <<: *x\n  b: 2\n",
+        ),
+        ("a:\n  <<: {b: 1, c: 2}\n", [Delete(("a", "b"))], "a:\n  c: 2\n"),
+        (
+            "x: &x {b: 1}\ny: &y {c: 2}\na:\n  <<: [*x, *y]\n  d: 3\n",
+            [Delete(("a", "b"))],
+            "x: &x {b: 1}\ny: &y {c: 2}\na:\n  d: 3\n  c: 2\n",
+        ),
+        (
+            "l:\n- 1\n- &x {b: 1, c: 2}\ne:\n  <<: *x\n",
+            [Delete(("l", 0)), Delete(("l", 1, "b")), Delete(("e", "b"))],
+            "l:\n- &x {c: 2}\ne:\n  <<: *x\n",
+        ),
+    ],
+)
+def test_what_is_shared(text: str, changes: list[Change], after: str) -> None:
+    assert made(text, *changes) == after
+    assert confirmed(rewritten(text, after))
+
+
+ANCHORED = st.sampled_from(
+    (
+        SHARED,
+        f"{SHARED}e: *x\n",
+        f"{SHARED}e:\n  <<: *x\n  b: 2\n",
+        f"{SHARED}e:\n  - <<: *x\n    f: 1\n  - *x\n",
+        "a: &x {b: 1, c: &y {d: 1}}\ne: {<<: *x, g: *y}\nh:\n  <<: [*y, *x]\n",
+        "x-a: &x\n  b: &y {b: 1}\na:\n  <<: *x\n  c: *y\ne:\n  c: *y\n  <<: *x\n",
+    )
+)
+STEPS = st.lists(st.sampled_from(("a", "b", "c", "d", "e", "g", "h", 0, 1)), min_size=1, max_size=4).map(tuple)
+
+
+@given(ANCHORED, st.lists(st.builds(Set, STEPS, st.integers(2, 3)) | st.builds(Delete, STEPS), min_size=1, max_size=4))
+def test_shared_parts_become_what_is_meant_or_stay(text: str, changes: list[Change]) -> None:
+    try:
+        after = made(text, *changes)
+    except (EditRefused, KeyError, IndexError, TypeError):
+        return
+    assert confirmed(rewritten(text, after))
+
+
+def test_changes_in_a_long_list_with_anchors_take_time_in_proportion() -> None:
+    text = "x: &x {z: 1}\nl:\n" + "".join(f"- {{m: {index}, <<: *x}}\n" for index in range(3_000))
+    changes = [Set(("l", index, "m"), 0) for index in range(3_000)]
+    start = process_time()
+    assert made(text, *changes).count("m: 0") == 3_000
+    assert process_time() - start < 20
 
 
 NAMES = st.sampled_from(("a", "b", "c", "d-e", "on", "1"))
@@ -212,10 +305,6 @@ def test_both_read_the_same(text: str) -> None:
 @pytest.mark.parametrize("other", ["a: 2\n", "a: [1]\n", "b: 1\n", "a: 1\nb: 1\n", "a: 1\n---\nb: 1\n", "a: '1 '\n"])
 def test_another_text_is_noticed(other: str) -> None:
     assert read_alike("a: 1\n", parse(Source("a.yaml", other))) is False
-
-
-def rewritten(before: str, after: str) -> Rewritten:
-    return Rewritten("a.yaml", before, after, Source("a.yaml", before))
 
 
 def test_what_cannot_be_read_after_edits_is_not_confirmed() -> None:

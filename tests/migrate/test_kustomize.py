@@ -70,7 +70,9 @@ def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     assert all(part in said for part in case.get("parts", ())), said
     if found:
         written(tmp_path, found)
-        assert not run(tmp_path, case).changed
+        again = run(tmp_path, case)
+        assert not again.changed
+        assert report.items("refusal") or not again.items("refusal"), again.items("refusal")
 
 
 def test_without_kubectl_it_is_said_that_nothing_was_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,12 +89,22 @@ MENTIONS = [
     WORKFLOW,
     'dashboard: {"expr": "sum(request{resource=\\"nvidia.com/gpu\\"})"}\n',
     "# nvidia.com/gpu: 1\ntolerations: [{key: nvidia.com/gpu, operator: Exists}]\n",
+    "- op: replace\n  path: /spec/template/spec/tolerations/0/key\n  value: nvidia.com/gpu\n",
+    '[{"op": "add", "value": "nvidia.com/gpu", "path": "/spec/taints/-/key"}]\n',
 ]
 
 
 @pytest.mark.parametrize("text", MENTIONS)
 def test_what_only_mentions_a_resource_is_not_refused(text: str) -> None:
     assert said(text) == []
+
+
+def test_a_json_patch_that_writes_a_name_elsewhere_is_refused() -> None:
+    text = (
+        "- {op: add, path: /spec/tolerations/0/key, value: a}\n- {op: add, path: /spec/name, value: nvidia.com/gpu}\n"
+    )
+    ((sort, code, _),) = said(text)
+    assert (sort, code) == ("refusal", "MIG908")
 
 
 def test_a_script_that_writes_a_request_is_refused() -> None:

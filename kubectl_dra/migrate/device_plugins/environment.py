@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, fields_at, items_at, value_at
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, kserve_mode
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, mode_of
 from kubectl_dra.migrate.device_plugins.asks import Ask, within
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -141,7 +141,7 @@ def of_object(raw: Mapping[str, Any], classes: Sequence[str], every: bool = Fals
     if known is not None and known.since:
         message = f"needs {known.since} or later: an older CustomResourceDefinition of {key[1]} drops the claims"
         out.append(Note("MIG132", (), message))
-    if known is not None and known.undecided and not kserve_mode(raw):
+    if known is not None and known.undecided and not mode_of(raw):
         out.append(Note("MIG134", ("metadata",), known.undecided))
     if key[0] == "trainer.kubeflow.org":
         out += _trainer(raw)

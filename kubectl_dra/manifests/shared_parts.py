@@ -1,0 +1,281 @@
+"""Changes of what an alias or a merge key (``<<``) brings to several places, so that each place gets what is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_dra.by_identity import ByIdentity
+from kubectl_dra.manifests import nodes
+from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, Set, below, changed
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.places import ELSEWHERE
+from kubectl_dra.manifests.values import Node, is_merge
+
+MERGE: Final = "<<"
+_NOTHING: Final = object()
+_UNREAD: Final = ("x-", ".", "_")
+"""How keys begin below which people write parts only to refer to them; Kubernetes knows none of these fields."""
+
+
+class Crossing(NamedTuple):
+    """The first step of a path, ``path[-1]``, whose value is not written in its place.
+
+    ``source`` is the mapping whose key a merge key brings (``merged``), or what an alias stands for.
+    """
+
+    path: Path
+    source: Node
+    merged: bool
+
+
+def apart(document: Document, changes: Sequence[Change]) -> list[Change]:
+    """The changes, made where the text has what they change.
+
+    What all places of a part become alike is changed where it is written. A place that becomes something else gets its
+    own text: a key beside the merge key, a value in place of the alias, or all entries in place of the merge key.
+
+    Raises:
+        EditRefused: a place cannot get its own text.
+    """
+    crossings = list(_crossings(document, changes))
+    if not crossings:
+        return list(changes)
+    meant = _Meant(document, changes)
+    out: list[Change] = []
+    own: dict[Path, Change] = {}
+    for change, crossed in zip(changes, crossings, strict=True):
+        last = crossed is not None and len(crossed.path) == len(change.path) and not isinstance(change, Append)
+        if crossed is None or (last and not crossed.merged and isinstance(change, Delete)):
+            if not meant.comes_by_merge(change):
+                out.append(change)
+        elif last and not crossed.merged and isinstance(change, Set):
+            own[change.path] = change
+        elif meant.alike(crossed):
+            continue
+        elif last and isinstance(change, Delete):
+            own.update({each.path: each for each in meant.written_out(crossed.path[:-1])})
+        else:
+            own[crossed.path] = Set(crossed.path, meant.value(crossed.path))
+    return [*out, *own.values()]
+
+
+def with_unread(document: Document, changes: Sequence[Change], objects: Sequence[Path]) -> list[Change]:
+    """The changes of some objects and, where they are about a part that is written below a key that Kubernetes does
+    not know, the same change there: if all places that have the part become alike.
+    """
+    crossings = list(_crossings(document, changes))
+    if not any(crossings):
+        return list(changes)
+    meant = _Meant(document, changes)
+    added: dict[Path, Change] = {}
+    for change, crossed in zip(changes, crossings, strict=True):
+        there = meant.written(crossed.source) if crossed is not None else None
+        if crossed is None or there is None or not _is_unread(there, objects):
+            continue
+        rest = change.path[len(crossed.path) - crossed.merged :]
+        left = _at(document.object, there)
+        emptied = isinstance(change, Delete) and len(rest) == len(left) == 1
+        if rest and not emptied and below(left, rest[0]) is not None and meant.alike(crossed, but=there):
+            added.setdefault((*there, *rest), replace(change, path=(*there, *rest)))
+    return [*changes, *added.values()]
+
+
+def _is_unread(path: Path, objects: Sequence[Path]) -> bool:
+    return any(
+        path[: len(at)] == at and len(path) > len(at) and str(path[len(at)]).startswith(_UNREAD) for at in objects
+    )
+
+
+def _crossings(document: Document, changes: Sequence[Change]) -> Iterator[Crossing | None]:
+    text = document.source.text
+    if MERGE not in text and not ("&" in text and "*" in text):
+        return
+    graph = NodeGraph(document.root)
+    yield from (graph.crossing(change.path) for change in changes)
+
+
+class NodeGraph:
+    """The nodes of a document, of which some are reached in several ways."""
+
+    def __init__(self, root: Node) -> None:
+        self.root: Final = root
+        self._sources = ByIdentity[Node, dict[str, Node]]()
+        self._aliases = ByIdentity[Node, list[bool]]()
+
+    def sources(self, node: Node) -> dict[str, Node]:
+        """The keys of a mapping, each with the mapping in whose text it is: this one, or one that is merged."""
+        return self._sources.of(node, self._sources_of)
+
+    def _sources_of(self, node: Node) -> dict[str, Node]:
+        out: dict[str, Node] = {}
+        for key, value in node.value:
+            if not is_merge(key):
+                out[_name(key)] = node
+                continue
+            for merged in reversed(value.value) if value.id == "sequence" else (value,):
+                if merged.id == "mapping":
+                    out.update(self.sources(merged))
+        return out
+
+    def crossing(self, path: Path) -> Crossing | None:
+        """The first step of a path whose value is not written in its place; None if all are, or there is nothing."""
+        node = self.root
+        for length, part in enumerate(path, 1):
+            if node.id == "mapping" and isinstance(part, str):
+                source = self.sources(node).get(part)
+                if source is None:
+                    return None
+                if source is not node:
+                    return Crossing(path[:length], source, True)
+                key, value = _pair(node, part)
+                alias = value.start_mark.index < key.start_mark.index
+            elif node.id == "sequence" and isinstance(part, int) and part < len(node.value):
+                value = node.value[part]
+                alias = self._aliases.of(node, _aliases_of)[part]
+            else:
+                return None
+            if alias:
+                return Crossing(path[:length], value, False)
+            node = value
+        return None
+
+    def places(self) -> Iterator[tuple[Path, Node]]:
+        """All values with their paths, in order. Merge keys are followed."""
+        stack: list[tuple[Path, Node]] = [((), self.root)]
+        while stack:
+            path, node = stack.pop()
+            yield path, node
+            if node.id == "sequence":
+                stack += reversed([((*path, index), item) for index, item in enumerate(node.value)])
+            elif node.id == "mapping":
+                values = [((*path, name), _pair(at, name)[1]) for name, at in self.sources(node).items()]
+                stack += reversed(values)
+
+
+def _name(key: Node) -> str:
+    return nodes.written_key(key)
+
+
+def _pair(node: Node, name: str) -> tuple[Node, Node]:
+    """The entry of a key that a mapping has in its own text; the last of two counts."""
+    key, value = next(pair for pair in reversed(node.value) if not is_merge(pair[0]) and _name(pair[0]) == name)
+    return key, value
+
+
+def _aliases_of(node: Node) -> list[bool]:
+    """Which items of a list are aliases: these have the marks of their anchors."""
+    out: list[bool] = []
+    behind = node.start_mark.index
+    for item in node.value:
+        out.append(item.start_mark.index < behind)
+        behind = max(behind, item.end_mark.index)
+    return out
+
+
+class _Meant:
+    """What a document is meant to be after its changes, by paths from before them."""
+
+    def __init__(self, document: Document, changes: Sequence[Change]) -> None:
+        self._graph = NodeGraph(document.root)
+        self._new = changed(document.object, changes)
+        self._gone = {change.path for change in changes if isinstance(change, Delete)}
+        self._set = {change.path: change.value for change in changes if isinstance(change, Set)}
+        self._values: dict[int, list[Path]] = {}
+        """The paths of each node: first where it is written, if that is not behind a merge key."""
+        self._merging: dict[int, list[tuple[Path, Node]]] = {}
+        """The mappings that merge each node."""
+        self._parts: dict[Path, list[int]] = {}
+        """What each mapping merges."""
+        for path, node in self._graph.places():
+            self._values.setdefault(id(node), []).append(path)
+            if node.id == "mapping":
+                merged = {id(source) for source in self._graph.sources(node).values() if source is not node}
+                for source in merged:
+                    self._merging.setdefault(source, []).append((path, node))
+                if merged:
+                    self._parts[path] = list(merged)
+
+    def value(self, path: Path) -> Any:
+        """The value at a path. Raises EditRefused if there is none."""
+        value = self._value(path)
+        if value is _NOTHING:
+            raise EditRefused(ELSEWHERE)
+        return value
+
+    def _value(self, path: Path) -> Any:
+        now: list[str | int] = []
+        for length, part in enumerate(path, 1):
+            if path[:length] in self._gone:
+                return _NOTHING
+            if isinstance(part, int):
+                part -= sum(1 for index in range(part) if (*path[: length - 1], index) in self._gone)
+            now.append(part)
+        return _at(self._new, tuple(now))
+
+    def written(self, source: Node) -> Path | None:
+        """Where a node is written; None if only a merge key leads there."""
+        return next((path for path in self._values.get(id(source), ()) if not self._graph.crossing(path)), None)
+
+    def alike(self, crossed: Crossing, but: Path | None = None) -> bool:
+        """Whether all places of a part become what it becomes where it is written; ``but``: all others, alike."""
+        source = crossed.source
+        there = self.written(source)
+        if there is None or self._value(there) is _NOTHING:
+            return False
+        like = there if but is None else crossed.path[: len(crossed.path) - crossed.merged]
+        if crossed.merged:
+            keys: list[Path] = [crossed.path[-1:]]
+        else:
+            keys = [(), *((key,) for key in (self._graph.sources(source) if source.id == "mapping" else ()))]
+        for key in keys:
+            places = list(self._values[id(source)])
+            if key:
+                merging = self._merging.get(id(source), ())
+                places += [path for path, node in merging if self._graph.sources(node).get(str(key[0])) is source]
+            wanted = self._value((*like, *key))
+            if any(self._value((*path, *key)) != wanted for path in places if path != but):
+                return False
+        return True
+
+    def comes_by_merge(self, change: Change) -> bool:
+        """Whether a new key comes by a merge key anyway, as the part that is merged gets it, too."""
+        if not isinstance(change, Set):
+            return False
+        around, key = change.path[:-1], change.path[-1]
+        for source in self._parts.get(around, ()):
+            there = self._values.get(source, [()])[0]
+            places = [path for path, _ in self._merging[source]]
+            if self._set.get((*there, key), _NOTHING) == change.value:
+                return all(self._value((*path, key)) == change.value for path in places)
+        return False
+
+    def written_out(self, path: Path) -> Iterator[Change]:
+        """The changes that put the entries of a mapping in place of its merge key.
+
+        Raises:
+            EditRefused: a key before the merge key has another value.
+        """
+        node = next(node for places in self._merging.values() for there, node in places if there == path)
+        own = {_name(key) for key, _ in node.value if not is_merge(key)}
+        yield Delete((*path, MERGE))
+        for name, source in self._graph.sources(node).items():
+            value = self._value((*path, name))
+            if source is node or value is _NOTHING:
+                continue
+            if name in own:
+                raise EditRefused(ELSEWHERE)
+            yield Set((*path, name), value)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        if isinstance(value, dict) and part in value:
+            value = value[str(part)]
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return _NOTHING
+    return value
