@@ -62,7 +62,7 @@ def plan_devices(
     name = workload_name(raw)
     whole = [device for device in devices if not _mixed(raw, device, devices)]
     refusals = [_with_others(device) for device in devices if device not in whole]
-    if name is None:
+    if name is None and devices:
         message = "the new claims would be named after the object, whose own name is missing or not valid"
         refusals += [PlanRefusal("MIG117", ("metadata",), message, "Give it its name, then migrate.")]
     if not whole or name is None:
