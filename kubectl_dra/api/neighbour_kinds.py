@@ -126,8 +126,10 @@ def kind_here(kind: str, api_version: str) -> str:
     return name if name in NEIGHBOUR_KINDS else kind
 
 
+KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""The label of a workload, or of a pod, that has a LocalQueue of Kueue."""
 NAMING: Final[Mapping[str, str]] = {
-    "kueue.x-k8s.io/queue-name": "localqueue",
+    KUEUE_QUEUE: "localqueue",
     "kueue.x-k8s.io/pod-group-name": "workload",
     "kueue.x-k8s.io/prebuilt-workload-name": "workload",
     "kueue.x-k8s.io/workload": "workload",
