@@ -23,8 +23,7 @@ EXTENDED: JSON = {"containers": [{"name": "main", "resources": {"requests": {"ex
 
 class Shape(NamedTuple):
     spec: JSON
-    devices: JSON = {}
-    device_class: str = "gpu.example.com"
+    devices: JSON | None = None
 
 
 def exactly(**fields: Any) -> JSON:
@@ -60,7 +59,7 @@ def taken(shape: Shape, release: str, gates: JSON | None = None) -> tuple[TakenS
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
         "metadata": {"name": "t", "namespace": "ml"},
-        "spec": {"spec": {"devices": shape.devices}},
+        "spec": {"spec": {"devices": shape.devices or {}}},
     }
     configured = settings(COUNTS_CLAIMS if gates is None else gates)
     text = configured["data"]["config.yaml"]
