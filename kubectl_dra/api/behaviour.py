@@ -61,6 +61,7 @@ COUNTERS_APART: Final = _server("counter sets are in slices of their own, not be
 FEWER_COSTLY_DEVICES: Final = _server("a slice holds fewer devices where any has taints, counters or lists", 35)
 VALUES_LIMITED: Final = _server("the values of all attributes of a device are limited together", 36)
 EFFECT_NONE: Final = _server("taints and tolerations may have the effect None", 35)
+CERTIFICATES_PROJECTED: Final = _server("projected volumes have trust bundles and certificates, no longer dropped", 37)
 RESTART_POLICIES_READ: Final = _server("restart policies of containers are checked, no longer dropped", 35)
 BOTH_KINDS_READ: Final = _server("a request with both exactly and firstAvailable is not checked any further", until=34)
 CLAIM_PREFIX_READ: Final = _server("an update checks generateName of claims, no longer of classes", 35)

@@ -7,7 +7,7 @@ by its own name and its group, ``Workload.kueue.x-k8s.io``, for several groups h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from kubectl_dra.api import autoscalers, compute_domains, gangs, kueue, operators
 from kubectl_dra.api.meta import ObjectMeta, Wire
@@ -37,7 +37,8 @@ class ConfigMap(Wire, frozen=True):
 class NeighbourKind(NamedTuple):
     """Where a kind is served, newest version first, and its struct; ``category``: that of its objects' names.
 
-    ``only``: how the names of those end that are read; empty for all. Other ConfigMaps may hold anything.
+    ``only``: how the names of those end that are read; empty for all. Other ConfigMaps may hold anything. ``holding``:
+    what a text of others holds that are read nevertheless.
     """
 
     kind: str
@@ -48,8 +49,19 @@ class NeighbourKind(NamedTuple):
     struct: type[Wire]
     category: str = "owner"
     only: tuple[str, ...] = ()
+    holding: str = ""
+
+    def reads(self, name: str, raw: Mapping[str, Any]) -> bool:
+        """Whether an object of that name is read."""
+        if not self.only or name.endswith(self.only):
+            return True
+        data = raw.get("data")
+        texts = data.values() if isinstance(data, Mapping) else ()
+        return any(isinstance(text, str) and self.holding in text for text in texts)
 
 
+KUEUE_CONFIGURATION: Final = "config.kueue.x-k8s.io/"
+"""The group of Kueue's configuration, whose ConfigMap is called after the release of its chart."""
 _KUEUE: Final = "kueue.x-k8s.io"
 _OF_KUEUE: Final = ("v1beta2", "v1beta1")
 _VOLCANO: Final = "scheduling.volcano.sh"
@@ -99,6 +111,7 @@ _KINDS: Final = (
         ConfigMap,
         "configmap",
         ("cluster-autoscaler-status", "kueue-manager-config"),
+        KUEUE_CONFIGURATION,
     ),
 )
 NEIGHBOUR_KINDS: Final[Mapping[str, NeighbourKind]] = {
@@ -113,8 +126,10 @@ def kind_here(kind: str, api_version: str) -> str:
     return name if name in NEIGHBOUR_KINDS else kind
 
 
+KUEUE_QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""The label of a workload, or of a pod, that has a LocalQueue of Kueue."""
 NAMING: Final[Mapping[str, str]] = {
-    "kueue.x-k8s.io/queue-name": "localqueue",
+    KUEUE_QUEUE: "localqueue",
     "kueue.x-k8s.io/pod-group-name": "workload",
     "kueue.x-k8s.io/prebuilt-workload-name": "workload",
     "kueue.x-k8s.io/workload": "workload",

@@ -53,7 +53,7 @@ COMMANDS: Final = {
     "untaint": Command("UntaintFlags", "Remove the rules that taint made", "maintenance.md"),
     "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file", "start.md"),
     "can": Command("CanFlags", "Say whether you may run a command, and which role allows it", "rbac.md"),
-    "demo": Command("DemoFlags", "Play an example: a pod that hangs, and the answer", "start.md"),
+    "demo": Command("DemoFlags", "Play an example: a pod that is stuck, and the answer", "start.md"),
     "ui": Command("UiFlags", "Look around on one screen: fleet, pending, claims, devices", "ui.md"),
     "lsp": Command("LspFlags", "Serve an editor: findings, meanings, proposals, fixes", "editors.md"),
     "version": Command("VersionFlags", "Print the versions, and what is modelled of each release", "versions.md"),

@@ -99,7 +99,7 @@ def further_kind(raw: Mapping[str, Any], *, manifest: bool) -> str:
     if known is None or group != known.group or version not in known.versions:
         return ""
     name = str(meta.get("name")) if isinstance(meta, dict) else ""
-    return kind if row is None or not (manifest or (row.only and not name.endswith(row.only))) else ""
+    return kind if row is None or (not manifest and row.reads(name, raw)) else ""
 
 
 def is_namespaced_resource(plural: str) -> bool:

@@ -1,4 +1,4 @@
-"""Kueue's configuration, the text in ConfigMap kueue-manager-config: whether, and as what, it counts devices.
+"""Kueue's configuration, the text in a ConfigMap beside its controller: whether, and as what, it counts devices.
 
 From ``apis/config/v1beta2/configuration_types.go`` of Kueue 0.19; v1beta1 has the same fields.
 """
@@ -10,11 +10,10 @@ from typing import Any
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
-from kubectl_dra.api.neighbour_kinds import ConfigMap
+from kubectl_dra.api.neighbour_kinds import KUEUE_CONFIGURATION, ConfigMap
 from kubectl_dra.data.drivers import parsed
 
 _LONGEST = 1_000_000
-_GROUP = "config.kueue.x-k8s.io/"
 CLAIM_GATES = ("KueueDRAIntegration", "DynamicResourceAllocation")
 """Without which Kueue counts no claims: the one since 0.18, on by default, and the one before, off by default."""
 
@@ -51,7 +50,7 @@ class KueueConfiguration(Struct, frozen=True, rename="camel"):
 
 def configuration_in(text: str) -> KueueConfiguration | None:
     """The configuration that a text holds; None if it is no text of Kueue's, or has another form."""
-    if _GROUP not in text or len(text) > _LONGEST:
+    if KUEUE_CONFIGURATION not in text or len(text) > _LONGEST:
         return None
     from yaml import YAMLError
 
@@ -59,7 +58,7 @@ def configuration_in(text: str) -> KueueConfiguration | None:
         read = convert(parsed(text), KueueConfiguration)
     except (YAMLError, ValidationError, RecursionError, ValueError):
         return None
-    return read if read.api_version.startswith(_GROUP) else None
+    return read if read.api_version.startswith(KUEUE_CONFIGURATION) else None
 
 
 def configuration_of(settings: ConfigMap) -> KueueConfiguration | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.meta import EMPTY, title
+from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.snapshot import MADE_BY
 from kubectl_dra.errors import InputError
@@ -32,10 +33,14 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if len(templates) > 1:
             parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
         fields = template.content.get("metadata") or EMPTY
+        annotations = {**(fields.get("annotations") or {}), MADE_BY: title(workload)}
+        if isinstance(queue := (meta.get("labels") or EMPTY).get(KUEUE_QUEUE), str):
+            # Its pods are held back for that queue, and have not its label.
+            annotations[KUEUE_QUEUE] = queue
         metadata: dict[str, Any] = {
             "name": "-".join(parts),
             "labels": fields.get("labels") or {},
-            "annotations": {**(fields.get("annotations") or {}), MADE_BY: title(workload)},
+            "annotations": annotations,
         }
         if meta.get("namespace"):
             metadata["namespace"] = meta["namespace"]

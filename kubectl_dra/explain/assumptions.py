@@ -33,7 +33,7 @@ def notes_of(analysis: Analysis) -> Iterator[Words]:
     yield from refused_notes([change for change in snapshot.refused if change[:3] != own])
     yield from _gaps(analysis)
     yield from rules_notes(snapshot, settings)
-    if not snapshot.nodes:
+    if not snapshot.nodes and snapshot.missing("Node") is not None:
         yield say("no Nodes were read: their names are taken from ResourceSlices, labels and taints are unknown")
     if settings.proved_gates:
         text = "{gates}: off by default in {release}, but stored objects show that it is on"

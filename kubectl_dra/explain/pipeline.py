@@ -23,11 +23,13 @@ from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, RemedyPlan, SchedulerMessage, Verdict
 from kubectl_dra.explain.drivers_first import drivers_first
 from kubectl_dra.explain.funnel.located import Located
+from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
@@ -54,32 +56,25 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         InputError: the node or request asked about does not exist.
     """
     snapshot = complete(question, snapshot, settings)
-    analysis = analysis_of(question, snapshot, settings, budget)
-    early = [*of_question(question, snapshot), *ask(When.SCENE, analysis)]
-    before = [finding for finding in early if finding.under_way is None]
+    analysis, judged, first, stopped = _examined(question, snapshot, settings, budget)
     funnels = _asked_for(analysis)
-    first = before or ask(When.CRASH, analysis)
-    # Where devices do not count, no node is tried.
-    stopped = any(not finding.kind.passes for finding in first)
-    if not stopped:
-        analysis = analysis.trying_nodes()
-    findings = [
-        *(_behind(first, analysis) or _after_attempts(analysis)),
-        *(finding for finding in early if finding.under_way is not None),
-    ]
-    expected = Verdict.UNSCHEDULABLE if first else _expected(analysis, findings)
-    if expected is Verdict.UNSCHEDULABLE:
-        findings = drivers_first(analysis, findings)
-    judged = _judge(analysis, expected, findings, before, stopped=stopped)
     unread = tuple(unread_for(analysis, Verdict.SCHEDULABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
-    ways = [] if stopped or unread else _ways(analysis, judged)
+    unsure = bool(unread) or rules_unknown(analysis)
+    ways = [] if stopped or unsure else _ways(analysis, judged)
     if first:
-        judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
+        kinds = {finding.kind for finding in first}
+        judged = judged._replace(
+            findings=[each if each.kind in kinds else _beside(each, first) for each in judged.findings]
+        )
         ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
-    proved = _unproved(judged.findings) if unread else list(_with_what_if(analysis, judged.findings))
+    proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
     shown = _with_note_on_ways(proved, ways)
     chosen, open_ = _choice(analysis, judged.verdict)
-    unproved = (NotProved(tuple(each.gap for each in unread)),) if unread and shown and not judged.unclear else ()
+    unproved: tuple[Words, ...] = ()
+    if unread and shown and not judged.unclear:
+        unproved = (NotProved(tuple(each.gap for each in unread)),)
+    elif unsure and any(finding.proof for finding in judged.findings):
+        unproved = (RULES_UNKNOWN,)
     noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), ways)
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
@@ -122,8 +117,10 @@ def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[
 def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:
     """What keeps the pod before the scheduler sees it, with what the scheduler would say: the same attempt tells."""
     at = next((number for number, finding in enumerate(first) if finding.kind.queued), None)
-    if at is None or any(not finding.kind.passes for finding in first):
+    if not first or any(not finding.kind.passes for finding in first):
         return list(first)
+    if at is None:
+        return [*first, *(_after_attempts(analysis) if analysis.outlook is Outlook.FAILS else ())]
     text = {
         Outlook.FITS: "{cause}; {when} it fits on {nodes:some}",
         Outlook.FAILS: "{cause}; {when} it could not be scheduled either",
@@ -144,6 +141,53 @@ class Judgement(NamedTuple):
     verdict: Verdict
     findings: Sequence[Finding]
     unclear: tuple[Words, ...] = ()
+
+
+class Examined(NamedTuple):
+    """A question with its judgement, what was found before devices count, and whether no node was tried for that."""
+
+    analysis: Analysis
+    judged: Judgement
+    first: Sequence[Finding]
+    stopped: bool
+
+
+def _examined(question: Question, snapshot: Snapshot, settings: Settings, budget: Budget | None) -> Examined:
+    """The question with its verdict and all causes, also those that only show when the first are mended."""
+    analysis = analysis_of(question, snapshot, settings, budget)
+    early = [*of_question(question, snapshot), *ask(When.SCENE, analysis)]
+    before = [finding for finding in early if finding.under_way is None]
+    first = before or ask(When.CRASH, analysis)
+    # Where devices do not count, no node is tried.
+    stopped = any(not finding.kind.passes for finding in first)
+    if not stopped:
+        analysis = analysis.trying_nodes()
+    findings = [
+        *(_behind(first, analysis) or _after_attempts(analysis)),
+        *(finding for finding in early if finding.under_way is not None),
+    ]
+    expected = Verdict.UNSCHEDULABLE if first else _expected(analysis, findings)
+    if expected is Verdict.UNSCHEDULABLE:
+        findings = drivers_first(analysis, findings)
+    judged = _judge(analysis, expected, findings, before, stopped=stopped)
+    if judged.verdict is Verdict.UNSCHEDULABLE and not judged.unclear:
+        judged = judged._replace(findings=[*judged.findings, *_further(analysis, question, judged.findings, first)])
+    return Examined(analysis, judged, first, stopped)
+
+
+def _further(
+    analysis: Analysis, question: Question, findings: Sequence[Finding], first: Sequence[Finding]
+) -> list[Finding]:
+    """The causes that keep the pod when these are mended; their fixes are proved with these mended."""
+    past = question_past(question, analysis, findings)
+    if past is None:
+        return []
+    judged = _examined(past, analysis.snapshot, analysis.settings, analysis.budget).judged
+    if judged.verdict is not Verdict.UNSCHEDULABLE or judged.unclear:
+        return []
+    known = {finding.kind for finding in first}, {(finding.kind, finding.summary) for finding in findings}
+    new = [each for each in judged.findings if each.kind not in known[0] and (each.kind, each.summary) not in known[1]]
+    return [_beside(each, findings) for each in new]
 
 
 def _judge(
@@ -260,14 +304,14 @@ def _beside(finding: Finding, others: Sequence[Finding]) -> Finding:
     remedy = finding.remedy
     if remedy is None or remedy.proof is None:
         return finding
-    others = [other for other in others if other.kind is not finding.kind]
     return replace(finding, remedy=replace(remedy, proof=_resting_on(remedy.proof, others)))
 
 
 def _resting_on(proof: Proof, others: Sequence[Finding]) -> Proof:
     """The proof, with causes that have to be mended as well."""
-    codes = tuple(dict.fromkeys(other.kind.code for other in others))
-    return replace(proof, beside=replace(proof.beside or Beside(), causes=codes)) if codes else proof
+    beside = proof.beside or Beside()
+    codes = tuple(dict.fromkeys((*(other.kind.code for other in others), *beside.causes)))
+    return replace(proof, beside=replace(beside, causes=codes)) if codes else proof
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> list[Finding]:
@@ -281,7 +325,7 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) 
 
 
 def _unproved(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings where something that would decide after a fix was not read: nothing is proved then."""
+    """The findings where something that would decide after a fix was not read or is not known: nothing is proved."""
     return [
         finding
         if finding.remedy is None

@@ -31,7 +31,7 @@ from kubectl_dra.migrate.model import (
     Remark,
 )
 from kubectl_dra.migrate.new_objects import claims_file, template_key
-from kubectl_dra.migrate.other_texts import fill_in, is_chart_test, not_mentioned
+from kubectl_dra.migrate.other_texts import fill_in, has_kind, is_chart_test, not_mentioned
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import (
     File,
@@ -303,7 +303,7 @@ class _Run:
         line = _line(source, error.line)
         if isinstance(error, TemplateError) or (not isinstance(error, NotAnObject) and fill_in(line)):
             code, message = codes.TEMPLATE, "a template has no objects until it is filled in"
-            way_out = fill_in(line)
+            way_out = fill_in(line) if has_kind(source.text) else _WAY_OUT_VALUES
         elif isinstance(error, NotAnObject) and (
             is_json_patch(source.text) or pointed(source.text, self.job.settings.catalogue)
         ):

@@ -17,6 +17,7 @@ from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 _REQUESTS: Final = ("limits", "requests")
 # As helm's --set writes a path: the dots of a name are escaped.
 _PARAMETER: Final = re.compile(r"(?:\A|\.)(?:limits|requests)\.(.+)\Z")
+_KIND: Final = re.compile(r"^[ \t{-]*[\"']?kind[\"']?\s*:", re.MULTILINE)
 _REQUEST_LINE: Final = re.compile(r"^\s*(?:limits|requests)\s*:", re.MULTILINE)
 
 
@@ -165,14 +166,22 @@ def fill_in(text: str) -> str:
 def not_mentioned(
     document: Document, seen: Sequence[tuple[int, str]], catalogue: VendorCatalogue
 ) -> list[tuple[int, str]]:
-    """The places without those in scripts and other texts on several lines that ask for nothing."""
+    """The places without those that ask for nothing: in labels and the like, in scripts and other texts of lines."""
     texts = list(_texts(document.root)) if seen else []
+    uses = list(_other_uses(document.root)) if seen else []
     out: list[tuple[int, str]] = []
     for at, name in seen:
+        if any(start <= at < end for start, end in uses):
+            continue
         inside = next((text for start, end, text in texts if start <= at < end), None)
         if inside is None or not is_extended(name) or name in asked(inside, catalogue):
             out.append((at, name))
     return out
+
+
+def has_kind(text: str) -> bool:
+    """Whether an object may be in a text; a template without a kind is part of one, or values of a chart."""
+    return _KIND.search(text) is not None
 
 
 def is_chart_test(raw: Any) -> bool:
@@ -186,3 +195,11 @@ def _texts(root: Any) -> Iterator[tuple[int, int, str]]:
     for node in distinct_nodes((root,)):
         if node.id == "scalar" and node.style in ("|", ">"):
             yield node.start_mark.index, node.end_mark.index, node.value
+
+
+def _other_uses(root: Any) -> Iterator[tuple[int, int]]:
+    """Start and end of each value in which names request nothing."""
+    for node in distinct_nodes((root,)):
+        for key, value in node.value if node.id == "mapping" else ():
+            if key.value in OTHER_USES or key.value in _LABELS:
+                yield value.start_mark.index, value.end_mark.index

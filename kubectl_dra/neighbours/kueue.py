@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload, LocalQueue
+from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -30,8 +31,12 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
     if not is_queued_by_kueue(pod) and not ((maker := maker_of(pod, snapshot)) and is_suspended(maker)):
         return
     space = pod.metadata.namespace
-    name = _workload_name(pod)
-    yield Pointer(WORKLOAD, space, name, "" if name else f"{KUEUE}job-uid in ({','.join(_uids(pod))})")
+    name, uids = _workload_name(pod), _uids(pod)
+    if name or uids:
+        yield Pointer(WORKLOAD, space, name, "" if name else f"{KUEUE}job-uid in ({','.join(uids)})")
+    elif pod.claims:
+        # It does not exist yet: what Kueue would count.
+        yield Pointer("ConfigMap", *settings_of(controller(snapshot)))
     if queue := queue_name(pod, snapshot):
         yield Pointer(LOCAL_QUEUE, space, queue)
     if cluster_queue_name(pod, snapshot):
@@ -62,7 +67,13 @@ def workload_of(pod: Pod, snapshot: Snapshot) -> KueueWorkload | None:
 def queue_name(pod: Pod, snapshot: Snapshot) -> str:
     """The LocalQueue that the pod, or its Workload, names."""
     workload = workload_of(pod, snapshot)
-    return (workload.spec.queue_name if workload else "") or pod.metadata.labels.get(f"{KUEUE}queue-name", "")
+    return (workload.spec.queue_name if workload else "") or _queue_named(pod)
+
+
+def _queue_named(pod: Pod) -> str:
+    """The LocalQueue in the labels of a pod, or of what would make it."""
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    return labels.get(KUEUE_QUEUE) or annotations.get(KUEUE_QUEUE, "")
 
 
 def local_queue_of(pod: Pod, snapshot: Snapshot) -> LocalQueue | None:
@@ -104,7 +115,7 @@ def shut_queue_of(pod: Pod, snapshot: Snapshot) -> ShutQueue | None:
     ):
         if queue is None:
             # Of a live cluster only the LocalQueue is read that the pod names, if it names one.
-            other = kind == LOCAL_QUEUE and pod.metadata.labels.get(f"{KUEUE}queue-name", name) != name
+            other = kind == LOCAL_QUEUE and (_queue_named(pod) or name) != name
             if name and not other and not snapshot.unread((kind,), space if kind == LOCAL_QUEUE else ""):
                 return ShutQueue(kind, name)
             continue

@@ -149,7 +149,8 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
     items = Items(
         tuple((*_cause(finding, at, quoted, several, invocation),) for at, finding in enumerate(findings)), "1. "
     )
-    more = Para((f"and {len(findings) - 2} more",), brief=Brief(4), full=False)
+    codes = ", ".join(dict.fromkeys(finding.kind.code for finding in findings[2:]))
+    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(), full=False)
     yield Section("Why", (items, more) if findings[2:] else (items,), beside=True, name="causes")
 
 
@@ -169,7 +170,8 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: 
     claim = f"claim {cause.claim}" if cause.claim else ""
     where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
     short = where if not number else written(cause.summary)
-    brief = Brief(number, (code, f": {short}") if short else (code,)) if number < 2 else None
+    # Whoever mends the first must not be stuck on a second that was not named.
+    brief = Brief(spans=(code, f": {short}") if short else (code,)) if number < 2 else None
     yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
     if place := ", ".join(filter(None, (claim, request))):
         yield prose(place, Tone.QUIET, 0)

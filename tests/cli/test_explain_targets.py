@@ -25,13 +25,13 @@ TRAIN = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
 def test_a_workload_is_explained_through_the_pod_that_hangs(dra: Dra, words: list[str]) -> None:
     ran = dra("explain", *words, "-n", "inference", "--snapshot", ALL_HELD)
     assert ran.code == 1
-    assert "has 2 pods, 1 hangs; this is about that one, pod/sdxl-66d9f7b8c-h7m6r" in " ".join(ran.err.split())
+    assert "has 2 pods, 1 is stuck; this is about that one, pod/sdxl-66d9f7b8c-h7m6r" in " ".join(ran.err.split())
     assert ran.out.startswith("Pod inference/sdxl-66d9f7b8c-h7m6r cannot be scheduled")
 
 
 def test_a_workload_whose_pods_all_run(dra: Dra) -> None:
     ran = dra("explain", "deploy/llama", "--snapshot", ALL_HELD)
-    assert ran.code == 0 and "2 pods, none hangs; this is about the newest" in " ".join(ran.err.split())
+    assert ran.code == 0 and "2 pods, none is stuck; this is about the newest" in " ".join(ran.err.split())
     assert "kubectl dra explain deployment/llama --snapshot" in ran.out
 
 
@@ -52,7 +52,7 @@ def test_a_pod_that_runs_and_has_lost_its_claim_hangs(dra: Dra, tmp_path: Path) 
     items = [node, pod(0, "gone"), pod(1, "")]
     path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     ran = dra("explain", "sts/a", "--snapshot", str(path), "--complete")
-    assert "StatefulSet a has 2 pods, 1 hangs; this is about that one, pod/a-0" in " ".join(ran.err.split())
+    assert "StatefulSet a has 2 pods, 1 is stuck; this is about that one, pod/a-0" in " ".join(ran.err.split())
 
 
 @pytest.mark.parametrize(

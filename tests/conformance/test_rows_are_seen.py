@@ -26,7 +26,7 @@ DATA = Path(__file__).parent / "data"
 FIRST: Final = 34
 FILES = (
     *(f"{kind}-1.{minor}" for kind in ("conversions", "manifests") for minor in range(FIRST, 38)),
-    *("conversions", "manifests", "pod-manifests"),
+    *("conversions", "manifests", "pod-admission", "pod-manifests"),
 )
 SHARED: Final = frozenset(value for value in vars(limits).values() if isinstance(value, int))
 """Limits that validation knows by the name of the constant."""

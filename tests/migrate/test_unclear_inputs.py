@@ -236,3 +236,28 @@ def test_schemas_of_values_ask_for_nothing() -> None:
     limits = '{"type": "object", "default": {"limits": {"nvidia.com/gpu": 1}}}'
     assert not said(f'{{"type": "object", "properties": {{"resources": {limits}}}}}')
     assert [code for _, code, _ in said(limits)] == ["MIG903"]
+
+
+VALUES = """\
+url: URL
+model:
+  nodeSelector:
+    nvidia.com/gpu.memory: "40960"
+  resources:
+    limits:
+      LIMITS
+"""
+
+
+def test_labels_in_values_ask_for_nothing() -> None:
+    ((_, code, message),) = said(VALUES.replace("LIMITS", "nvidia.com/gpu: 2"))
+    assert code == "MIG903"
+    assert "it names nvidia.com/gpu in line 7" in message and "memory" not in message
+    assert not said(VALUES.replace("LIMITS", "cpu: 2"))
+
+
+def test_values_with_actions_in_their_texts_are_not_to_be_filled_in() -> None:
+    text = VALUES.replace("URL", "http://{{ .Release.Name }}-vllm").replace("LIMITS", "nvidia.com/gpu: 2")
+    ((_, code, message),) = said(text)
+    assert code == "MIG901"
+    assert "change the tool's own input" in message and "count in the ResourceClaimTemplate" not in message

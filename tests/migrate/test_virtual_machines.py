@@ -104,3 +104,57 @@ def test_without_a_name_nothing_can_be_named(tmp_path: Path) -> None:
     raw = {**machine({"gpus": [gpu("a")]}), "metadata": {}}
     code, after, said = migrated(tmp_path, raw)
     assert code == 1 and after == [raw] and "MIG117" in said
+
+
+def reversed_(folder: Path, *flags: str) -> tuple[int, list[JSON], str]:
+    file, vendors = folder / "vm.yaml", folder / "vendors.yaml"
+    code, out, errors = ran("migrate", str(file), "--vendors", str(vendors), "--reverse", "--write", *flags)
+    return code, list(yaml.safe_load_all(file.read_text())), " ".join((out + errors).split())
+
+
+@pytest.mark.parametrize("kind", ["VirtualMachine", "VirtualMachineInstance"])
+def test_claims_become_device_names_again(kind: str, tmp_path: Path) -> None:
+    there = [{"name": "mine", "resourceClaimName": "mine"}]
+    nic = {"name": "n", "claimName": "mine", "requestName": "r"}
+    for raw in (
+        machine({"gpus": [gpu("a"), gpu("b")], "hostDevices": [gpu("c")]}, kind),
+        machine({"gpus": [gpu("a")], "hostDevices": [nic]}, kind, resourceClaims=there),
+    ):
+        assert migrated(tmp_path, raw)[1] != [raw]
+        code, after, said = reversed_(tmp_path)
+        assert after == [raw] and "MIG501" in said
+        # The claim that somebody else wrote stays, and is told.
+        assert code == (1 if "mine" in str(raw) else 0)
+
+
+def test_a_template_that_a_machine_uses_stays(tmp_path: Path) -> None:
+    _, (after, template), _ = migrated(tmp_path, machine({"gpus": [gpu("a")]}))
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    entry = [{"name": "vfio", "resourceClaimTemplateName": template["metadata"]["name"]}]
+    container = {"name": "c", "image": "c", "resources": {"claims": [{"name": "vfio"}]}}
+    pod = {**pod, "spec": {"resourceClaims": entry, "containers": [container]}}
+    after["spec"]["template"]["spec"]["domain"]["devices"]["gpus"][0]["requestName"] = "other"
+    (tmp_path / "vm.yaml").write_text(yaml.safe_dump_all([after, template, pod]))
+    code, documents, said = reversed_(tmp_path, "--unsafe")
+    assert code == 1 and template in documents and after in documents, said
+
+
+@pytest.mark.parametrize("change", ["selectors", "request", "name", "two"])
+def test_what_migrate_has_not_made_is_refused(change: str, tmp_path: Path) -> None:
+    _, (after, template), _ = migrated(tmp_path, machine({"gpus": [gpu("a"), gpu("b")]}))
+    spec = after["spec"]["template"]["spec"]
+    gpus = spec["domain"]["devices"]["gpus"]
+    exactly = template["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    if change == "selectors":
+        exactly["selectors"].append({"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}})
+    elif change == "request":
+        gpus[0]["requestName"] = "other"
+    elif change == "name":
+        template["metadata"]["name"] = "by-hand"
+        spec["resourceClaims"] = [{**one, "resourceClaimTemplateName": "by-hand"} for one in spec["resourceClaims"]]
+    else:
+        gpus[1]["claimName"] = gpus[0]["claimName"]
+    (tmp_path / "vm.yaml").write_text(yaml.safe_dump_all([after, template]))
+    code, documents, said = reversed_(tmp_path, "--unsafe")
+    assert code == 1 and "MIG5" in said
+    assert documents == [after, template], said

@@ -23,6 +23,7 @@ def instance(message: str = "") -> Json:
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
         "metadata": {"name": "desktop", "namespace": "vms", "uid": "vmi"},
+        "spec": {"domain": {"devices": {}}},
         "status": {"phase": "Pending", "conditions": [condition] if message else []},
     }
 

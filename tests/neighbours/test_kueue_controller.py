@@ -40,20 +40,27 @@ def settings(gates: JSON | None = None, key: tuple[str, str] = KEY) -> JSON:
     return {**SETTINGS, "metadata": {"namespace": key[0], "name": key[1]}, "data": {"config.yaml": text}}
 
 
-def test_the_configuration_is_asked_for_where_kueue_runs(server: APIServer, dra: Dra, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["batch-kueue", "kueue-prod", "queues"])
+def test_the_configuration_is_asked_for_where_kueue_runs(
+    name: str, server: APIServer, dra: Dra, tmp_path: Path
+) -> None:
     held = workload("3")
     serve(server, *[one for one in KUEUE if one["kind"] != "Workload"], held)
-    pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod(GATED), running(**CHART)]}
+    pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod(GATED), running(name, **CHART)]}
     server.routes["/api/v1/pods"] = pods
-    server.routes[ELSEWHERE] = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": [settings()]}
+    key = (KEY[0], f"{name}-manager-config")
+    own = [settings(key=key)]
+    server.routes[ELSEWHERE] = {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": own}
     _, paths = explained(server, dra, tmp_path, "explain", "pod/train-0", "-n", "ml")
     assert ELSEWHERE in paths and SETTINGS_PATH not in paths
     (asked,) = (one.query for one in server.asked if one.path == ELSEWHERE)
-    assert asked["fieldSelector"] == f"metadata.name={KEY[1]}"
+    assert asked["fieldSelector"] == f"metadata.name={key[1]}"
     ran, paths = explained(server, dra, tmp_path, "snapshot", "-o", str(tmp_path / "saved.json"))
     assert ELSEWHERE in paths and SETTINGS_PATH not in paths, ran.err
     known = configuration(read_snapshot([str(tmp_path / "saved.json")]))
-    assert known is not None and known[0] == KEY
+    assert known is not None and known[0] == key
+    ran = dra("snapshot", "--snapshot", str(tmp_path / "saved.json"), "-o", str(tmp_path / "copy.json"), "--anonymize")
+    assert ran.code == 0 and configuration(read_snapshot([str(tmp_path / "copy.json")])) is not None
 
 
 def test_which_pod_is_kueue() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,11 +24,15 @@ FILE = Path(__file__).parents[2] / "tests" / "neighbours" / "definitions.jsonl.g
 _KUEUE: Final = "config/components/crd/bases/kueue.x-k8s.io_"
 _KAI: Final = "deployments/kai-scheduler/crds/scheduling.run.ai_"
 _AUTOSCALER: Final = "cluster-autoscaler/apis/config/crd/autoscaling.x-k8s.io_"
+_KUBEVIRT: Final = "pkg/virt-operator/resource/generate/components/validations_generated.go"
 _NVIDIA: Final = "deployments/helm/dra-driver-nvidia-gpu/crds/resource.nvidia.com_"
 
 
 class Source(NamedTuple):
-    """A repository at GitHub, one of its releases, and files in it, whose names begin alike and end in ``.yaml``."""
+    """A repository at GitHub, one of its releases, and files in it, whose names begin alike and end in ``.yaml``.
+
+    Of a Go file that has the schemas of several kinds, ``files`` are these kinds.
+    """
 
     repository: str
     release: str
@@ -45,6 +50,7 @@ SOURCES: Final = (
     Source("kubernetes-sigs/karpenter", "v1.14.1", "pkg/apis/crds/karpenter.sh_", ("nodeclaims", "nodepools")),
     Source("kubernetes-sigs/dra-driver-nvidia-gpu", "v0.4.1", _NVIDIA, ("computedomains", "computedomaincliques")),
     Source("NVIDIA/gpu-operator", "v26.7.0", "config/crd/bases/nvidia.com_", ("clusterpolicies",)),
+    Source("kubevirt/kubevirt", "v1.9.0", _KUBEVIRT, ("VirtualMachine", "VirtualMachineInstance")),
 )
 
 
@@ -68,17 +74,37 @@ def _bare(schema: Any) -> Any:
     return out
 
 
+def _in_go(text: str, kind: str) -> Any:
+    """The definition that KubeVirt's operator makes of the schema of a kind (``crds.go`` beside it)."""
+    singular = kind.lower()
+    (schema,) = re.findall(rf'^\t"{singular}": `(.*?)`,$', text, re.DOTALL | re.MULTILINE)
+    names = {"kind": kind, "plural": f"{singular}s", "singular": singular}
+    version = {"name": "v1", "served": True, "storage": True, "schema": yaml.safe_load(schema)}
+    if kind == "VirtualMachine":
+        version["subresources"] = {"status": {}}
+    spec = {"group": "kubevirt.io", "scope": "Namespaced", "names": names, "versions": [version]}
+    metadata = {"name": f"{singular}s.kubevirt.io"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
 def main(directory: Path) -> None:
     """Writes the file."""
     out = []
     for source in SOURCES:
         clone = directory / source.repository.rpartition("/")[2]
         for name in source.files:
-            path = f"{source.beginning}{name}.yaml"
+            in_go = source.beginning.endswith(".go")
+            path = source.beginning if in_go else f"{source.beginning}{name}.yaml"
             command = ["git", "-C", str(clone), "show", f"{source.release}:{path}"]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             origin = {"repository": source.repository, "release": source.release, "file": path}
-            out.append(json.dumps({**origin, "definition": _bare(yaml.safe_load(text))}, separators=(",", ":")))
+            definition = _in_go(text, name) if in_go else yaml.safe_load(text)
+            out.append(json.dumps({**origin, "definition": _bare(definition)}, separators=(",", ":")))
     FILE.write_bytes(gzip.compress("".join(f"{line}\n" for line in out).encode(), mtime=0))
 
 

@@ -57,7 +57,8 @@ class Violation(Struct, frozen=True):
 class ServerVerdict(Struct, frozen=True):
     """The API server's answer to creating an object.
 
-    ``code`` is 201, 400 for what cannot be decoded, 422 for invalid objects, or 500 if the server fails.
+    ``code`` is 201, 400 for what cannot be decoded, 403 where an admission plugin refuses it (``violations`` then has
+    what validation would say, too), 422 for invalid objects, or 500 if the server fails.
     ``unsure`` are violations that depend on the namespace's unknown labels.
     """
 

@@ -5,7 +5,7 @@ Of a pod's many other rules it checks only those that concern every pod: names, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kubectl_dra.admission.server.metadata import check_annotations, check_labels, check_metadata
@@ -16,6 +16,7 @@ from kubectl_dra.admission.server.model import (
     NOT_FOUND,
     Path,
     ServerContext,
+    Violation,
     Violations,
     field_text,
     missing,
@@ -34,22 +35,52 @@ from kubectl_dra.admission.server.pod_containers import (
     check_env,
     check_host_ports,
     check_ids,
-    check_mounts,
     check_ports,
     check_restart,
-    check_volumes,
 )
 from kubectl_dra.admission.server.pod_placement import check_placement
+from kubectl_dra.admission.server.pod_volumes import check_mounts, check_volumes
 from kubectl_dra.admission.server.resources import check_amounts, check_pod_resources, container_amounts
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 
+_PRIORITY: Final = "pod-priority"
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _SOURCES: Final = ("resourceClaimName", "resourceClaimTemplateName")
 _CHOICES: Final = {
     "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
     "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
 }
+
+
+def admission_code(spec: Mapping[str, Any], violations: Iterable[Violation]) -> int:
+    """The HTTP code with which admission plugins refuse a Pod before it is validated; 0 if they let it pass.
+
+    Only for what they refuse in every cluster: priorities beside the system's classes, and names that nothing can have.
+    """
+    wrong = {violation.path[1:] for violation in violations if violation.path[:1] == ("spec",)}
+    if wrong & {("priority",), ("preemptionPolicy",), ("priorityClassName",)}:
+        return 403
+    if ("runtimeClassName",) not in wrong:
+        return 0
+    # The plugin asks for the class by a URL, of which this would be no part.
+    name = text(spec, "runtimeClassName")
+    return 500 if name in ("", ".", "..") or "/" in name or "%" in name else 403
+
+
+def _check_priority(spec: Mapping[str, Any]) -> Violations:
+    """What a Pod says of the priority that one of the system's classes gives it."""
+    from kubectl_dra.admission.plugins import SYSTEM_CLASSES
+
+    value = SYSTEM_CLASSES.get(text(spec, "priorityClassName"))
+    if value is None:
+        return
+    priority, policy = spec.get("priority"), spec.get("preemptionPolicy")
+    if priority is not None and priority != value:
+        yield violation(("spec", "priority"), FORBIDDEN, _PRIORITY, f"the priority of its class is {value}")
+    elif policy is not None and policy != "PreemptLowerPriority":
+        message = "the preemption policy of its class is PreemptLowerPriority"
+        yield violation(("spec", "preemptionPolicy"), FORBIDDEN, _PRIORITY, message)
 
 
 def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
@@ -59,6 +90,8 @@ def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
     spec = struct(pod, "spec")
     mirror = _MIRROR in (meta.get("annotations") or {})
     yield from check_pod_spec(spec, ("spec",), context, mirror=mirror, labels=meta.get("labels") or {})
+    if text(spec, "priorityClassName"):
+        yield from _check_priority(spec)
     for name in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(name) or ()):
             image = text(container, "image")
@@ -97,7 +130,7 @@ def check_pod_spec(
 ) -> Violations:
     """A pod's spec. ``mirror``: the pod represents a static pod of a kubelet. ``labels`` None: a template's spec."""
     is_pod = labels is not None
-    wrong_volumes, volumes = check_volumes(spec, at)
+    wrong_volumes, volumes = check_volumes(spec, at, context)
     yield from wrong_volumes
     claims = spec.get("resourceClaims") or ()
     yield from _check_claims(claims, (*at, "resourceClaims"), mirror)
@@ -116,7 +149,9 @@ def check_pod_spec(
         where = (*at, "shareProcessNamespace")
         yield violation(where, INVALID, "pod-process-namespace", "hostPID shares the node's processes already")
     if spec.get("hostUsers") is False:
-        for name, reported in (("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+        # A gate of its own lets them share the network.
+        network = () if "UserNamespacesHostNetworkSupport" in context.features else (("hostNetwork", "hostNetwork"),)
+        for name, reported in (*network, ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(name):
                 field = field_text((*at, reported))
                 yield violation((*at, name), FORBIDDEN, "pod-host-users", "needs the users of the host", field=field)
@@ -222,27 +257,27 @@ def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
 
 def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Violations:
     """The claims that a container uses; ``claims`` are the names of the pod's."""
-    whole: set[str] = set()
-    parts: dict[str, set[str]] = {}
+    # As the server keeps them: NAME for a whole claim, NAME/REQUEST for a part. A wrong name may have a slash, too.
+    seen: set[str] = set()
     for index, claim in enumerate(used):
         where = (*at, index)
         name, request = text(claim, "name"), text(claim, "request")
         if not name:
             yield missing(where, "container-claim-name")
             continue
-        if name in whole:
-            yield violation(where, DUPLICATE, "container-claim-duplicate", f"all of {name!r} is used already")
-        elif not request:
-            for part in sorted(parts.get(name, ())):
-                message = f"the request {part!r} of {name!r} is used already"
-                yield violation(where, DUPLICATE, "container-claim-duplicate", message)
-            whole.add(name)
-        else:
+        key = f"{name}/{request}" if request else name
+        if request and name not in seen:
             yield from check_format(request, (*where, "request"), "container-claim-request", label_problems)
-            if request in parts.get(name, ()):
-                message = f"the request {request!r} of {name!r} is used already"
+        if name in seen or key in seen:
+            what = f"the request {request!r}" if request and name not in seen else "all"
+            message = f"{what} of {name!r} is used already"
+            yield violation(where, DUPLICATE, "container-claim-duplicate", message)
+        elif not request:
+            for part in sorted(each for each in seen if each.partition("/")[0] == name):
+                message = f"the request {part.partition('/')[2]!r} of {name!r} is used already"
                 yield violation(where, DUPLICATE, "container-claim-duplicate", message)
-            parts.setdefault(name, set()).add(request)
+        if name not in seen:
+            seen.add(key)
         if name not in claims:
             has = f"it has {', '.join(sorted(claims))}" if claims else "it has none"
             message = f"{name!r} is not in the pod's resourceClaims: {has}"

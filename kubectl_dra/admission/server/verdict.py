@@ -89,8 +89,8 @@ def check(
     known namespaces; violations that depend on others are in ``unsure``. An object without a namespace is
     assumed to go into "default". ``duplicate_fields`` are fields that occur twice in the manifest's text.
 
-    Not checked: whether the release serves the version at all, quotas, permissions, admission plugins, and
-    whether the object already exists.
+    Not checked: whether the release serves the version at all, quotas, permissions, admission plugins except for what
+    they refuse in every cluster, and whether the object already exists.
     """
     if not is_known(raw):
         return None
@@ -105,7 +105,16 @@ def check(
     crashed = any(
         violation.rule == "policy-range-step-zero" and violation.reason == INTERNAL_ERROR for violation in violations
     )
-    return ServerVerdict(False, 500 if crashed else 422, violations, warnings, unsure)
+    code = 500 if crashed else _admission_code(raw, violations) or 422
+    return ServerVerdict(False, code, violations, warnings, unsure)
+
+
+def _admission_code(raw: Mapping[str, Any], violations: tuple[Violation, ...]) -> int:
+    if raw["kind"] != "Pod":
+        return 0
+    from kubectl_dra.admission.server.pods import admission_code
+
+    return admission_code(raw.get("spec") or {}, violations)
 
 
 def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:

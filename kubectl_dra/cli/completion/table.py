@@ -22,7 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "untaint": "Remove the rules that taint made",
     "snapshot": "Save what is read from a cluster in one file",
     "can": "Say whether you may run a command, and which role allows it",
-    "demo": "Play an example: a pod that hangs, and the answer",
+    "demo": "Play an example: a pod that is stuck, and the answer",
     "ui": "Look around on one screen: fleet, pending, claims, devices",
     "lsp": "Serve an editor: findings, meanings, proposals, fixes",
     "version": "Print the versions, and what is modelled of each release",
@@ -77,7 +77,7 @@ FLAGS: Final[dict[str, _Flags]] = {
     },
     "explain": {
         "--filename": ("file", True, "-f", "Explain what this manifest would get"),
-        "--selector": ("text", False, "-l", "The pod that hangs of those with these labels"),
+        "--selector": ("text", False, "-l", "The pod that is stuck of those with these labels"),
         "--namespace": ("namespace", False, "-n", "Namespace of the pod or claim"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--at": ("text", False, "", "As it was then (2026-11-24T03:00Z, or 8h for eight hours ago): of the directory of…"),

@@ -32,7 +32,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         tuple[str, ...],
         typer.Argument(
             metavar="[pod/NAME | deployment/NAME | node/NAME | NAME]...",
-            help="A pod, claim, template, workload (its pod that hangs), node, class, device or driver. Default: list "
+            help="A pod, claim, template, workload (its pod that is stuck), node, class, device or driver. Default: list "
             "everything pending.",
             show_default=False,
         ),
@@ -49,7 +49,7 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
     ] = ()
     labels: Annotated[
         str,
-        typer.Option("--selector", "-l", metavar="LABELS", help="The pod that hangs of those with these labels."),
+        typer.Option("--selector", "-l", metavar="LABELS", help="The pod that is stuck of those with these labels."),
     ] = ""
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()

@@ -107,9 +107,9 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade) -> st
     of, pods, hanging = stand_in
     if pods == 1:
         return f"{of} has one pod; this is about it, pod/{question.name}"
-    many, which = "none hangs", "the newest"
+    many, which = "none is stuck", "the newest"
     if hanging:
-        many = "1 hangs" if hanging == 1 else f"{hanging} hang"
+        many = "1 is stuck" if hanging == 1 else f"{hanging} are stuck"
         which = "that one" if hanging == 1 else "the newest of those that have come least far"
     return f"{of} has {pods} pods, {many}; this is about {which}, pod/{question.name}"
 

@@ -124,7 +124,7 @@ class Looked(NamedTuple):
 
 
 def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: bool = False) -> Looked:
-    """The object that a target names; of a workload, the pod that hangs.
+    """The object that a target names; of a workload, the pod that is stuck.
 
     What the namespace does not have is looked up ``anywhere``, and accepted if exactly one namespace has it.
 

@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.api.kueue import ClusterQueue, KueueCheckState, KueueWorkload
+from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, Snapshot
+from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.explain.causes.kueue_evidence import (
+    checks_open,
+    classes_mapped,
+    conditions,
+    has_claims,
+    of_kueue,
+    open_checks,
+    quotas_of,
+    shapes_taken,
+    unread,
+)
 from kubectl_dra.explain.causes.provisioning import of_request, seen_of_request
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say, subject
+from kubectl_dra.explain.phrase import Phrase, Words, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
 from kubectl_dra.neighbours.kueue import (
-    CLUSTER_QUEUE,
     LOCAL_QUEUE,
     WORKLOAD,
     KueueStanding,
@@ -30,9 +40,9 @@ from kubectl_dra.neighbours.kueue import (
     state_of,
     workload_of,
 )
-from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller, settings_of
+from kubectl_dra.neighbours.kueue_claims import refusals, taken_shapes
+from kubectl_dra.neighbours.kueue_controller import KueueController, claim_gate, controller
 from kubectl_dra.neighbours.kueue_quota import (
-    COHORT,
     FlavorQuota,
     MappedClass,
     flavor_quotas,
@@ -47,7 +57,8 @@ if TYPE_CHECKING:
 
 _RESOURCE = "workloads.kueue.x-k8s.io"
 _SAYS = (Speaker.KUEUE,)
-MAX_QUOTAS = 3
+_RETRIED = "Internal error: "
+"""How what Kueue tries again begins, such as that an object does not exist (``hasInternalError``)."""
 _ADVICE = {
     KueueStanding.ADMITTED: (
         "Wait some seconds; if that stays so, see whether Kueue's controller runs and, in its log, whether the API "
@@ -73,7 +84,12 @@ NOT_QUEUED = CauseKind(code="kueue-not-queued", family=_FAMILY, look=_LOOK, pass
 
 def _held_back(context: QuestionContext) -> Iterator[Finding]:
     pod, snapshot = context.question.pod, context.snapshot
-    if pod is None or pod.node_name or pod.finished or decider(pod).layer is not Layer.KUEUE:
+    if pod is None or pod.node_name or pod.finished:
+        return
+    if not context.question.exists and not pod.metadata.uid and is_queued_by_kueue(pod):
+        yield from _refused_ahead(pod, snapshot)
+        return
+    if decider(pod).layer is not Layer.KUEUE:
         return
     state, workload = state_of(pod, snapshot), workload_of(pod, snapshot)
     if workload is not None:
@@ -81,6 +97,24 @@ def _held_back(context: QuestionContext) -> Iterator[Finding]:
     elif state.standing is KueueStanding.NO_WORKLOAD:
         gate = Evidence(subject("Pod", pod), "spec.schedulingGates", decider(pod).value)
         yield without_workload(gate, pod, snapshot)
+
+
+def _refused_ahead(pod: Pod, snapshot: Snapshot) -> Iterator[Finding]:
+    """That Kueue would refuse a pod that does not exist yet."""
+    shapes, running = taken_shapes((pod.spec,), pod.metadata.namespace, snapshot), controller(snapshot)
+    said = next(iter(refusals(shapes)), "")
+    if running is not None and said:
+        text = "Kueue {release}, which queues it, will refuse it: {said}"
+        yield Finding(
+            REJECTED, say(text, release=running.release, said=said), tuple(shapes_taken(shapes)), _mending(said)
+        )
+
+
+def _mending(said: str) -> Remedy:
+    """What to do before Kueue refuses something."""
+    from kubectl_dra.data.messages import understood
+
+    return Remedy(_advice(understood(said, _SAYS), REJECTED))
 
 
 def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
@@ -94,23 +128,33 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     classes = mapped_classes(workload, queue, snapshot) if held_back else ()
     odd = [each for each in classes if not each.resource or each.covered is False]
     rejected = state.standing in (KueueStanding.REJECTED, KueueStanding.UNFIT)
+    specs = tuple(pods.template.spec for pods in workload.spec.pod_sets)
+    shapes = taken_shapes(specs, workload.metadata.namespace, snapshot) if held_back else ()
+    refused = [refusal for refusal in refusals(shapes) if refusal not in state.said]
     facts = (
-        *_checks(workload),
-        *(seen_of_request(pod, snapshot) if _open_checks(workload) else ()),
-        *_conditions(workload, state.said),
-        *_classes(classes if rejected else odd, queue, snapshot),
-        *_quotas(quotas, queue, state.said),
-        *(_of_kueue(snapshot) if held_back and _has_claims(workload) else ()),
-        *(_unread(workload, queue, snapshot) if held_back else ()),
+        *checks_open(workload),
+        *(seen_of_request(pod, snapshot) if open_checks(workload) else ()),
+        *conditions(workload, state.said),
+        *classes_mapped(classes if rejected else odd, queue, snapshot),
+        *shapes_taken(shapes),
+        *quotas_of(quotas, queue, state.said),
+        *(of_kueue(snapshot) if held_back and has_claims(workload) else ()),
+        *(unread(workload, queue, snapshot) if held_back else ()),
     )
     names = {"workload": workload.metadata.name, "said": state.said or state.reason}
     if state.standing is KueueStanding.DEACTIVATED:
         text = "Kueue has deactivated Workload {workload}, so that it is never queued again{why}"
         why = say(": {said}", said=state.said) if state.said else ""
         return Finding(DEACTIVATED, say(text, **names, why=why), facts, _reactivating(workload, known))
+    if state.standing is KueueStanding.REJECTED and _RETRIED in state.said:
+        text = "Kueue cannot count what Workload {workload} asks for, and tries again from time to time: {said}"
+        return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
     if state.standing is KueueStanding.REJECTED:
         text = "Kueue has rejected Workload {workload} and does not queue it again: {said}"
-        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes, snapshot))
+        return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes, refused, snapshot))
+    if state.standing is KueueStanding.WAITS and refused and not state.said:
+        text = "Kueue cannot admit Workload {workload}, and will say so: {refused}"
+        return Finding(REJECTED, say(text, **names, refused=refused[0]), facts, _mending(refused[0]))
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
@@ -127,9 +171,9 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         less = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
         return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(less))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
-    if state.standing is KueueStanding.EVICTED and _open_checks(workload):
+    if state.standing is KueueStanding.EVICTED and open_checks(workload):
         advice = "See why the admission check failed; what it asked for did not come."
-    if state.standing is KueueStanding.CHECKS and not _open_checks(workload):
+    if state.standing is KueueStanding.CHECKS and not open_checks(workload):
         advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."
     waits = _waiting(workload, state, pod, snapshot)
     if state.standing is KueueStanding.WAITS and lacking:
@@ -153,7 +197,7 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
         when = say(" since {since}", since=state.since) if state.since else ""
         return say(text, name=name, when=when, reason=state.reason, said=state.said)
     if state.standing is KueueStanding.CHECKS:
-        open_ = _open_checks(workload)
+        open_ = open_checks(workload)
         since = say(" since {since}", since=state.since) if state.since else ""
         if not open_:
             text = "Workload {name} has its quota{since}, and is not admitted yet{said}"
@@ -218,9 +262,18 @@ def _reactivating(workload: KueueWorkload, known: Understood | None) -> Remedy:
 
 
 def _anew(
-    workload: KueueWorkload, known: Understood | None, classes: Sequence[MappedClass], snapshot: Snapshot
+    workload: KueueWorkload,
+    known: Understood | None,
+    classes: Sequence[MappedClass],
+    refused: Sequence[str],
+    snapshot: Snapshot,
 ) -> Remedy:
     text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
+    if refused:
+        text = (
+            "{repair} Mend besides what it would refuse next: {refused}. Then delete the Workload, and Kueue makes "
+            "another one."
+        )
     meta = workload.metadata
     command = deleting(_RESOURCE, meta.name, meta.namespace)
     gate = claim_gate(snapshot)
@@ -233,108 +286,15 @@ def _anew(
         )
         does = say("turns {gate} on", gate=gate.name) if turned_on and gate is not None else say("maps the class")
         return Remedy(say(text, does=does), commands=(command,))
-    if known is not None and "elete the Workload" in known.entry.do:
+    if known is not None and "elete the Workload" in known.entry.do and not refused:
         return Remedy(known.do, commands=(command,))
-    return Remedy(say(text, repair=_advice(known, REJECTED)), commands=(command,))
+    next_one = refused[0] if refused else ""
+    return Remedy(say(text, repair=_advice(known, REJECTED), refused=next_one), commands=(command,))
 
 
 def _on(workload: KueueWorkload, verb: str, *more: str, effect: CommandEffect = CommandEffect.READS) -> CommandLine:
     meta = workload.metadata
     return kubectl(verb, kind=_RESOURCE, name=meta.name, namespace=meta.namespace, more=more, effect=effect)
-
-
-def _conditions(workload: KueueWorkload, message: str) -> Iterator[Evidence]:
-    """What the conditions say besides ``message``, which the answer has already."""
-    about = Subject("Workload", named(WORKLOAD, workload))
-    for kind in ("QuotaReserved", "Requeued", "Evicted"):
-        condition = workload.condition(kind)
-        if condition is not None:
-            more = say(": {message}", message=condition.message) if condition.message != message else ""
-            value = say("{status} ({reason}){more}", status=condition.status, reason=condition.reason, more=more)
-            yield Evidence(about, kind, value)
-    if not workload.spec.active:
-        yield Evidence(about, "spec.active", "false")
-
-
-def _quotas(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None, said: str) -> Iterator[Evidence]:
-    """What the ClusterQueue has of the resources that are short or that Kueue speaks of, else of all."""
-    if queue is None:
-        return
-    about = Subject("ClusterQueue", queue.metadata.name)
-    spoken = [quota for quota in quotas if quota.resource in said.split()]
-    for quota in (list(short(quotas)) or spoken or list(quotas))[:MAX_QUOTAS]:
-        field = say("{resource} of flavor {flavor}", resource=quota.resource, flavor=quota.flavor)
-        parts: list[Words] = [say("{held} of {quota} held", held=str(quota.held), quota=str(quota.nominal))]
-        if quota.lent:
-            parts[0] = say("{held} of {quota} held, {lent} borrowed", **_amounts(quota))
-        if queue.cohort:
-            room = say("what cohort {cohort} has left was not read", cohort=queue.cohort)
-            if quota.free is not None:
-                room = say("{free} left with cohort {cohort}", cohort=queue.cohort, **_amounts(quota))
-            parts.append(room)
-        if quota.wanted is not None:
-            parts.append(say("the Workload asks for {wanted}", wanted=str(quota.wanted)))
-        if quota.never:
-            parts.append(say("more than the {most} that there can be", most=str(quota.most)))
-        elif quota.missing:
-            parts.append(say("{missing} missing", missing=str(quota.missing)))
-        yield Evidence(about, field, Joined(tuple(parts), ", ") if len(parts) > 1 else parts[0])
-    if not queue.spec.resource_groups:
-        yield Evidence(about, "spec.resourceGroups", "none")
-
-
-def _unread(workload: KueueWorkload, queue: ClusterQueue | None, snapshot: Snapshot) -> Iterator[Evidence]:
-    """What would say which quota is short, and may not be read."""
-    kinds = [CLUSTER_QUEUE, *([COHORT] if queue is not None and queue.cohort else ())]
-    if _has_claims(workload):
-        kinds.append("ConfigMap")
-    for gap in snapshot.unread(kinds):
-        if gap.reason != ABSENT:
-            yield Evidence(f"{gap.kind.partition('.')[0]}s", "read", say("no ({reason})", reason=gap.reason))
-
-
-def _has_claims(workload: KueueWorkload) -> bool:
-    return any(pods.template.spec.resource_claims for pods in workload.spec.pod_sets)
-
-
-def _of_kueue(snapshot: Snapshot) -> Iterator[Evidence]:
-    """Which Kueue it is and whether it counts claims, as far as known; or that its configuration is not there."""
-    running, gate = controller(snapshot), claim_gate(snapshot)
-    if running is not None and running.release:
-        yield Evidence(subject("Pod", running.pod), "release of Kueue", running.release)
-    if gate is not None and gate.settings is not None:
-        value = say("{gate}={on}", gate=gate.name, on=str(gate.on).lower())
-        space, name = gate.settings
-        yield Evidence(Subject("ConfigMap", ObjectName("ConfigMap", name, space)), "featureGates", value)
-    if configuration(snapshot) is None and not snapshot.unread(("ConfigMap",)):
-        space, name = settings_of(running)
-        yield Evidence("Kueue's configuration", "read", say("no (there is no ConfigMap {key})", key=f"{space}/{name}"))
-
-
-def _amounts(quota: FlavorQuota) -> dict[str, str]:
-    return {
-        "held": str(quota.held),
-        "quota": str(quota.nominal),
-        "lent": str(quota.lent),
-        "free": str(quota.free),
-    }
-
-
-def _classes(classes: Sequence[MappedClass], queue: ClusterQueue | None, snapshot: Snapshot) -> Iterator[Evidence]:
-    """As which resource Kueue counts the devices, where it does not, or the ClusterQueue has no quota for it."""
-    known = configuration(snapshot)
-    if known is None:
-        return
-    (space, name), _ = known
-    about = Subject("ConfigMap", ObjectName("ConfigMap", name, space))
-    for each in classes:
-        value = say("none names it")
-        if each.resource:
-            value = say("counted as {resource}", resource=each.resource)
-        if each.covered is False and queue is not None:
-            text = "counted as {resource}, which ClusterQueue {queue} does not cover"
-            value = say(text, resource=each.resource, queue=queue.metadata.name)
-        yield Evidence(about, say("deviceClassMappings of DeviceClass {name}", name=each.name), value)
 
 
 def _lacking(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None) -> Phrase | None:
@@ -357,17 +317,6 @@ def _lacking(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None) -> Phras
     return say(text, **names, flavor=one.flavor, free=str(one.free), nominal=str(one.nominal))
 
 
-def _open_checks(workload: KueueWorkload) -> list[KueueCheckState]:
-    return [check for check in workload.status.admission_checks if check.state != "Ready"]
-
-
-def _checks(workload: KueueWorkload) -> Iterator[Evidence]:
-    about = Subject("Workload", named(WORKLOAD, workload))
-    for check in _open_checks(workload):
-        field = say("admission check {name}", name=check.name)
-        yield Evidence(about, field, say("{state}: {said}", state=check.state, said=check.message))
-
-
 def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:
     """The pod is Kueue's, by a ``sign``, and has no Workload: no queue of that name, or no Kueue any more."""
     gap = snapshot.missing(WORKLOAD)
@@ -388,10 +337,13 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
     """That Kueue has let the pod go, so that what keeps it now is the scheduler's."""
     if pod is None or pod.node_name or pod.finished or decider(pod).layer is Layer.KUEUE or not is_queued_by_kueue(pod):
         return
+    if not pod.metadata.uid and (running := controller(snapshot)) is not None:
+        yield from _ahead(pod, running, snapshot)
+        return
     workload = workload_of(pod, snapshot)
     if workload is None or (state := standing(workload)).standing is not KueueStanding.ADMITTED:
         return
-    gate = claim_gate(snapshot) if _has_claims(workload) else None
+    gate = claim_gate(snapshot) if has_claims(workload) else None
     text = (
         "Kueue has admitted it (Workload {workload}{when}), and now the scheduler decides: Kueue counts devices and "
         "does not know which node has a free one{before}"
@@ -411,6 +363,19 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
         where = say(" (ConfigMap {key})", key="/".join(gate.settings)) if gate.settings else ""
         about |= {"gate": gate.name, "where": where}
     yield say(text, **about)
+
+
+def _ahead(pod: Pod, running: KueueController, snapshot: Snapshot) -> Iterator[Phrase]:
+    """How Kueue will count what a pod that does not exist yet asks for."""
+    shapes = taken_shapes((pod.spec,), pod.metadata.namespace, snapshot)
+    if not refusals(shapes):
+        text = "Kueue admits it first (LocalQueue {queue}): it counts quota, and knows no node with a free device"
+        yield say(text, queue=queue_name(pod, snapshot))
+    for shape in shapes:
+        if shape.counts:
+            text = "Kueue {release} counts {kind} {name} ({place}) {how}"
+            about = {"kind": shape.kind, "name": shape.name, "place": shape.place, "how": shape.counts}
+            yield say(text, release=running.release, **about)
 
 
 FINDERS = (Finder(When.QUESTION, _held_back, 19),)

@@ -98,10 +98,13 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
 
     groups = by_reason(analysis.view.ineligible)
     if not groups:
-        yield Finding(NO_NODE, say("none of the 0 nodes may run the pod: no Nodes exist"))
+        yield Finding(NO_NODE, "the cluster has no Nodes", remedy=Remedy("Add nodes that have such devices."))
         return
     count = len(analysis.view.ineligible)
-    summary = say("none of the {count:,} nodes may run the pod: {reasons}", count=count, reasons=counted(groups))
+    text = "none of the {count:,} nodes may run the pod: {reasons}"
+    if count == 1:
+        text = "the only node may not run the pod: {reasons}"
+    summary = say(text, count=count, reasons=counted(groups))
     if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
         yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, groups[0].nodes))

@@ -18,7 +18,7 @@ from kubectl_dra.explain.node_reasons import (
     ResourceShort,
     Untolerated,
 )
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.explain.remedies.room import ending_pods
@@ -131,9 +131,13 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """What removes the reason of these nodes, proved; None if unknown."""
     if not nodes:
         return None
-    if isinstance(reason, ResourceShort) and not reason.passes:
-        words = say("Lower what the pod requests of {name}, or add nodes that have it.", name=reason.name)
-        return Remedy(words)
+    short = _shortages(reason)
+    if short and not all(each.passes for each in short):
+        names = [each.name for each in short if not each.passes]
+        what = "them" if names[1:] else "it"
+        return Remedy(
+            say("Lower what the pod requests of {names}, or add nodes that have {what}.", names=names, what=what)
+        )
     if not can_end(reason):
         return _room(nodes, world)
     change = RelaxNodeRule(reason, tuple(nodes))
@@ -158,11 +162,18 @@ def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remed
 
 def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:
     """What shows more about a reason why nodes refuse the pod, or None."""
-    if isinstance(reason, ResourceShort | PodLimitReached) and nodes:
+    if nodes and (_shortages(reason) or isinstance(reason, PodLimitReached)):
         return NextStep(Look.ONE_NODE, nodes[0])
     if isinstance(reason, AffinityDiffers | LabelDiffers):
         return NextStep(Look.LABELS_OF_NODES)
     return None
+
+
+def _shortages(reason: Words) -> tuple[ResourceShort, ...]:
+    """The resources of which a node has too little, where that is all that is said of it."""
+    parts = reason.parts if isinstance(reason, Joined) else (reason,)
+    short = tuple(part for part in parts if isinstance(part, ResourceShort))
+    return short if len(short) == len(parts) else ()
 
 
 def _room(nodes: Sequence[str], world: WhatIf) -> Remedy | None:

@@ -271,7 +271,7 @@ TEXT: Final = "MIG123"
 
 def remarks(repaired: Repaired, name: str) -> list[Remark]:
     if repaired.objects:
-        message = "the count of devices is in the claim now, which the overlay patches with all of its requests"
+        message = "which devices, and how many, is in the claim now, which the overlay patches with all of its requests"
         return [
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
             for root, document, raw in repaired.objects

@@ -61,9 +61,11 @@ def candidates(exactly: Mapping[str, Any], catalogue: VendorCatalogue) -> list[N
             if candidate is not None:
                 out.setdefault(name, candidate)
         own = rule.resource.selectors
-        nameless = rule.pattern is not None and not _group_sources(_pattern_text(rule)) and not rule.resource.part_of
+        pattern = _pattern_text(rule) if rule.pattern is not None else ""
+        # One that matches a single text has named it above.
+        nameless = not _group_sources(pattern) and _literal(pattern) is None and not rule.resource.part_of
         if nameless and selectors[: len(own)] == own:
-            unclear.append(_pattern_text(rule))
+            unclear.append(pattern)
     if unclear:
         names = ", ".join((*out, *(f"those that match {pattern}" for pattern in unclear)))
         raise Unnamed(f"several resources became requests of class {device_class}: {names}")

@@ -9,20 +9,23 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.codec import reshaped
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, fields_at, items_at, value_at
-from kubectl_dra.manifests.objects import ObjectKey
+from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate import quotas
-from kubectl_dra.migrate.codes import NO_RESOURCE, NOT_OURS, QUOTA
+from kubectl_dra.migrate.codes import NO_RESOURCE, NO_TEMPLATE, NOT_OURS, QUOTA
 from kubectl_dra.migrate.device_plugins.labels import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
-from kubectl_dra.migrate.reverse.labels import Named, Unnamed, chosen, conditions
+from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates, chosen, conditions
 from kubectl_dra.migrate.vendors.model import Resource
 from kubectl_dra.text import whole_number
 
 # Data for planning the reverse migration: claims of a pod, and why an object stays unchanged.
 
+_READ: Final = "Name the file that has it as well; what is in the cluster only, kubectl get -o yaml writes."
 BY_HAND: Final = "Take the manifest from before out of version control, or write the resource and remove the claim."
 
 
@@ -41,6 +44,51 @@ class Stop(Exception):
 
     def __init__(self, code: str, path: Path, message: str, way_out: str = BY_HAND) -> None:
         self.refusal = PlanRefusal(code, path, message, way_out)
+
+
+CLAIM_FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
+    "resourceClaimTemplateName": ("ResourceClaimTemplate", "template"),
+    "resourceClaimName": ("ResourceClaim", "claim"),
+}
+"""By which fields a pod names its claims, with the kind and the way of sharing."""
+
+
+def made_claim(
+    raw: Mapping[str, Any], path: Path, pod_claim: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
+) -> MadeClaim | None:
+    """The claim of one entry of ``resourceClaims``; None if it names none. Raises Stop: migrate has not made it."""
+    for field, (kind, share) in CLAIM_FIELDS.items():
+        if not isinstance(pod_claim, Mapping) or not isinstance(pod_claim.get(field), str):
+            continue
+        key = (kind, object_key(raw)[1], pod_claim[field])
+        world_object = world.get(key)
+        if world_object is None or not str(world_object.get("apiVersion")).startswith(f"{GROUP}/v1"):
+            raise Stop(NO_TEMPLATE, path, f"{kind} {pod_claim[field]} is not among the files that were read", _READ)
+        below: Path = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
+        try:
+            devices = value_at(reshaped(world_object), below)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            devices = None
+        requests = {
+            str(request.get("name")): request["exactly"]
+            for request in items_at(devices, "requests")
+            if isinstance(request, Mapping) and isinstance(request.get("exactly"), Mapping)
+        }
+        if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
+            message = f"{kind} {pod_claim[field]} has constraints, alternatives or settings, and migrate writes none"
+            raise Stop(NOT_OURS, path, message)
+        return MadeClaim(int(path[-1]), str(pod_claim.get("name")), key, share, requests)
+    return None
+
+
+def resources_of(
+    claim: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
+) -> list[Named]:
+    """The resources that a request of a claim may have been made from. Raises Stop: none."""
+    try:
+        return candidates(exactly, settings.catalogue)
+    except Unnamed as unnamed:
+        raise Stop(NO_RESOURCE, path, f"request {name} of {claim.key[0]} {claim.key[2]}: {unnamed}") from None
 
 
 def restored(

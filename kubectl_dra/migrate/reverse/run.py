@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.codec import ConversionError, reshaped, to_v1
-from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.codec import ConversionError, to_v1
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Delete, Path, changed, items_at, value_at
 from kubectl_dra.manifests.inputs import Input
@@ -24,7 +23,6 @@ from kubectl_dra.migrate.codes import (
     BUILD,
     LOST,
     NO_RESOURCE,
-    NO_TEMPLATE,
     NOT_OURS,
     REMOVED,
     RESTORED,
@@ -42,14 +40,22 @@ from kubectl_dra.migrate.model import (
     ObjectPlan,
     PlanRefusal,
     PlanSurroundings,
-    Share,
     Step,
 )
 from kubectl_dra.migrate.new_objects import template_key
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, opened, source_of
-from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates
-from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, plan_quota, restored
+from kubectl_dra.migrate.reverse.labels import Named
+from kubectl_dra.migrate.reverse.requests import (
+    CLAIM_FIELDS,
+    MadeClaim,
+    Stop,
+    made_claim,
+    plan_quota,
+    resources_of,
+    restored,
+)
+from kubectl_dra.migrate.reverse.virtual_machines import machine_path, plan_machine
 from kubectl_dra.migrate.vendors.model import Resource
 
 
@@ -157,12 +163,7 @@ def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
 # Plans the reverse migration of one object: its state before migrate gave it claims.
 
 
-_READ: Final = "Name the file that has it as well; what is in the cluster only, kubectl get -o yaml writes."
 _MOST_TRIES: Final = 32
-_FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
-    "resourceClaimTemplateName": ("ResourceClaimTemplate", "template"),
-    "resourceClaimName": ("ResourceClaim", "claim"),
-}
 
 
 class Reversal(NamedTuple):
@@ -177,18 +178,19 @@ def plan(raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], s
     hard = quotas.HARD.get(workload_key(raw))
     if hard is not None:
         return Reversal(plan_quota(raw, hard, settings))
+    machine = machine_path(raw)
     try:
-        return _workload(raw, world, settings)
+        return Reversal(*plan_machine(raw, machine, world, settings)) if machine else _workload(raw, world, settings)
     except Stop as stop:
         return Reversal(ObjectPlan(refusals=(stop.refusal,)))
 
 
 def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
-    """The claims and templates that the pods of an object refer to."""
+    """The claims and templates that the pods of an object, or virtual machines, refer to."""
     namespace = object_key(raw)[1]
-    for spec in pod_specs(raw):
-        for pod_claim in items_at(spec.content, "resourceClaims"):
-            for field, (kind, _) in _FIELDS.items():
+    for content in (*(spec.content for spec in pod_specs(raw)), value_at(raw, machine_path(raw) or ("spec",))):
+        for pod_claim in items_at(content, "resourceClaims"):
+            for field, (kind, _) in CLAIM_FIELDS.items():
                 if isinstance(pod_claim, Mapping) and isinstance(pod_claim.get(field), str):
                     yield kind, namespace, pod_claim[field]
 
@@ -263,50 +265,14 @@ def _entries(
     for index, pod_claim in enumerate(items_at(spec.content, "resourceClaims")):
         path: Path = (*spec.path, "resourceClaims", index)
         try:
-            claim = _entry(raw, path, pod_claim, world)
+            claim = made_claim(raw, path, pod_claim, world)
             if claim is None:
                 continue
             for name, exactly in claim.requests.items():
-                choices[claim.key, name] = _candidates(claim, name, exactly, path, settings)
+                choices[claim.key, name] = resources_of(claim, name, exactly, path, settings)
             yield claim
         except Stop as stop:
             others.append(stop.refusal)
-
-
-def _entry(
-    raw: Mapping[str, Any], path: Path, pod_claim: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
-) -> MadeClaim | None:
-    for field, (kind, share) in _FIELDS.items():
-        if not isinstance(pod_claim, Mapping) or not isinstance(pod_claim.get(field), str):
-            continue
-        key = (kind, object_key(raw)[1], pod_claim[field])
-        world_object = world.get(key)
-        if world_object is None or not str(world_object.get("apiVersion")).startswith(f"{GROUP}/v1"):
-            raise Stop(NO_TEMPLATE, path, f"{kind} {pod_claim[field]} is not among the files that were read", _READ)
-        below: Path = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
-        try:
-            devices = value_at(reshaped(world_object), below)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            devices = None
-        requests = {
-            str(request.get("name")): request["exactly"]
-            for request in items_at(devices, "requests")
-            if isinstance(request, Mapping) and isinstance(request.get("exactly"), Mapping)
-        }
-        if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
-            message = f"{kind} {pod_claim[field]} has constraints, alternatives or settings, and migrate writes none"
-            raise Stop(NOT_OURS, path, message)
-        return MadeClaim(int(path[-1]), str(pod_claim.get("name")), key, share, requests)
-    return None
-
-
-def _candidates(
-    claim: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
-) -> list[Named]:
-    try:
-        return candidates(exactly, settings.catalogue)
-    except Unnamed as unnamed:
-        raise Stop(NO_RESOURCE, path, f"request {name} of {claim.key[0]} {claim.key[2]}: {unnamed}") from None
 
 
 def _tries(

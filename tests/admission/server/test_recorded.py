@@ -1,4 +1,4 @@
-"""What a real API server answered to 12,500 manifests, all of them, on every run."""
+"""What a real API server answered to 12,700 manifests, all of them, on every run."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def test_recorded_answers(capsys: pytest.CaptureFixture[str]) -> None:
 def test_recorded_answers_about_pods(capsys: pytest.CaptureFixture[str]) -> None:
     assert manifests.run([RECORDED.with_name("pod-manifests.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
     assert capsys.readouterr().out == "pairs 507 of 507\nagree 700 of 700\n"
+
+
+def test_recorded_answers_about_projected_volumes_and_admission(capsys: pytest.CaptureFixture[str]) -> None:
+    assert manifests.run([RECORDED.with_name("pod-admission.jsonl.gz")]) == 0, capsys.readouterr().out[-4000:]
+    assert capsys.readouterr().out.endswith("agree 236 of 236\n")
 
 
 @pytest.mark.parametrize("release", ["1.34", "1.35", "1.36", "1.37"])

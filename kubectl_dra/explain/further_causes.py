@@ -1,0 +1,292 @@
+"""What keeps a pod besides the causes that were found: the question as it would be with those mended.
+
+Somebody who mends one cause must not find the pod stuck on another. So the question is asked again without what the
+first causes refuse; what keeps the pod then is a further cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.extended_resources import amount_of
+from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.nodes import NodeTaint, PodAffinity, Toleration
+from kubectl_dra.api.pods import Container, Pod, PodSpec, ResourceRequirements
+from kubectl_dra.api.taints import DeviceToleration
+from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
+from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
+from kubectl_dra.explain.causes.devices_held import TOO_FEW
+from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
+from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED
+from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
+from kubectl_dra.explain.diagnosis import CauseKind, Finding
+from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
+from kubectl_dra.scheduling.node_resources import Insufficient
+from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
+from kubectl_dra.scheduling.simple_filters import CORDON
+from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
+
+C = TypeVar("C", bound=Container)
+
+_RESOURCES: Final = (UNBACKED, GATE_OFF, NOT_ELIGIBLE)
+_UNUSABLE: Final = frozenset(Unresolved) - {Unresolved.NOT_CREATED}
+
+
+def question_past(question: Question, analysis: Analysis, findings: Sequence[Finding]) -> Question | None:
+    """The question about the pod or claim without what these findings object to.
+
+    None where nothing is known that would mend all of them, or where one is proved to be all that keeps it.
+    """
+    if not findings or any(finding.kind.ends_pod or finding.normal or _is_all(finding) for finding in findings):
+        return None
+    if question.pod is not None and (question.pod.node_name or question.pod.finished):
+        return None
+    if not analysis.tries:
+        past = _without_unusable(question, analysis, findings)
+    elif not analysis.view.nodes:
+        past = _on_any_node(question, analysis)
+    else:
+        past = _with_other_devices(question, findings)
+    return past if past != question else None
+
+
+def _is_all(finding: Finding) -> bool:
+    """Whether its fix was proved to be enough, with those of other requests that have their own."""
+    beside = finding.proof.beside if finding.proof is not None else None
+    return finding.proof is not None and (beside is None or not (beside.aside or beside.causes))
+
+
+# What is missing: claims, classes of requests, and resources that nothing offers.
+
+
+def _without_unusable(question: Question, analysis: Analysis, findings: Sequence[Finding]) -> Question:
+    """The question without claims, requests and extended resources that nobody can serve."""
+    # A claim in which only a class is missing is asked about without that request.
+    refused = {finding.claim for finding in findings if not finding.kind.passes and finding.kind is not CLASS_MISSING}
+    missing = {(finding.claim, finding.request) for finding in findings if finding.kind is CLASS_MISSING}
+    kept: list[ClaimEntry] = []
+    dropped: set[str] = set()
+    for entry in question.claims:
+        claim = entry.claim
+        if entry.unresolved in _UNUSABLE or (claim is not None and claim.key in refused):
+            dropped.add(entry.entry)
+        elif claim is not None and (left := _without_requests(claim, missing)) is not claim:
+            kept.append(replace(entry, claim=left))
+        else:
+            kept.append(entry)
+    pod = question.pod
+    names = _unserved(pod, analysis) if pod is not None and any(each.kind in _RESOURCES for each in findings) else ()
+    if pod is not None and (dropped or names):
+        pod = _without_resources(_without_claims(pod, dropped), names)
+    return replace(question, pod=pod, claims=tuple(kept))
+
+
+def _unserved(pod: Pod, analysis: Analysis) -> set[str]:
+    """Extended resources of the pod that no node offers, and no device serves."""
+    nodes = analysis.snapshot.nodes.values()
+    served = analysis.extended.classes if analysis.extended is not None else {}
+    wanted = {name for container in pod.containers for name in container.requests if "/" in name and name not in served}
+    return {name for name in wanted if not any(amount_of(node.allocatable.get(name)) for node in nodes)}
+
+
+def _without_requests(claim: ResourceClaim, missing: Collection[tuple[str, str]]) -> ResourceClaim:
+    """The claim without requests and alternatives whose class is missing, and without constraints on them."""
+    requests = [_with_classes(claim, request, missing) for request in claim.requests]
+    if requests == [*claim.requests]:
+        return claim
+    kept = tuple(request for request in requests if request.alternatives())
+    names = {request.name for request in claim.requests} - {request.name for request in kept}
+    constraints = (each for each in claim.constraints if names.isdisjoint(each.requests))
+    return replace(claim, requests=kept, constraints=tuple(constraints))
+
+
+def _with_classes(claim: ResourceClaim, request: Request, missing: Collection[tuple[str, str]]) -> Request:
+    kept = tuple(spec for spec in request.alternatives() if (claim.key, request.result_name(spec)) not in missing)
+    if request.first_available:
+        return replace(request, first_available=kept)
+    return request if kept else replace(request, exactly=None)
+
+
+def _without_claims(pod: Pod, entries: Collection[str]) -> Pod:
+    def without(container: C) -> C:
+        used = tuple(use for use in container.resources.claims if use.name not in entries)
+        return replace(container, resources=replace(container.resources, claims=used))
+
+    kept = tuple(entry for entry in pod.spec.resource_claims if entry.name not in entries)
+    return replace(pod, spec=replace(_each_container(pod.spec, without), resource_claims=kept))
+
+
+def _without_resources(pod: Pod, names: Collection[str]) -> Pod:
+    def lacking(resources: ResourceRequirements) -> ResourceRequirements:
+        requests, limits = (
+            {name: amount for name, amount in table.items() if name not in names}
+            for table in (resources.requests, resources.limits)
+        )
+        return replace(resources, requests=requests, limits=limits)
+
+    def without(container: C) -> C:
+        return replace(container, resources=lacking(container.resources))
+
+    spec = _each_container(pod.spec, without)
+    whole = lacking(spec.resources) if spec.resources is not None else None
+    overhead = {name: amount for name, amount in spec.overhead.items() if name not in names}
+    return replace(pod, spec=replace(spec, resources=whole, overhead=overhead))
+
+
+def _each_container(spec: PodSpec, edit: Callable[[C], C]) -> PodSpec:
+    return replace(
+        spec,
+        containers=tuple(map(edit, spec.containers)),  # type: ignore[arg-type]
+        init_containers=tuple(map(edit, spec.init_containers)),  # type: ignore[arg-type]
+    )
+
+
+# What nodes refuse.
+
+
+def _on_any_node(question: Question, analysis: Analysis) -> Question:
+    """The question about a pod that does not mind why the nodes refuse it; the same if that is not known of all."""
+    pod, outcome = question.pod, analysis.pod_outcome
+    if pod is None or outcome is None:
+        return question
+    eased = pod
+    for reason, plugin in _reasons(analysis, outcome.filtered).items():
+        ease = _EASE.get(plugin)
+        if ease is None or ease(pod, reason) == pod:
+            return question
+        eased = ease(eased, reason)
+    return replace(question, pod=eased)
+
+
+def _reasons(analysis: Analysis, filtered: Mapping[str, Rejection]) -> dict[Reason, PluginName]:
+    """Each reason of the nodes that were asked, with the plugin that has it; of a resource, the first shortage."""
+    reasons: dict[Hashable, tuple[Reason, PluginName]] = {}
+    for name, why in analysis.view.ineligible.items():
+        for reason in filtered[name].reasons if why is not NOT_ASKED else ():
+            about = reason.resource if isinstance(reason, Insufficient) else reason
+            reasons.setdefault(about, (reason, filtered[name].plugin))
+    return dict(reasons.values())
+
+
+def _tolerating(pod: Pod, taint: NodeTaint) -> Pod:
+    more = Toleration(taint.key, "Exists", effect=taint.effect)
+    return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, more)))
+
+
+def _past_cordon(pod: Pod, reason: Reason) -> Pod:
+    return _tolerating(pod, CORDON)
+
+
+def _past_taint(pod: Pod, reason: Reason) -> Pod:
+    return _tolerating(pod, reason.taint) if isinstance(reason, UntoleratedTaint) else pod
+
+
+def _past_labels(pod: Pod, reason: Reason) -> Pod:
+    spec = pod.spec
+    if not isinstance(reason, NodeDoesNotMatch):
+        return pod
+    if reason.selector:
+        # As the answer names the first that does not hold, the others are further causes.
+        wrong = reason.selector[0][0]
+        kept = {key: value for key, value in spec.node_selector.items() if key != wrong}
+        return replace(pod, spec=replace(spec, node_selector=kept))
+    if spec.affinity is None:
+        return pod
+    free = replace(spec.affinity, node_affinity=replace(spec.affinity.node_affinity, required=None))
+    return replace(pod, spec=replace(spec, affinity=free))
+
+
+def _past_amount(pod: Pod, reason: Reason) -> Pod:
+    return _without_resources(pod, (reason.resource,)) if isinstance(reason, Insufficient) else pod
+
+
+def _past_ports(pod: Pod, reason: Reason) -> Pod:
+    def without(container: C) -> C:
+        return replace(container, ports=())
+
+    return replace(pod, spec=_each_container(pod.spec, without))
+
+
+def _past_volumes(pod: Pod, reason: Reason) -> Pod:
+    return replace(pod, spec=replace(pod.spec, volumes=()))
+
+
+def _past_spread(pod: Pod, reason: Reason) -> Pod:
+    return replace(pod, spec=replace(pod.spec, topology_spread_constraints=()))
+
+
+def _past_affinity(pod: Pod, reason: Reason) -> Pod:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return pod
+    free = replace(affinity, pod_affinity=PodAffinity(), pod_anti_affinity=PodAffinity())
+    return replace(pod, spec=replace(pod.spec, affinity=free))
+
+
+_EASE: Final[Mapping[PluginName, Callable[[Pod, Reason], Pod]]] = {
+    PluginName.NODE_UNSCHEDULABLE: _past_cordon,
+    PluginName.TAINT_TOLERATION: _past_taint,
+    PluginName.NODE_AFFINITY: _past_labels,
+    PluginName.NODE_RESOURCES_FIT: _past_amount,
+    PluginName.NODE_PORTS: _past_ports,
+    PluginName.VOLUME_RESTRICTIONS: _past_volumes,
+    PluginName.NODE_VOLUME_LIMITS: _past_volumes,
+    PluginName.VOLUME_BINDING: _past_volumes,
+    PluginName.VOLUME_ZONE: _past_volumes,
+    PluginName.POD_TOPOLOGY_SPREAD: _past_spread,
+    PluginName.INTER_POD_AFFINITY: _past_affinity,
+}
+"""What the pod would be without a plugin's reason; the same pod where it is not the pod that has to change."""
+
+
+# What a request refuses.
+
+
+def _any_device(spec: DeviceRequest) -> DeviceRequest:
+    return replace(spec, selectors=())
+
+
+def _any_taint(spec: DeviceRequest) -> DeviceRequest:
+    # One without an effect does not protect a pod from being evicted in every release.
+    every = (DeviceToleration(operator="Exists", effect=effect) for effect in ("NoSchedule", "NoExecute"))
+    return replace(spec, tolerations=(*spec.tolerations, *every))
+
+
+def _only_one(spec: DeviceRequest) -> DeviceRequest:
+    return replace(spec, count=1)
+
+
+_WIDER: Final[Mapping[CauseKind, Callable[[DeviceRequest], DeviceRequest]]] = {
+    SELECTOR_MATCHES_NOTHING: _any_device,
+    TAINTED: _any_taint,
+    TOLERATION: _any_taint,
+    TOO_FEW: _only_one,
+}
+
+
+def _with_other_devices(question: Question, findings: Sequence[Finding]) -> Question:
+    """The question with requests that admit the devices that they refuse; the same if one of them cannot."""
+    if any(finding.kind not in _WIDER for finding in findings):
+        return question
+    wider = {(finding.claim, finding.request): _WIDER[finding.kind] for finding in findings}
+    entries = (
+        replace(entry, claim=_with_requests(entry.claim, wider)) if entry.claim is not None else entry
+        for entry in question.claims
+    )
+    return replace(question, claims=tuple(entries))
+
+
+def _with_requests(
+    claim: ResourceClaim, wider: Mapping[tuple[str, str], Callable[[DeviceRequest], DeviceRequest]]
+) -> ResourceClaim:
+    def widened(request: Request) -> Request:
+        edit = wider.get((claim.key, request.name))
+        return request if edit is None or request.exactly is None else replace(request, exactly=edit(request.exactly))
+
+    if not any(key == claim.key for key, _ in wider):
+        return claim
+    return replace(claim, requests=tuple(map(widened, claim.requests)))

@@ -1,0 +1,127 @@
+"""How Kueue takes each shape of claim, by its release: what it refuses, and how it counts the rest.
+
+The rules are data: ``data/kueue_claims.yaml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from msgspec import Struct, convert
+
+from kubectl_dra import data
+from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
+from kubectl_dra.api.pods import Pod, PodSpec
+from kubectl_dra.api.releases import Release, parse_release
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.drivers import parsed
+from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller
+
+FILE: Final = Path(data.__file__).with_name("kueue_claims.yaml")
+_GATE_ON: Final = Release(0, 18)
+"""From here on Kueue counts claims by default."""
+
+
+class ClaimRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """How releases of Kueue, ``since`` one and ``before`` another, take claims of a ``shape``."""
+
+    shape: str
+    since: str = ""
+    before: str = ""
+    refuses: str = ""
+    counts: str = ""
+
+    def holds(self, release: Release) -> bool:
+        """Whether that release has it."""
+        since, before = self.since, self.before
+        return (not since or parse_release(since) <= release) and (not before or release < parse_release(before))
+
+
+class TakenShape(NamedTuple):
+    """A shape in an object (``kind`` and ``name``) at a ``place``, which Kueue refuses, or else counts in some way."""
+
+    kind: str
+    name: str
+    place: str
+    refuses: str
+    counts: str
+
+
+@cache
+def claim_rules() -> tuple[ClaimRule, ...]:
+    """All rules, in their order."""
+    return convert(parsed(FILE.read_text("utf-8")), tuple[ClaimRule, ...])
+
+
+def taken_shapes(pods: Iterable[PodSpec], namespace: str, snapshot: Snapshot) -> tuple[TakenShape, ...]:
+    """What Kueue makes of the claims of some pods.
+
+    Nothing where its release is not known, or where it counts no claims as far as known.
+    """
+    running, gate = controller(snapshot), claim_gate(snapshot)
+    try:
+        release = parse_release(running.release) if running is not None else None
+    except ValueError:
+        release = None
+    if release is None or not (gate.on if gate is not None else release >= _GATE_ON):
+        return ()
+    rules = [rule for rule in claim_rules() if rule.holds(release)]
+    return tuple(
+        dict.fromkeys(
+            TakenShape(kind, name, place, rule.refuses.format(template=name), rule.counts)
+            for rule in rules
+            for spec in pods
+            for shape, kind, name, place in _shapes(spec, namespace, snapshot)
+            if shape == rule.shape
+        )
+    )
+
+
+def refusals(shapes: Sequence[TakenShape]) -> tuple[str, ...]:
+    """What Kueue writes of those that it refuses; it stops at the first."""
+    return tuple(dict.fromkeys(shape.refuses for shape in shapes if shape.refuses))
+
+
+_OF_REQUESTS: Final[Mapping[str, Callable[[DeviceRequest], bool]]] = {
+    "selectors": lambda device: bool(device.selectors),
+    "adminAccess": lambda device: bool(device.admin_access),
+    "allocationMode All": lambda device: device.allocation_mode == ALL,
+    "capacity": lambda device: bool(device.capacity),
+}
+
+
+def _shapes(spec: PodSpec, namespace: str, snapshot: Snapshot) -> Iterator[tuple[str, str, str, str]]:
+    """Each shape, with the kind and the name of what has it, and where."""
+    pod = Pod(spec=spec)
+    for entry in pod.claims:
+        template = snapshot.templates.get((namespace, entry.template_name))
+        if entry.claim_name:
+            yield "named claim", "ResourceClaim", entry.claim_name, "resourceClaimName"
+        elif template is not None:
+            for shape, place in _of_claim(template.claim("", namespace), snapshot):
+                yield shape, "ResourceClaimTemplate", entry.template_name, place
+    names = {class_.extended_resource_name for class_ in snapshot.classes.values()} - {""}
+    for container in (*spec.init_containers, *spec.containers):
+        for resource in names & container.requests.keys():
+            yield "extended resource", "container", container.name, resource
+
+
+def _of_claim(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    if claim.constraints:
+        yield "constraints", "spec.devices.constraints"
+    if claim.config:
+        yield "config", "spec.devices.config"
+    known = configuration(snapshot)
+    for request in claim.requests:
+        place = f"request {request.name}"
+        if request.first_available:
+            yield "firstAvailable", place
+            continue
+        for device in request.alternatives():
+            yield from ((shape, place) for shape, has in _OF_REQUESTS.items() if has(device))
+            entry = known[1].mapping(device.device_class) if known is not None else None
+            if entry is not None and entry.sources:
+                yield "mapped to sources", place
