@@ -198,7 +198,7 @@ def judged(line: Json) -> tuple[str, str]:
         return "undetermined", ""
     pods = line["expect"]["pods"]
     theirs = sum(bool(each["node"]) for each in pods.values())
-    ours = [found["pods"] for found in report["items"]]
+    ours = [found["podCounts"] for found in report["items"]]
     fewest, most = (sum(each[name] for each in ours) for name in ("fewest", "most"))
     nodes = Counter(each["node"] for each in pods.values() if each["node"])
     if fewest <= theirs <= most:

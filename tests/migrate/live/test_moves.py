@@ -57,7 +57,7 @@ def test_two_devices_for_each_pod_and_the_way_back(fleet: Cluster, command: Comm
     assert found["before"] == [fleet.name("old")]
     assert sorted(found["after"]) == sorted(nodes) and found["difference"] == 1
     assert [lost["nodes"] for lost in found["lost"]] == [[fleet.name("old")]]
-    foretold = {landing["node"]: landing["devices"] for landing in found["landings"]}
+    foretold = {landing["node"]: landing["deviceNames"] for landing in found["landings"]}
     assert foretold == {node: [f"{DRIVER}/{node}/gpu-{index}" for index in (0, 1)] for node in nodes}
 
     assert command("migrate", "--write", str(file)).code == 0
@@ -98,7 +98,7 @@ def test_what_uses_device_plugins(fleet: Cluster, command: Command, tmp_path: Pa
         command("migrate", "--live", "-n", fleet.namespace, "-o", "json", *connection(fleet)), "migrate-live.json"
     )
     (use,) = found["uses"]
-    assert (use["namespace"], use["owner"], use["resource"]) == (fleet.namespace, "Deployment tuner", RESOURCE)
+    assert (use["namespace"], use["ownedBy"], use["resource"]) == (fleet.namespace, "Deployment tuner", RESOURCE)
     assert (use["podCount"], use["deviceCount"], use["each"], use["outcome"]) == (2, 4, 2, "auto")
     mine = {clash["node"]: clash for clash in found["clashes"] if clash["node"].startswith(fleet.name(""))}
     assert mine.keys() == {both} and plugin not in mine
