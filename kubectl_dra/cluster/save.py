@@ -24,6 +24,7 @@ from typing import Any, Final, TextIO
 import msgspec
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.codec import decoded
 from kubectl_dra.api.fields import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
 from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS, NEIGHBOUR_KINDS, kind_here
@@ -72,9 +73,14 @@ class Recorder(SnapshotBuilder):
         try:
             item = reduced(raw)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # What the builder would say of it comes first; what cannot be written is not kept.
-            SnapshotBuilder().add(raw, place)
-            raise InputError(f"{place}: this {raw.get('kind')} cannot be understood: {error}") from None
+            # What the builder says of it comes first; what cannot be written is not kept.
+            builder = SnapshotBuilder(self._namespace)
+            builder.add(raw, place)
+            if not builder._gaps:
+                raise InputError(f"{place}: this {raw.get('kind')} cannot be understood: {error}") from None
+            for gap in builder._gaps:
+                self.gap(gap)
+            return
         super().add(raw, place)
         self._came.put(place, item)
 
@@ -138,8 +144,8 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     metadata = _metadata(raw.get("metadata") or {}, kind)
     out: Json = {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "metadata": metadata}
     if kind in SCHEDULING_KINDS:
-        decoded = SCHEDULING_KINDS[kind].decode(raw)
-        kept = builtins(slim(decoded) if isinstance(decoded, DaemonSet) else decoded)
+        whole = SCHEDULING_KINDS[kind].decode(decoded(raw, kind) if kind in NEIGHBOUR_KINDS else raw)
+        kept = builtins(slim(whole) if isinstance(whole, DaemonSet) else whole)
         kept.pop("metadata", None)
         out.update(_saved(kept, kind) if kind in NEIGHBOUR_KINDS else kept)
     elif kind not in CORE_KINDS:

@@ -44,3 +44,14 @@ def test_a_number_that_no_field_has(number: str) -> None:
     item = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "generation": %s}}' % number.encode()
     with pytest.raises(InputError, match="cannot be read"):
         Recorder().add_item(item, Place("s", 1, 1), "Node", "v1")
+
+
+@pytest.mark.parametrize(("minimum", "kept"), [(2.0, [2]), (None, [None]), ("all", [])])
+def test_an_object_of_another_layer_is_read_as_by_the_other_commands(minimum: object, kept: list[object]) -> None:
+    recorder = Recorder()
+    about = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup"}
+    item = {**about, "metadata": {"name": "pg", "namespace": "a"}, "spec": {"minMember": minimum, "queue": "q"}}
+    recorder.add(item, Place("page", 1, 0))
+    assert [each["spec"].get("minMember") for each in recorder.items()] == kept
+    gaps = [gap for gap in said(recorder.build())["gaps"] if gap["kind"] == "PodGroup.scheduling.volcano.sh"]
+    assert [(gap["namespace"], gap["reason"]) for gap in gaps] == ([] if kept else [("a", "unreadable")])
