@@ -28,6 +28,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
@@ -72,14 +73,19 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         findings = drivers_first(analysis, findings)
     judged = _judge(analysis, expected, findings, before, stopped=stopped)
     unread = tuple(unread_for(analysis, Verdict.SCHEDULABLE)) if judged.verdict is not Verdict.ALLOCATED else ()
-    ways = [] if stopped or unread else _ways(analysis, judged)
+    unsure = bool(unread) or rules_unknown(analysis)
+    ways = [] if stopped or unsure else _ways(analysis, judged)
     if first:
         judged = judged._replace(findings=[_beside(finding, first) for finding in judged.findings])
         ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
-    proved = _unproved(judged.findings) if unread else list(_with_what_if(analysis, judged.findings))
+    proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
     shown = _with_note_on_ways(proved, ways)
     chosen, open_ = _choice(analysis, judged.verdict)
-    unproved = (NotProved(tuple(each.gap for each in unread)),) if unread and shown and not judged.unclear else ()
+    unproved: tuple[Words, ...] = ()
+    if unread and shown and not judged.unclear:
+        unproved = (NotProved(tuple(each.gap for each in unread)),)
+    elif unsure and any(finding.proof for finding in judged.findings):
+        unproved = (RULES_UNKNOWN,)
     noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), ways)
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
@@ -281,7 +287,7 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) 
 
 
 def _unproved(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings where something that would decide after a fix was not read: nothing is proved then."""
+    """The findings where something that would decide after a fix was not read or is not known: nothing is proved."""
     return [
         finding
         if finding.remedy is None

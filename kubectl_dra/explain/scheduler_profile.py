@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kubectl_dra.api.behaviour import GANGS_WITHOUT_GATE
 from kubectl_dra.explain.analysis import Analysis
@@ -15,6 +16,8 @@ from kubectl_dra.scheduling.reasons import PluginName
 
 _NOTED = (Point.PRE_ENQUEUE, Point.PRE_FILTER, Point.FILTER, Point.POST_FILTER)
 """The extension points at which a disabled plugin affects more than the winner."""
+
+RULES_UNKNOWN: Final = say("no fix was proved: the scheduler of the pod may refuse what the rules known here accept")
 
 
 def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
@@ -49,6 +52,11 @@ def not_configured(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     if analysis.question.claims and not profile.runs(PluginName.DYNAMIC_RESOURCES, Point.FILTER):
         text = "profile {profile} runs without {plugin}: it places the pod, and nobody allocates its claims"
         yield say(text, profile=profile.scheduler, plugin=PluginName.DYNAMIC_RESOURCES)
+
+
+def rules_unknown(analysis: Analysis) -> bool:
+    """Whether the pod's scheduler may refuse what the rules that are modelled accept: no fix is proved then."""
+    return next(not_configured(analysis, Verdict.SCHEDULABLE), None) is not None
 
 
 def scheduler_notes(analysis: Analysis) -> Iterator[Phrase]:

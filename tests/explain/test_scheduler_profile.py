@@ -19,7 +19,7 @@ FULL, ROOMY = "ip-10-0-43-156.us-west-2.compute.internal", "ip-10-0-44-169.us-we
 
 
 def explained(
-    tmp_path: Path, *profiles: JSON, scheduler: str = "", labels: str = "", **fields: Any
+    tmp_path: Path, *profiles: JSON, scheduler: str = "", labels: str = "", count: int = 2, **fields: Any
 ) -> tuple[int, JSON]:
     """The exit code and the answer about the pod of an example that fits on two nodes."""
     config = tmp_path / "scheduler.json"
@@ -31,7 +31,7 @@ def explained(
     if labels:
         text = text.replace("metadata:\n", f"metadata:\n  labels: {labels}\n", 1)
     manifest = tmp_path / "pod.yaml"
-    manifest.write_text(before + kind + text)
+    manifest.write_text(before.replace("count: 2", f"count: {count}") + kind + text)
     words = ["explain", "-f", str(manifest), "--snapshot", str(FITS / "cluster.yaml"), "-o", "json"]
     given = ["--scheduler-config", str(config)] if profiles or fields else []
     code, out, _ = ran(*words, *given)
@@ -78,6 +78,17 @@ def test_a_scheduler_without_a_profile(tmp_path: Path) -> None:
 def test_what_may_refuse_and_is_not_modelled(profile: JSON, fields: JSON, named: str, tmp_path: Path) -> None:
     code, found = explained(tmp_path, profile, **fields)
     assert code == 3 and named in found["answer"]
+
+
+def test_no_fix_is_proved_for_rules_that_are_not_known(tmp_path: Path) -> None:
+    mine = {"plugins": {"filter": {"enabled": [{"name": "Mine"}]}}}
+    proved = [explained(tmp_path, count=9), explained(tmp_path, {}, count=9)]
+    for code, found in (*proved, explained(tmp_path, mine, count=9), explained(tmp_path, scheduler="kai", count=9)):
+        known = (code, found) in proved
+        fixes = [cause["fix"] for cause in found["causes"]]
+        assert code == 1 and any("proof" in fix or "whatIf" in fix for fix in fixes) == known
+        assert any(note.startswith("no fix was proved: the scheduler") for note in found["notes"]) != known
+        assert known or not found.get("fixes")
 
 
 def test_what_may_only_choose_is_a_note(tmp_path: Path) -> None:
