@@ -223,7 +223,7 @@ def test_a_suspended_job_is_asked_for_where_it_has_no_pod(server: APIServer, dra
 def test_what_may_not_be_read_is_said(server: APIServer, dra: Dra, tmp_path: Path) -> None:
     serve(server, pod(GATED), *KUEUE, hidden="workloads")
     ran, _ = explained(server, dra, tmp_path, "explain", "pod/train-0", "-n", "ml")
-    assert ran.code in (1, 3) and "not read (forbidden)" in " ".join(ran.out.split())
+    assert ran.code in (1, 3) and "list workloads.kueue.x-k8s.io is forbidden" in " ".join(ran.out.split())
 
 
 def test_a_queue_that_was_removed_is_named(server: APIServer, dra: Dra, tmp_path: Path) -> None:
