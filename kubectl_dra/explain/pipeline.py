@@ -373,6 +373,7 @@ def _message(analysis: Analysis, verdict: Verdict) -> str:
         verdict is not Verdict.UNSCHEDULABLE
         or attempted is None
         or pod is None
+        or not analysis.scheduler.schedules(pod)
         or attempted.state.snapshot.unread(("Node",))
     ):
         return ""
@@ -385,7 +386,7 @@ def _message(analysis: Analysis, verdict: Verdict) -> str:
         return outcome.message if outcome.certain else ""
     # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
     waits = analysis.question.exists and pod.is_queued
-    if not waits or not analysis.scheduler.schedules(pod) or kept_out(attempted.pod, attempted.state):
+    if not waits or kept_out(attempted.pod, attempted.state):
         return ""
     tried = analysis.trying_nodes().outcome
     return tried.message if tried is not None and tried.certain else ""

@@ -97,6 +97,7 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
             Evidence(subject("Pod", pod), "status.conditions", "no PodScheduled"),
         ),
         Remedy(say(text, name=name, default=DEFAULT_SCHEDULER)),
+        under_way=under_way(name, pod.metadata.creation_timestamp, snapshot),
     )
 
 
