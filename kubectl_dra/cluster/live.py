@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
 
-from msgspec import Struct, ValidationError, convert, field, json
+from msgspec import json
 
-from kubectl_dra.api.codec import VERSIONS
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.discovery import ServedKinds, discover
 from kubectl_dra.cluster.kinds import (
     CORE_PLURALS,
     SCHEDULING_KINDS,
@@ -40,7 +40,6 @@ from kubectl_dra.cluster.snapshot import (
     Snapshot,
 )
 from kubectl_dra.cluster.transport import side_by_side
-from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")
 
@@ -53,12 +52,6 @@ _EVENT_QUERIES: Final[tuple[Mapping[str, str], ...]] = (
 
 
 _EXPLAINING: Final = frozenset(("Event", "ResourceQuota"))
-_AGGREGATED: Final = (
-    ",".join(
-        f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
-    )
-    + ",application/json"
-)
 
 
 class About(NamedTuple):
@@ -92,9 +85,7 @@ class ApiServer:
         self.context: Final = connection.context
         self.namespace: Final = connection.namespace
         self.client: Final = Client(connection, options.seconds, sleep)
-        self._versions: dict[str, str] | None = None
-        self._other_versions: tuple[str, ...] = ()
-        self._neighbours: dict[str, str] | None = None
+        self._served: ServedKinds | None = None
         self._discovering = Lock()
 
     @property
@@ -116,18 +107,20 @@ class ApiServer:
         Raises:
             ClusterError: the server cannot be reached or does not allow discovery.
         """
-        with self._discovering:
-            if self._versions is None:
-                self._versions = dict(self._discover())
-            return self._versions
+        return self._discovered().versions
 
     def neighbours(self) -> Mapping[str, str] | None:
         """Maps each served kind of other layers to its newest version; None if the server lists no resources.
 
         Raises ClusterError.
         """
-        self.dra_versions()
-        return self._neighbours
+        return self._discovered().neighbours
+
+    def _discovered(self) -> ServedKinds:
+        with self._discovering:
+            if self._served is None:
+                self._served = discover(self.client)
+            return self._served
 
     def path(self, kind: str, namespace: str = "", name: str = "") -> str | None:
         """The path of a kind's objects (all, one namespace's, or one object); None if the kind is not served."""
@@ -248,7 +241,7 @@ class ApiServer:
                 builder.gap(part)
             else:
                 builder.note(part)
-        builder.cluster(self.server, self.context, self._neighbours)
+        builder.cluster(self.server, self.context, self._served.neighbours if self._served else None)
 
     def _release_part(self) -> Iterator[Part]:
         release = self.release()
@@ -269,8 +262,8 @@ class ApiServer:
             return None if served is None or kind in served else self.not_served(kind)
         if kind not in DRA_KINDS or kind in self.dra_versions():
             return None
-        if self._other_versions and not self.dra_versions():
-            versions = ", ".join(f"{GROUP}/{version}" for version in self._other_versions)
+        if self._discovered().others and not self.dra_versions():
+            versions = ", ".join(f"{GROUP}/{version}" for version in self._discovered().others)
             return Gap(kind, UNSUPPORTED, detail=f"{self.server} serves only {versions}")
         return self.not_served(kind)
 
@@ -340,101 +333,6 @@ class ApiServer:
             return self.not_served(kind, namespace)
         reason = _REASONS.get(error.status, UNREADABLE)
         return Gap(kind, reason, namespace if is_namespaced(kind) else "", str(error))
-
-    def _discover(self) -> Iterator[tuple[str, str]]:
-        versions = self._served()
-        names = {version.version: {resource.name for resource in version.resources} for version in versions}
-        self._other_versions = tuple(version for version in names if version not in VERSIONS)
-        kinds: set[str] = set()
-        for version in VERSIONS:
-            if version not in names:
-                continue
-            plurals = names[version] or self._plurals(version)
-            for kind in DRA_KINDS:
-                if kind not in kinds and PLURALS[kind] in plurals:
-                    kinds.add(kind)
-                    yield kind, version
-
-    def _served(self) -> Sequence[_Version]:
-        """The served versions of the group, with their resources if the server reports all at once (since 1.27)."""
-        try:
-            everything = _convert(self.client.get("/apis", accept=_AGGREGATED), _Groups)
-            if everything.items:
-                self._neighbours = dict(_neighbours(everything.items))
-            for group in (*everything.items, *everything.groups):
-                if GROUP in (group.name, group.metadata.name):
-                    return group.versions
-            return ()
-        except Answered as error:
-            if error.status not in (403, 404, 406):
-                raise
-        try:
-            return _convert(self.client.get(f"/apis/{GROUP}"), _Group).versions
-        except Answered as error:
-            if error.status == 404:
-                return ()
-            raise
-
-    def _plurals(self, version: str) -> Collection[str]:
-        """The resources of a version, from a server that lists them per version."""
-        try:
-            listed = _convert(self.client.get(f"/apis/{GROUP}/{version}"), _ResourceList)
-        except Answered as error:
-            if error.status == 404:
-                return ()
-            raise
-        return {named.name for named in listed.resources}
-
-
-def _neighbours(groups: Iterable[_Group]) -> Iterator[tuple[str, str]]:
-    """The kinds of other layers that these groups serve, each with its newest version that is known here."""
-    known = {
-        group.metadata.name: {version.version: version.resources for version in group.versions} for group in groups
-    }
-    for kind, row in NEIGHBOUR_KINDS.items():
-        for version in row.versions:
-            if not row.group or any(
-                resource.name == row.plural for resource in known.get(row.group, {}).get(version, ())
-            ):
-                yield kind, version
-                break
-
-
-class _Named(Struct, frozen=True):
-    name: str = ""
-
-
-class _Resource(Struct, frozen=True):
-    name: str = field(default="", name="resource")
-
-
-class _Version(Struct, frozen=True):
-    version: str = ""
-    resources: tuple[_Resource, ...] = ()
-
-
-class _Group(Struct, frozen=True):
-    """A group from aggregated discovery (``metadata``) or from the older form (``name``)."""
-
-    name: str = ""
-    metadata: _Named = _Named()
-    versions: tuple[_Version, ...] = ()
-
-
-class _Groups(Struct, frozen=True):
-    items: tuple[_Group, ...] = ()
-    groups: tuple[_Group, ...] = ()
-
-
-class _ResourceList(Struct, frozen=True):
-    resources: tuple[_Named, ...] = ()
-
-
-def _convert(answer: dict[str, Any], kind: type[T]) -> T:
-    try:
-        return convert(answer, kind)
-    except ValidationError as error:
-        raise ClusterError(f"the server's discovery cannot be understood: {error}") from None
 
 
 def queries_of(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:

@@ -1,0 +1,143 @@
+"""What an API server serves of resource.k8s.io and of the layers around the scheduler, as its discovery says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct, ValidationError, convert, field
+
+from kubectl_dra.api.codec import VERSIONS
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
+from kubectl_dra.api.releases import GROUP, PLURALS
+from kubectl_dra.cluster.client import Answered, Client
+from kubectl_dra.cluster.snapshot import DRA_KINDS
+from kubectl_dra.errors import ClusterError
+
+T = TypeVar("T")
+
+_AGGREGATED: Final = (
+    ",".join(
+        f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
+    )
+    + ",application/json"
+)
+
+
+class ServedKinds(NamedTuple):
+    """What a server has: kinds with the version to request.
+
+    ``others`` are versions of resource.k8s.io that are not known here; ``neighbours`` the kinds of other layers, None
+    if the server does not list all resources at once.
+    """
+
+    versions: Mapping[str, str]
+    others: Sequence[str]
+    neighbours: Mapping[str, str] | None
+
+
+class _Named(Struct, frozen=True):
+    name: str = ""
+
+
+class _Resource(Struct, frozen=True):
+    name: str = field(default="", name="resource")
+
+
+class _Version(Struct, frozen=True):
+    version: str = ""
+    resources: tuple[_Resource, ...] = ()
+
+
+class _Group(Struct, frozen=True):
+    """A group from aggregated discovery (``metadata``) or from the older form (``name``)."""
+
+    name: str = ""
+    metadata: _Named = _Named()
+    versions: tuple[_Version, ...] = ()
+
+
+class _Groups(Struct, frozen=True):
+    items: tuple[_Group, ...] = ()
+    groups: tuple[_Group, ...] = ()
+
+
+class _ResourceList(Struct, frozen=True):
+    resources: tuple[_Named, ...] = ()
+
+
+def discover(client: Client) -> ServedKinds:
+    """Asks a server what it serves. Raises ClusterError: it cannot be reached, or does not allow discovery."""
+    groups = _groups(client)
+    group = next((each for each in groups or () if GROUP in (each.name, each.metadata.name)), None)
+    versions = _versions(client) if groups is None else group.versions if group is not None else ()
+    names = {version.version: {resource.name for resource in version.resources} for version in versions}
+    others = tuple(version for version in names if version not in VERSIONS)
+    aggregated = [each for each in groups or () if each.metadata.name]
+    return ServedKinds(dict(_dra_kinds(client, names)), others, dict(_neighbours(aggregated)) if aggregated else None)
+
+
+def _groups(client: Client) -> Sequence[_Group] | None:
+    """All groups, with their resources if the server lists all at once (since 1.27); None if it lists no groups."""
+    try:
+        everything = _convert(client.get("/apis", accept=_AGGREGATED), _Groups)
+    except Answered as error:
+        if error.status not in (403, 404, 406):
+            raise
+        return None
+    return (*everything.items, *everything.groups)
+
+
+def _versions(client: Client) -> Sequence[_Version]:
+    """The served versions of resource.k8s.io, from a server that does not list its groups."""
+    try:
+        return _convert(client.get(f"/apis/{GROUP}"), _Group).versions
+    except Answered as error:
+        if error.status == 404:
+            return ()
+        raise
+
+
+def _dra_kinds(client: Client, names: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
+    """The kinds of resource.k8s.io, each with the newest version that has it."""
+    kinds: set[str] = set()
+    for version in VERSIONS:
+        if version not in names:
+            continue
+        plurals = names[version] or _plurals(client, version)
+        for kind in DRA_KINDS:
+            if kind not in kinds and PLURALS[kind] in plurals:
+                kinds.add(kind)
+                yield kind, version
+
+
+def _plurals(client: Client, version: str) -> Collection[str]:
+    """The resources of a version, from a server that lists them per version."""
+    try:
+        listed = _convert(client.get(f"/apis/{GROUP}/{version}"), _ResourceList)
+    except Answered as error:
+        if error.status == 404:
+            return ()
+        raise
+    return {named.name for named in listed.resources}
+
+
+def _neighbours(groups: Iterable[_Group]) -> Iterator[tuple[str, str]]:
+    """The kinds of other layers that these groups serve, each with its newest version that is known here."""
+    known = {
+        group.metadata.name: {version.version: version.resources for version in group.versions} for group in groups
+    }
+    for kind, row in NEIGHBOUR_KINDS.items():
+        for version in row.versions:
+            if not row.group or any(
+                resource.name == row.plural for resource in known.get(row.group, {}).get(version, ())
+            ):
+                yield kind, version
+                break
+
+
+def _convert(answer: dict[str, Any], kind: type[T]) -> T:
+    try:
+        return convert(answer, kind)
+    except ValidationError as error:
+        raise ClusterError(f"the server's discovery cannot be understood: {error}") from None
