@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, Final
 
-from msgspec import MsgspecError, Struct, ValidationError, json
+from msgspec import json
 
 from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
 from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
@@ -19,6 +17,7 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.copies import Kept, Place, essence, newer
 from kubectl_dra.cluster.field_by_field import READ
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
+from kubectl_dra.cluster.list_items import item_of, type_of
 from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.never_stored import in_claim, in_slice
 from kubectl_dra.cluster.reader import Page, Reader, page
@@ -52,30 +51,6 @@ class NestedList(Exception):
 
 class _Malformed(InputError):
     """A field of an object has a wrong type, or its name is missing."""
-
-
-class _Head(Struct, frozen=True, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-
-
-_head: Final = json.Decoder(_Head)
-_BEGINNING: Final = re.compile(rb'\{\s*"apiVersion"\s*:\s*"([\w./-]+)"\s*,\s*"kind"\s*:\s*"(\w+)"')
-"""How the server and kubectl begin an object: reading all of it only to learn its kind takes as long again."""
-
-
-@lru_cache(1_000)
-def _name(text: bytes) -> str:
-    return text.decode()
-
-
-def item_of(data: Any, place: Place) -> dict[str, Any]:
-    """An item of a List. Raises InputError: a number that no field can have, such as 1e999, or text that is no JSON."""
-    try:
-        raw: dict[str, Any] = json.decode(data)
-    except MsgspecError as error:
-        raise InputError(f"{place}: cannot be read: {error}") from None
-    return raw
 
 
 class SnapshotBuilder:
@@ -190,15 +165,7 @@ class SnapshotBuilder:
             NestedList: the item is itself a list.
             InputError: as ``add``, or not an object with apiVersion and kind.
         """
-        if begins := _BEGINNING.match(memoryview(data)):
-            api_version, kind = map(_name, begins.groups())
-        else:
-            try:
-                head = _head.decode(data)
-            except ValidationError:
-                head = _Head()
-                kind = ""
-            kind, api_version = head.kind or kind, head.api_version or api_version
+        api_version, kind = type_of(data, api_version, kind)
         if not kind or not api_version:
             raise InputError(f"{place}: this item of the List has no apiVersion and kind")
         if kind.endswith("List"):

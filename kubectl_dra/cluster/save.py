@@ -36,10 +36,11 @@ from kubectl_dra.api.schema import Field, each
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, compile_expression
-from kubectl_dra.cluster.builder import SnapshotBuilder, item_of
+from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.list_items import item_of
 from kubectl_dra.cluster.reader import Page, page
 from kubectl_dra.cluster.save_plugins import slim, with_plugin
 from kubectl_dra.cluster.snapshot import ABSENT, CORE_KINDS, EVERY_KIND, Gap, Snapshot
