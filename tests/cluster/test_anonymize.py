@@ -293,8 +293,9 @@ NO_DRIVERS = (
     "driver-unhealthy: its pod is ready and publishes nothing, and its class is missing",
     "dra-driver-nvidia-gpu-1080: three nodes run 25.12, the upgraded one crashes",
     "dra-driver-nvidia-gpu-501: it began a minute after the pod was placed",
+    "kueue-rejected: its release will refuse the claim, and has said nothing yet",
 )
-"""Cases in which the answer needs what runs in the driver's pod, or a claim's parameters. A copy keeps nothing of
+"""Cases in which the answer needs what runs in the pod of a driver or of Kueue, or a claim's parameters. A copy keeps nothing of
 them: arguments, variables, folders and parameters hold anything."""
 
 
