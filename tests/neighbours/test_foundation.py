@@ -206,7 +206,7 @@ def test_a_snapshot_saves_the_layers_that_there_are(server: APIServer, dra: Dra,
 
 
 def test_a_suspended_job_is_asked_for_where_it_has_no_pod(server: APIServer, dra: Dra, tmp_path: Path) -> None:
-    (job,) = (one for one in OBJECTS if one["kind"] == "Job")
+    (job,) = (one for one in OBJECTS if one["kind"] == "Job" and one["apiVersion"] == "batch/v1")
     serve(server, job, *KUEUE)
     ran, paths = explained(server, dra, tmp_path, "explain", "job/train", "-n", "ml")
     assert ran.code == 1 and "Job train has no pod; this is about one as it would make it" in ran.err
@@ -235,11 +235,12 @@ def test_a_queue_that_was_removed_is_named(server: APIServer, dra: Dra, tmp_path
 def test_the_example_role_allows_what_is_read() -> None:
     role = yaml.safe_load((Path(__file__).parents[2] / "examples" / "rbac" / "read.yaml").read_text())
     allowed = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
-    named = snapshot_of(pod(GATED), *OBJECTS)
-    volcano = pod({"schedulerName": "volcano"}, annotations={"scheduling.k8s.io/group-name": "podgroup-9"})
+    read = snapshot_of(pod(GATED), *OBJECTS)
+    named = {"scheduling.k8s.io/group-name": "podgroup-9", "volcano.sh/job-name": "sweep"}
+    volcano = pod({"schedulerName": "volcano"}, annotations=named)
     labels = {"leaderworkerset.sigs.k8s.io/name": "serve", "jobset.sigs.k8s.io/jobset-name": "sweep"}
     kai = {"labels": {"kai.scheduler/queue": "team-a", **labels}, "annotations": {"pod-group-name": "pg-train"}}
     waiting = [Pod.from_json(one) for one in (pod(GATED), volcano, pod({"schedulerName": "kai-scheduler"}, **kai))]
-    kinds = {pointer.kind for one in waiting for pointer in pointers([one], named)}
-    assert len(kinds) == 11
+    kinds = {pointer.kind for one in waiting for pointer in pointers([one], read)}
+    assert len(kinds) == 12
     assert {(NEIGHBOUR_KINDS[kind].group, NEIGHBOUR_KINDS[kind].plural) for kind in (*kinds, "Job.batch")} <= allowed
