@@ -10,7 +10,7 @@ from kubectl_dra.api.gangs import BindRequest, VolcanoJob
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
@@ -154,8 +154,16 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
     if group.reason:
         facts.append(Evidence(about, "reason", group.reason))
     known = understood(group.said[0], (layer.value,)) if group.said else None
-    advice = _OPEN if group.never else known.do if known else QUEUED.fix
+    advice: Words = _OPEN if group.never else known.do if known else QUEUED.fix
     show = kubectl("get", kind=_QUEUE_KIND[layer], name=group.queue, more=("-o", "yaml"))
+    if group.let_in and not group.never:
+        text = (
+            "See why {groups:some 3} {count:finds|find} no nodes: {count:it was|they were} let in, and "
+            "{count:counts|count} in the quota of queue {queue} meanwhile."
+        )
+        advice = say(text, groups=list(group.let_in), count=len(group.let_in), queue=group.queue)
+        space = group.let_in[0].partition("/")[0]
+        show = CommandLine(("kubectl", "dra", "explain", "-n", space))
     state = _NEVER if group.never else ""
     return Finding(QUEUED, summary, tuple(facts), Remedy(advice, commands=(show,)), state=state)
 
