@@ -23,6 +23,7 @@ from kubectl_dra.neighbours.pointers import pointers
 from tests.cli.conftest import Ran
 from tests.gaps import gap_reason
 from tools.api_server import APIServer, forbidden
+from tools.recorder.definitions import definitions
 
 OBJECTS = yaml.safe_load((Path(__file__).parent / "objects.yaml").read_text())
 CORE = ("pods", "nodes", "namespaces", "resourcequotas", "events")
@@ -244,3 +245,16 @@ def test_the_example_role_allows_what_is_read() -> None:
     kinds = {pointer.kind for one in waiting for pointer in pointers([one], read)}
     assert len(kinds) == 12
     assert {(NEIGHBOUR_KINDS[kind].group, NEIGHBOUR_KINDS[kind].plural) for kind in (*kinds, "Job.batch")} <= allowed
+
+
+def test_each_layer_s_own_definition_is_recorded() -> None:
+    specs = [definition["spec"] for definition in definitions()]
+    recorded = {f"{spec['names']['kind']}.{spec['group']}" for spec in specs}
+    assert recorded - {"VirtualMachine.kubevirt.io"} == {
+        kind for kind, row in NEIGHBOUR_KINDS.items() if "." in row.group
+    }
+    for spec in specs:
+        row = NEIGHBOUR_KINDS.get(f"{spec['names']['kind']}.{spec['group']}")
+        served = {version["name"] for version in spec["versions"] if version["served"]}
+        assert row is None or (row.plural == spec["names"]["plural"] and row.versions[0] in served)
+        assert row is None or row.namespaced == (spec["scope"] == "Namespaced")

@@ -51,6 +51,7 @@ SOURCES: Final = (
     Source("kubernetes-sigs/karpenter", "v1.14.1", "pkg/apis/crds/karpenter.sh_", ("nodeclaims", "nodepools")),
     Source("kubernetes-sigs/dra-driver-nvidia-gpu", "v0.4.1", _NVIDIA, ("computedomains", "computedomaincliques")),
     Source("NVIDIA/gpu-operator", "v26.7.0", "config/crd/bases/nvidia.com_", ("clusterpolicies",)),
+    Source("Mellanox/network-operator", "v26.4.1", "config/crd/bases/mellanox.com_", ("nicclusterpolicies",)),
     Source("kubevirt/kubevirt", "v1.9.0", _KUBEVIRT, ("VirtualMachine", "VirtualMachineInstance")),
 )
 
