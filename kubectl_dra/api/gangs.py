@@ -58,6 +58,57 @@ class VolcanoQueue(Wire, frozen=True):
     status: VolcanoQueueStatus = VolcanoQueueStatus()
 
 
+class VolcanoDependsOn(Wire, frozen=True):
+    """``dependsOn`` of a task: it has no pods before all of the tasks ``name``, or ``any`` of them, are ready."""
+
+    name: Annotated[tuple[str, ...], "podset"] = ()
+    iteration: Annotated[str, "keep"] = ""
+
+
+class VolcanoTask(Wire, frozen=True):
+    """One entry of ``spec.tasks`` of a Volcano Job."""
+
+    name: Annotated[str, "podset"] = ""
+    replicas: int = 1
+    depends_on: VolcanoDependsOn | None = None
+    template: PodTemplateSpec = PodTemplateSpec()
+
+
+class VolcanoJobSpec(Wire, frozen=True):
+    """``spec`` of a Volcano Job."""
+
+    scheduler_name: Annotated[str, "scheduler"] = "volcano"
+    queue: Annotated[str, "queue"] = ""
+    tasks: tuple[VolcanoTask, ...] = ()
+
+
+class VolcanoJobState(Wire, frozen=True):
+    """``status.state`` of a Volcano Job."""
+
+    phase: Annotated[str, "keep"] = ""
+    reason: Annotated[str, "reason"] = ""
+    message: Annotated[str, "message"] = ""
+
+
+class VolcanoJobStatus(Wire, frozen=True):
+    """``status`` of a Volcano Job."""
+
+    state: VolcanoJobState = VolcanoJobState()
+
+
+class VolcanoJob(Wire, frozen=True):
+    """A batch.volcano.sh Job. It has no pods before its queue has let its PodGroup in."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolcanoJobSpec = VolcanoJobSpec()
+    status: VolcanoJobStatus = VolcanoJobStatus()
+
+    @property
+    def group_name(self) -> str:
+        """What its PodGroup is called (``generateRelatedPodGroupName``)."""
+        return f"{self.metadata.name}-{self.metadata.uid}"
+
+
 # KAI: scheduling.run.ai.
 
 

@@ -74,6 +74,7 @@ _KINDS: Final = (
     NeighbourKind("Cohort", _KUEUE, (*_OF_KUEUE, "v1alpha1"), "cohorts", False, kueue.Cohort, "cohort"),
     NeighbourKind("PodGroup", _VOLCANO, ("v1beta1",), "podgroups", True, gangs.VolcanoPodGroup, "podgroup"),
     NeighbourKind("Queue", _VOLCANO, ("v1beta1",), "queues", False, gangs.VolcanoQueue, "queue"),
+    NeighbourKind("Job", "batch.volcano.sh", ("v1alpha1",), "jobs", True, gangs.VolcanoJob),
     NeighbourKind("PodGroup", _KAI, ("v2alpha2",), "podgroups", True, gangs.KaiPodGroup, "podgroup"),
     NeighbourKind("Queue", _KAI, ("v2",), "queues", False, gangs.KaiQueue, "queue"),
     NeighbourKind("BindRequest", _KAI, ("v1alpha2",), "bindrequests", True, gangs.BindRequest, "pod"),

@@ -27,7 +27,7 @@ WORKLOADS: Final[Mapping[str, str]] = {
     **_forms("ReplicaSet", "replicaset", "rs", "replicasets.apps"),
     **_forms("StatefulSet", "statefulset", "sts", "statefulsets.apps"),
     **_forms("DaemonSet", "daemonset", "ds", "daemonsets.apps"),
-    **_forms("Job", "job", "jobs.batch"),
+    **_forms("Job", "job", "jobs.batch", "vcjob", "vj", "jobs.batch.volcano.sh"),
     **_forms("CronJob", "cronjob", "cj", "cronjobs.batch"),
     **_forms("JobSet", "jobset", "js"),
     **_forms("LeaderWorkerSet", "leaderworkerset", "lws"),

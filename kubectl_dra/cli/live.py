@@ -83,27 +83,34 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
 def with_neighbours(
     snapshot: Snapshot, wanted_of: Callable[[Snapshot], Sequence[Pointer]], connection: ConnectionFlags, namespace: str
 ) -> Snapshot:
-    """The live cluster with what is wanted of other layers: at most one request for each kind.
+    """The live cluster with what is wanted of other layers: at most one request for each kind, besides one for all.
 
     ``wanted_of`` is asked again for what was read. Raises as ``read_live``.
     """
-    requested: set[str | Pointer] = set()
-    # What was read names more: a Workload its queue, that its ClusterQueue.
-    while wanted := [pointer for pointer in wanted_of(snapshot) if pointer.request not in requested]:
+    requested: set[tuple[str | Pointer, bool]] = set()
+    # What was read names more: a Workload its queue, that its ClusterQueue; a group held back all groups.
+    while wanted := [pointer for pointer in wanted_of(snapshot) if _scope(pointer) not in requested]:
         from kubectl_dra.cluster.builder import SnapshotBuilder
         from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.overlay import with_kinds
         from kubectl_dra.cluster.pointed import read_pointed
 
         kinds = {pointer.kind for pointer in wanted}
-        requested |= {pointer.request for pointer in wanted}
+        requested |= {_scope(pointer) for pointer in wanted}
         with Progress() as progress:
             cluster = ApiServer(connection_options(connection, namespace))
             builder = SnapshotBuilder(cluster.namespace)
             read_pointed(cluster, builder, wanted, snapshot.served, progress)
             more = builder.build()
+        # Who may not list all still has what was named.
+        kinds -= {gap.kind for gap in more.gaps if gap.kind in snapshot.others}
         snapshot = with_kinds(snapshot, more, kinds)
     return snapshot
+
+
+def _scope(pointer: Pointer) -> tuple[str | Pointer, bool]:
+    """What is requested once: objects of a kind that are named or selected, or all of them."""
+    return pointer.request, not (pointer.namespace or pointer.name or pointer.labels)
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

@@ -11,6 +11,7 @@ from kubectl_dra.api.gangs import (
     KaiExplanation,
     KaiPodGroup,
     LeaderWorkerSet,
+    VolcanoJob,
     VolcanoPodGroup,
     VolcanoQueue,
 )
@@ -18,11 +19,18 @@ from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.pointed import Pointer
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
-from kubectl_dra.neighbours.suspended import JOBSET, LWS
+from kubectl_dra.neighbours.suspended import (
+    GROUP_NAME,
+    JOB_NAME,
+    JOBSET,
+    LWS,
+    TASK_NAME,
+    VOLCANO_GROUP,
+    VOLCANO_JOB,
+)
 
-VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
 VOLCANO_QUEUE: Final = "Queue.scheduling.volcano.sh"
 KAI_GROUP: Final = "PodGroup.scheduling.run.ai"
 KAI_QUEUE: Final = "Queue.scheduling.run.ai"
@@ -31,22 +39,29 @@ LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
 JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 _WORKER_INDEX: Final = "leaderworkerset.sigs.k8s.io/worker-index"
 _REPLICATED_JOB: Final = "jobset.sigs.k8s.io/replicatedjob-name"
-_VOLCANO_GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_VOLCANO_GROUPS: Final = (GROUP_NAME, "scheduling.volcano.sh/group-name")
 _KAI_GROUP: Final = "pod-group-name"
 _KAI_QUEUE: Final = "kai.scheduler/queue"
 _SUB_GROUP: Final = "kai.scheduler/subgroup-name"
-_TASK: Final = "volcano.sh/task-spec"
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
-    """The group and the queue of a pod of Volcano or KAI, and the set that it is a part of."""
+    """The group and the queue of a pod of Volcano or KAI, and the set or the Job of Volcano that it is a part of.
+
+    Where Volcano's queue holds the group back, also the other groups, which may have taken what it has.
+    """
     space, labels = pod.metadata.namespace, pod.metadata.labels
     layer = SCHEDULERS.get(pod.scheduler_name)
     name = group_name(pod)
     if layer is Layer.VOLCANO and name:
         yield Pointer(VOLCANO_GROUP, space, name)
         if group := volcano_group_of(pod, snapshot):
-            yield Pointer(VOLCANO_QUEUE, name=group.spec.queue or "default")
+            # What is above its queue has limits, too.
+            yield Pointer(VOLCANO_QUEUE)
+            if group.status.phase == _NOT_LET_IN:
+                yield Pointer(VOLCANO_GROUP)
+    if layer is Layer.VOLCANO and JOB_NAME in pod.metadata.annotations and MADE_BY not in pod.metadata.annotations:
+        yield Pointer(VOLCANO_JOB, space, pod.metadata.annotations[JOB_NAME])
     if layer is Layer.KAI and name:
         yield Pointer(KAI_GROUP, space, name)
     if layer is Layer.KAI:
@@ -127,6 +142,8 @@ class GroupState(NamedTuple):
     delay: str = ""
 
 
+_NOT_LET_IN: Final = "Pending"
+"""The phase of a group of Volcano that its queue has not enqueued."""
 _OVER_QUOTA: Final = ("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist")
 """Reasons of KAI that mean the queue (pkg/apis/scheduling/v2alpha2/podgroup_types.go)."""
 _NO_QUEUE: Final = "QueueDoesNotExist"
@@ -143,15 +160,17 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
             if condition.status == "True" and condition.message
         )
         # Pending: not enqueued; Inqueue: let in, and waiting for nodes.
-        held, queue = group.status.phase == "Pending", group.spec.queue or "default"
+        held, queue = group.status.phase == _NOT_LET_IN, group.spec.queue or "default"
         state = volcano_queue_of(group, snapshot)
         shut = ""
         if state is None and not said and not snapshot.unread((VOLCANO_QUEUE,)):
             shut = "queue does not exist"
-        elif state is not None and state.status.state not in ("", "Open"):
-            shut = f"queue is {state.status.state}"
-        elif state is not None:
-            shut = _too_much(group.spec.min_resources, state.spec.capability)
+        for each in _with_those_above(state, snapshot) if state is not None else ():
+            which = "queue" if each is state else f"queue {each.metadata.name} above it"
+            if each.status.state not in ("", "Open"):
+                shut = shut or f"{which} is {each.status.state}"
+            elif more := _too_much(group.spec.min_resources, each.spec.capability):
+                shut = shut or (more if each is state else f"{more} (queue {each.metadata.name} above it)")
         tasks = group.spec.min_task_member
         # Volcano counts no tasks where the group starts with fewer (CheckTaskValid in pkg/scheduler/api/job_info.go).
         counted = tasks.items() if group.spec.min_member >= sum(tasks.values()) else ()
@@ -201,7 +220,7 @@ def _sub_groups(group: KaiPodGroup, pod: Pod) -> Iterator[GroupPart]:
 def part_of(pod: Pod) -> str:
     """The task of Volcano, or the subgroup of KAI, that a pod is in; empty for none."""
     meta = pod.metadata
-    return meta.labels.get(_SUB_GROUP, "") if _is_of_kai(pod) else meta.annotations.get(_TASK, "")
+    return meta.labels.get(_SUB_GROUP, "") if _is_of_kai(pod) else meta.annotations.get(TASK_NAME, "")
 
 
 def _is_of_kai(pod: Pod) -> bool:
@@ -228,6 +247,15 @@ def _beyond(reason: KaiExplanation) -> bool:
         return False
     kept = _too_much(told.pod_group_requested_non_preemptible_resources, told.queue_deserved_resources)
     return bool(_too_much(told.pod_group_requested_resources, told.queue_resource_limits) or kept)
+
+
+def _with_those_above(queue: VolcanoQueue, snapshot: Snapshot) -> list[VolcanoQueue]:
+    """A queue of Volcano and those above it, as far as they were read."""
+    known: Mapping[tuple[str, str], VolcanoQueue] = snapshot.others.get(VOLCANO_QUEUE, {})
+    out = [queue]
+    while (above := known.get(("", out[-1].spec.parent))) is not None and above not in out:
+        out.append(above)
+    return out
 
 
 def _let_in(queue: str, snapshot: Snapshot) -> Iterator[str]:
@@ -280,6 +308,11 @@ def later_pods(pod: Pod, snapshot: Snapshot) -> Iterator[Later]:
         if size > 1:
             what = f"{size - 1} worker{'s' if size > 2 else ''} of this group"
             yield Later("LeaderWorkerSet", lws.metadata.name, what, "this leader is ready (startupPolicy LeaderReady)")
+    named = pod.metadata.annotations.get(JOB_NAME, "")
+    of_volcano: VolcanoJob | None = snapshot.others.get(VOLCANO_JOB, {}).get((space, named))
+    for task in of_volcano.spec.tasks if of_volcano is not None else ():
+        if task.depends_on is not None and part_of(pod) in task.depends_on.name:
+            yield Later("Job", named, f"pods of task {task.name}", f"task {part_of(pod)} is ready (dependsOn)")
     jobset: JobSet | None = snapshot.others.get(JOBSET, {}).get((space, labels.get(JOBSET_NAME, "")))
     own = labels.get(_REPLICATED_JOB, "")
     if jobset is None or not own:

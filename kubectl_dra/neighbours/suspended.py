@@ -5,30 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from kubectl_dra.api.gangs import BatchJob, JobSet, LeaderWorkerSet
+from msgspec.structs import replace
+
+from kubectl_dra.api.gangs import BatchJob, JobSet, LeaderWorkerSet, VolcanoJob, VolcanoPodGroup
 from kubectl_dra.api.meta import ObjectMeta, OwnerReference
+from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.api.pods import Pod, PodTemplateSpec
 from kubectl_dra.cluster.pointed import Pointer
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 
-Maker: TypeAlias = BatchJob | JobSet | LeaderWorkerSet
+Maker: TypeAlias = BatchJob | JobSet | LeaderWorkerSet | VolcanoJob
 JOB: Final = "Job.batch"
 JOBSET: Final = "JobSet.jobset.x-k8s.io"
 LWS: Final = "LeaderWorkerSet.leaderworkerset.x-k8s.io"
-MAKERS: Final[Mapping[str, str]] = {"Job": JOB, "JobSet": JOBSET, "LeaderWorkerSet": LWS}
+VOLCANO_JOB: Final = "Job.batch.volcano.sh"
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+JOB_NAME: Final = "volcano.sh/job-name"
+TASK_NAME: Final = "volcano.sh/task-spec"
+VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
+MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Job": (JOB, VOLCANO_JOB),
+    "JobSet": (JOBSET,),
+    "LeaderWorkerSet": (LWS,),
+}
 """The kinds that may have no pods for a reason that stands in the object, by their plain names."""
-_VERSIONS: Final = {JOB: "batch/v1", JOBSET: "jobset.x-k8s.io/v1alpha2", LWS: "leaderworkerset.x-k8s.io/v1"}
+_VERSIONS: Final = {
+    JOB: "batch/v1",
+    VOLCANO_JOB: "batch.volcano.sh/v1alpha1",
+    JOBSET: "jobset.x-k8s.io/v1alpha2",
+    LWS: "leaderworkerset.x-k8s.io/v1",
+}
 
 
-def maker_pointer(kind: str, name: str, namespace: str) -> Pointer:
-    """What to read of a workload of one of ``MAKERS``."""
-    return Pointer(MAKERS[kind], namespace, name)
+def maker_pointers(kind: str, name: str, namespace: str, snapshot: Snapshot) -> Iterator[Pointer]:
+    """What to read of a workload of one of ``MAKERS``; of several kinds of that name those that are served."""
+    first, *others = MAKERS[kind]
+    for known in (first, *(other for other in others if other in (snapshot.served or ()))):
+        yield Pointer(known, namespace, name)
 
 
 def would_make(kind: str, name: str, namespace: str, snapshot: Snapshot) -> Pod | None:
     """A pod as the workload would make it; None if the workload is not there, or has no template for one."""
-    known = MAKERS.get(kind, "")
-    maker: Maker | None = snapshot.others.get(known, {}).get((namespace, name))
+    makers: list[tuple[str, Maker]] = [
+        (known, snapshot.others[known][namespace, name])
+        for known in MAKERS.get(kind, ())
+        if (namespace, name) in snapshot.others.get(known, {})
+    ]
+    known, maker = next(iter(makers), ("", None))
     template = _template(maker) if maker is not None else None
     if maker is None or template is None:
         return None
@@ -39,10 +62,30 @@ def would_make(kind: str, name: str, namespace: str, snapshot: Snapshot) -> Pod 
         namespace=namespace,
         # Queues are named on the workload.
         labels={**meta.labels, **template.metadata.labels},
-        annotations={MADE_BY: f"{kind} {namespace}/{name}"},
+        annotations={MADE_BY: f"{kind} {namespace}/{name}", **(_of_volcano(maker, snapshot))},
         owners=(owner, *meta.owners),
     )
+    if isinstance(maker, VolcanoJob):
+        return Pod(metadata, replace(template.spec, scheduler_name=maker.spec.scheduler_name))
     return Pod(metadata, template.spec)
+
+
+def _of_volcano(maker: Maker, snapshot: Snapshot) -> dict[str, str]:
+    """The annotations with which Volcano's controller makes pods of a Job."""
+    if not isinstance(maker, VolcanoJob):
+        return {}
+    groups: Mapping[tuple[str, str], VolcanoPodGroup] = snapshot.others.get(VOLCANO_GROUP, {})
+    own = (
+        group.metadata.name
+        for group in groups.values()
+        if any(owner.uid == maker.metadata.uid for owner in group.metadata.owners)
+    )
+    task = maker.spec.tasks[0].name if maker.spec.tasks else ""
+    return {
+        GROUP_NAME: next(own, maker.group_name),
+        JOB_NAME: maker.metadata.name,
+        TASK_NAME: task,
+    }
 
 
 def maker_of(pod: Pod, snapshot: Snapshot) -> Maker | None:
@@ -50,12 +93,12 @@ def maker_of(pod: Pod, snapshot: Snapshot) -> Maker | None:
     owner = pod.metadata.controller()
     if owner is None or MADE_BY not in pod.metadata.annotations or pod.metadata.uid:
         return None
-    return snapshot.others.get(MAKERS.get(owner.kind, ""), {}).get((pod.metadata.namespace, owner.name))
+    return snapshot.others.get(kind_here(owner.kind, owner.api_version), {}).get((pod.metadata.namespace, owner.name))
 
 
 def is_suspended(maker: Maker) -> bool:
     """Whether ``spec.suspend`` is set."""
-    return not isinstance(maker, LeaderWorkerSet) and maker.spec.suspend
+    return isinstance(maker, BatchJob | JobSet) and maker.spec.suspend
 
 
 def _template(maker: Maker) -> PodTemplateSpec | None:
@@ -66,6 +109,8 @@ def _templates(maker: Maker) -> Iterator[PodTemplateSpec]:
     """The templates of a workload's pods, those of a JobSet that have not begun first."""
     if isinstance(maker, BatchJob):
         yield maker.spec.template
+    elif isinstance(maker, VolcanoJob):
+        yield from (task.template for task in maker.spec.tasks)
     elif isinstance(maker, LeaderWorkerSet):
         template = maker.spec.leader_worker_template
         yield template.leader_template or template.worker_template

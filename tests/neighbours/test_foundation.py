@@ -23,6 +23,7 @@ from kubectl_dra.neighbours.pointers import pointers
 from tests.cli.conftest import Ran
 from tests.gaps import gap_reason
 from tools.api_server import APIServer, forbidden
+from tools.recorder.definitions import definitions
 
 OBJECTS = yaml.safe_load((Path(__file__).parent / "objects.yaml").read_text())
 CORE = ("pods", "nodes", "namespaces", "resourcequotas", "events")
@@ -206,7 +207,7 @@ def test_a_snapshot_saves_the_layers_that_there_are(server: APIServer, dra: Dra,
 
 
 def test_a_suspended_job_is_asked_for_where_it_has_no_pod(server: APIServer, dra: Dra, tmp_path: Path) -> None:
-    (job,) = (one for one in OBJECTS if one["kind"] == "Job")
+    (job,) = (one for one in OBJECTS if one["kind"] == "Job" and one["apiVersion"] == "batch/v1")
     serve(server, job, *KUEUE)
     ran, paths = explained(server, dra, tmp_path, "explain", "job/train", "-n", "ml")
     assert ran.code == 1 and "Job train has no pod; this is about one as it would make it" in ran.err
@@ -235,11 +236,25 @@ def test_a_queue_that_was_removed_is_named(server: APIServer, dra: Dra, tmp_path
 def test_the_example_role_allows_what_is_read() -> None:
     role = yaml.safe_load((Path(__file__).parents[2] / "examples" / "rbac" / "read.yaml").read_text())
     allowed = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
-    named = snapshot_of(pod(GATED), *OBJECTS)
-    volcano = pod({"schedulerName": "volcano"}, annotations={"scheduling.k8s.io/group-name": "podgroup-9"})
+    read = snapshot_of(pod(GATED), *OBJECTS)
+    named = {"scheduling.k8s.io/group-name": "podgroup-9", "volcano.sh/job-name": "sweep"}
+    volcano = pod({"schedulerName": "volcano"}, annotations=named)
     labels = {"leaderworkerset.sigs.k8s.io/name": "serve", "jobset.sigs.k8s.io/jobset-name": "sweep"}
     kai = {"labels": {"kai.scheduler/queue": "team-a", **labels}, "annotations": {"pod-group-name": "pg-train"}}
     waiting = [Pod.from_json(one) for one in (pod(GATED), volcano, pod({"schedulerName": "kai-scheduler"}, **kai))]
-    kinds = {pointer.kind for one in waiting for pointer in pointers([one], named)}
-    assert len(kinds) == 11
+    kinds = {pointer.kind for one in waiting for pointer in pointers([one], read)}
+    assert len(kinds) == 12
     assert {(NEIGHBOUR_KINDS[kind].group, NEIGHBOUR_KINDS[kind].plural) for kind in (*kinds, "Job.batch")} <= allowed
+
+
+def test_each_layer_s_own_definition_is_recorded() -> None:
+    specs = [definition["spec"] for definition in definitions()]
+    recorded = {f"{spec['names']['kind']}.{spec['group']}" for spec in specs}
+    assert recorded - {"VirtualMachine.kubevirt.io"} == {
+        kind for kind, row in NEIGHBOUR_KINDS.items() if "." in row.group
+    }
+    for spec in specs:
+        row = NEIGHBOUR_KINDS.get(f"{spec['names']['kind']}.{spec['group']}")
+        served = {version["name"] for version in spec["versions"] if version["served"]}
+        assert row is None or (row.plural == spec["names"]["plural"] and row.versions[0] in served)
+        assert row is None or row.namespaced == (spec["scope"] == "Namespaced")

@@ -43,6 +43,7 @@ class Source(NamedTuple):
 SOURCES: Final = (
     Source("kubernetes-sigs/kueue", "v0.19.2", _KUEUE, ("workloads", "localqueues", "clusterqueues", "cohorts")),
     Source("volcano-sh/volcano", "v1.15.1", "config/crd/volcano/bases/scheduling.volcano.sh_", ("podgroups", "queues")),
+    Source("volcano-sh/volcano", "v1.15.1", "config/crd/volcano/bases/batch.volcano.sh_", ("jobs",)),
     Source("kai-scheduler/KAI-Scheduler", "v0.17.0", _KAI, ("bindrequests", "podgroups", "queues")),
     Source("kubernetes-sigs/lws", "v0.10.0", "config/crd/bases/leaderworkerset.x-k8s.io_", ("leaderworkersets",)),
     Source("kubernetes-sigs/jobset", "v0.12.0", "config/components/crd/bases/jobset.x-k8s.io_", ("jobsets",)),
@@ -50,6 +51,7 @@ SOURCES: Final = (
     Source("kubernetes-sigs/karpenter", "v1.14.1", "pkg/apis/crds/karpenter.sh_", ("nodeclaims", "nodepools")),
     Source("kubernetes-sigs/dra-driver-nvidia-gpu", "v0.4.1", _NVIDIA, ("computedomains", "computedomaincliques")),
     Source("NVIDIA/gpu-operator", "v26.7.0", "config/crd/bases/nvidia.com_", ("clusterpolicies",)),
+    Source("Mellanox/network-operator", "v26.4.1", "config/crd/bases/mellanox.com_", ("nicclusterpolicies",)),
     Source("kubevirt/kubevirt", "v1.9.0", _KUBEVIRT, ("VirtualMachine", "VirtualMachineInstance")),
 )
 

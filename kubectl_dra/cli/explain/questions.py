@@ -145,12 +145,13 @@ def _with_makers(
     """The live cluster with the workloads that are asked about and have no pods, which may be suspended."""
     if flags.snapshots:
         return given
-    from kubectl_dra.neighbours.suspended import MAKERS, maker_pointer
+    from kubectl_dra.neighbours.suspended import MAKERS, maker_pointers
 
     wanted = [
-        maker_pointer(target.kind, target.name, given.namespace)
+        pointer
         for target in targets
         if target.kind in MAKERS and not any(has_made(pod, target) for pod in given.snapshot.pods.values())
+        for pointer in maker_pointers(target.kind, target.name, given.namespace, given.snapshot)
     ]
     if not wanted:
         return given

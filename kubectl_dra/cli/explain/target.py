@@ -179,9 +179,9 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
     if not pods:
         _raise_unread("Pod", namespace, f"of {title}", snapshot)
         _raise_absent("Pod", f"a pod of {title}", namespace, snapshot)
-        if target.kind in MAKERS:
+        for maker in MAKERS.get(target.kind, ()):
             # It may be suspended, and so have none.
-            _raise_unread(MAKERS[target.kind], namespace, target.name, snapshot)
+            _raise_unread(maker, namespace, target.name, snapshot)
         said = f"no pod of {title} was found in namespace {namespace}"
         raise NotThere(f"{title} in namespace {namespace}", f"{said}; {_no_pod_hint(target, namespace, snapshot)}")
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)

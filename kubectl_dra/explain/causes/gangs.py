@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.api.gangs import BindRequest
+from kubectl_dra.api.gangs import BindRequest, VolcanoJob
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, pods_named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say, subject
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
 from kubectl_dra.neighbours.gangs import (
     BIND_REQUEST,
@@ -25,6 +25,7 @@ from kubectl_dra.neighbours.gangs import (
     members_of,
     part_of,
 )
+from kubectl_dra.neighbours.suspended import VOLCANO_GROUP, VOLCANO_JOB, maker_of
 from kubectl_dra.scheduling.gang_scheduling import Placed
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ REFUSED = CauseKind(code="other-scheduler-refuses", family=Family.POD, look=Look
 
 def _waits(analysis: Analysis) -> Iterator[Finding]:
     pod, snapshot = analysis.pod, analysis.snapshot
-    if pod is None or pod.node_name or pod.finished or not analysis.question.exists:
+    job = maker_of(pod, snapshot) if pod is not None else None
+    made = analysis.question.exists or isinstance(job, VolcanoJob)
+    if pod is None or pod.node_name or pod.finished or not made:
         return
     layer = SCHEDULERS.get(pod.scheduler_name)
     if layer not in _SPEAKING or analysis.scheduler.schedules(pod):
@@ -67,6 +70,8 @@ def _waits(analysis: Analysis) -> Iterator[Finding]:
         yield _over_quota(pod, layer, skipped)
     elif group is not None and group.held:
         yield _queued(pod, group, layer)
+    elif isinstance(job, VolcanoJob):
+        yield _without_pods(job, group, snapshot)
     elif group is not None:
         yield from _incomplete(analysis, pod, group)
 
@@ -149,10 +154,44 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
     if group.reason:
         facts.append(Evidence(about, "reason", group.reason))
     known = understood(group.said[0], (layer.value,)) if group.said else None
-    advice = _OPEN if group.never else known.do if known else QUEUED.fix
+    advice: Words = _OPEN if group.never else known.do if known else QUEUED.fix
     show = kubectl("get", kind=_QUEUE_KIND[layer], name=group.queue, more=("-o", "yaml"))
+    if group.let_in and not group.never:
+        text = (
+            "See why {groups:some 3} {count:finds|find} no nodes: {count:it was|they were} let in, and "
+            "{count:counts|count} in the quota of queue {queue} meanwhile."
+        )
+        advice = say(text, groups=list(group.let_in), count=len(group.let_in), queue=group.queue)
+        space = group.let_in[0].partition("/")[0]
+        show = CommandLine(("kubectl", "dra", "explain", "-n", space))
     state = _NEVER if group.never else ""
     return Finding(QUEUED, summary, tuple(facts), Remedy(advice, commands=(show,)), state=state)
+
+
+def _without_pods(job: VolcanoJob, group: GroupState | None, snapshot: Snapshot) -> Finding:
+    """A Job of Volcano has no pods, and no queue keeps it."""
+    state, meta = job.status.state, job.metadata
+    about = Subject("Job", named(VOLCANO_JOB, job))
+    phase = state.phase or say("without a phase")
+    more = say(": {said}", said=state.message or state.reason) if state.message or state.reason else ""
+    facts = [Evidence(about, "status.state", say("{phase}{more}", phase=phase, more=more))]
+    show = kubectl("describe", kind="jobs.batch.volcano.sh", name=meta.name, namespace=meta.namespace)
+    if group is not None:
+        text = "its PodGroup {group} is {phase}, and Volcano has made no pods of it"
+        fix = "Wait some seconds; if that stays so, see its events, and whether Volcano's controller runs."
+        facts.append(
+            Evidence(
+                Subject("PodGroup", ObjectName(group.kind, group.name, meta.namespace)), "status.phase", group.phase
+            )
+        )
+        return Finding(
+            MEMBERS, say(text, group=group.name, phase=group.phase), tuple(facts), Remedy(fix, commands=(show,))
+        )
+    text = "Volcano has made no PodGroup for the Job, which is {phase}{more}"
+    if snapshot.unread((VOLCANO_GROUP,), meta.namespace):
+        text = "the Job has no pods; it is {phase}{more}, and its PodGroup could not be read"
+    fix = "See the Job's events, and whether Volcano's controller runs."
+    return Finding(MEMBERS, say(text, phase=phase, more=more), tuple(facts), Remedy(fix, commands=(show,)))
 
 
 def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
@@ -23,6 +24,7 @@ from kubectl_dra.explain.causes.kueue_evidence import (
 )
 from kubectl_dra.explain.causes.provisioning import of_request, seen_of_request
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
@@ -72,6 +74,8 @@ _ADVICE = {
         "Find out what the admission check waits for; its controller sets it to Ready, and then Kueue admits it."
     ),
 }
+_PATIENCE = timedelta(minutes=10)
+"""So long pods may take to end."""
 _STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")
 """Reasons of evictions that last until somebody starts the queue again."""
 _THEN = "once admitted"
@@ -171,6 +175,11 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         less = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
         return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(less))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
+    if state.standing is KueueStanding.EVICTING and Clock(snapshot).age(state.since) > _PATIENCE:
+        advice = (
+            "Its pods should have ended long ago: delete the Workload; Kueue makes another one for the job, and frees "
+            "the quota."
+        )
     if state.standing is KueueStanding.EVICTED and open_checks(workload):
         advice = "See why the admission check failed; what it asked for did not come."
     if state.standing is KueueStanding.CHECKS and not open_checks(workload):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.command import CommandEffect, kubectl
 from kubectl_dra.explain.causes.kueue import of_workload, without_workload
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.neighbours.kueue import WORKLOAD, queue_name, standing, workload_of
-from kubectl_dra.neighbours.suspended import MAKERS, is_suspended, maker_of
+from kubectl_dra.neighbours.suspended import is_suspended, maker_of
 
 SUSPENDED = CauseKind(
     code="workload-suspended",
@@ -32,7 +33,7 @@ def _suspended(context: QuestionContext) -> Iterator[Finding]:
     if workload is not None:
         yield of_workload(workload, standing(workload), pod, snapshot)
         return
-    kind = MAKERS[owner.kind]
+    kind = kind_here(owner.kind, owner.api_version)
     seen = Evidence(Subject(owner.kind, named(kind, maker)), "spec.suspend", "true")
     above = next((above_owner for above_owner in pod.metadata.owners if not above_owner.controller), None)
     if above is not None:

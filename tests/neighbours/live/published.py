@@ -141,7 +141,7 @@ class _Applied:
         version, kind = entry["apiVersion"], entry["kind"]
         if self._api.kinds(version)[kind].namespaced:
             self._have_namespace(metadata.setdefault("namespace", "default"))
-        if kind in ("Pod", "Job"):
+        if kind in ("Pod", "Job") and version in ("v1", "batch/v1"):
             _complete(entry)
         whole = {**entry, "metadata": metadata}
         if kind == "Namespace":

@@ -13,6 +13,7 @@ from tests.migrate.test_virtual_machines import gpu, machine, migrated
 from tests.neighbours.live.published import applied, define, layer_kinds, moved, only_served, published
 from tests.neighbours.test_foundation import OBJECTS
 from tests.neighbours.test_kubevirt import TWICE, event, instance
+from tests.neighbours.test_volcano import group
 from tools.cases import CASES, Case
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import ControlPlane, own_plane
@@ -24,7 +25,8 @@ OTHERWISE = (
     "its PodGroup has a field of a type that is not known",  # Its definition refuses it.
     "Karpenter waits for the driver on the new node",  # The server says that the node was made just now,
     "four NodeClaims in nine minutes",  # and so here.
-    "a group that was let in and fits nowhere keeps the quota",  # No group of another namespace is read.
+    "a Job of Volcano has no pods before its queue lets it in",  # Its group is called after the UID that it gets,
+    "a Job of Volcano that was let in, and has no pods",  # and so here.
 )
 """Cases that cannot be the same on a server."""
 OF_LAYERS = [
@@ -87,3 +89,15 @@ def test_why_a_machine_has_no_pod(server: Server, command: Command) -> None:
         asked = ["explain", "vm/desktop", "-n", "vms", "--kubeconfig", str(plane.kubeconfig), "--context", "admin"]
         answer = command(*asked)
     assert answer.code == 1 and "give each device a claim of its own" in " ".join(answer.out.split())
+
+
+def test_a_job_of_volcano_and_its_group(server: Server, command: Command) -> None:
+    plane, api = server
+    queued = [one for one in OBJECTS if "volcano" in one["apiVersion"] and one["kind"] in ("Job", "Queue")]
+    with applied(api, Case("job", "", queued, {})):
+        uid = api.get("batch.volcano.sh/v1alpha1", "Job", "sweep", "ml")["metadata"]["uid"]
+        with applied(api, Case("group", "", [group(f"sweep-{uid}", "Pending")], {})):
+            asked = ["explain", "vcjob/sweep", "-n", "ml", "--kubeconfig", str(plane.kubeconfig), "--context", "admin"]
+            answer = command(*asked)
+    said = " ".join(answer.out.split())
+    assert answer.code == 1 and f"has not let its PodGroup sweep-{uid} in yet" in said
