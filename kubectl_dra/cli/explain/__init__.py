@@ -31,8 +31,8 @@ class ExplainFlags(opt.CommandFlags, frozen=True):
         tuple[str, ...],
         typer.Argument(
             metavar="[pod/NAME | deployment/NAME | node/NAME | NAME]...",
-            help="A pod, claim, template, workload (its pod that is stuck), node, class, device or driver. Default: list "
-            "everything pending.",
+            help="A pod, claim, template, workload (its pod that is stuck), node, class, device or driver. Default: "
+            "list everything pending.",
             show_default=False,
         ),
     ] = ()
