@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
@@ -96,15 +96,15 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
         return
     from kubectl_dra.explain.outcomes import by_reason, counted, evidence
 
-    groups = by_reason(analysis.view.ineligible)
+    refused = {name: why for name, why in analysis.view.ineligible.items() if why is not NOT_ASKED}
+    groups = by_reason(refused)
     if not groups:
         yield Finding(NO_NODE, "the cluster has no Nodes", remedy=Remedy("Add nodes that have such devices."))
         return
-    count = len(analysis.view.ineligible)
-    text = "none of the {count:,} nodes may run the pod: {reasons}"
-    if count == 1:
-        text = "the only node may not run the pod: {reasons}"
-    summary = say(text, count=count, reasons=counted(groups))
+    text, node = "none of the {count:,} nodes may run the pod: {reasons}", analysis.settings.node
+    if len(refused) == 1:
+        text = "node {node} may not run the pod: {reasons}" if node else "the only node may not run the pod: {reasons}"
+    summary = say(text, count=len(refused), node=node, reasons=counted(groups))
     if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
         yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, groups[0].nodes))
