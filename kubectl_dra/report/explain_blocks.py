@@ -182,7 +182,7 @@ def _cause(
     if number:
         # The answer is the first cause's summary.
         yield prose(written(cause.summary), hang=0)
-    facts = [fact for fact in cause.evidence if not quoted or fact.value != quoted]
+    facts = [fact for fact in cause.evidence if fact.value not in (quoted or None, cause.summary)]
     briefs = [] if number else [Brief(rank) for rank in _BRIEF_FACTS]
     pairs = zip_longest(facts, briefs[: len(facts)])
     if facts:

@@ -12,6 +12,7 @@ from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies import node_rules
 from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.pod_topology_spread import NoDomain
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.volumes import ObjectNotFound
 
@@ -77,13 +78,16 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
-    """What ends the cause if an object is missing; None leaves the kind's general advice."""
+    """What ends the cause if an object or a label is missing; None leaves the kind's general advice."""
     for name in nodes:
         rejection = outcome.filtered.get(name) if outcome is not None else None
         for reason in rejection.reasons if rejection is not None else ():
             if isinstance(reason, ObjectNotFound):
                 kind = OBJECT_KINDS.get(reason.resource, reason.resource)
                 return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
+            if isinstance(reason, NoDomain):
+                text = "Give nodes the label {key}, or spread by a label that they have (topologyKey)."
+                return Remedy(say(text, key=reason.key))
     return None
 
 
