@@ -147,7 +147,7 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
     quoted = _quoted(diagnosis)
     several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
     # Whoever mends the first must not be stuck on a second that was not named.
-    rank = int(findings[0].proof is not None and findings[0].proof.enough)
+    rank = 1 if findings[0].proof is not None and findings[0].proof.enough else 0
     items = Items(
         tuple((*_cause(finding, at, quoted, several, invocation, rank),) for at, finding in enumerate(findings)), "1. "
     )
