@@ -244,7 +244,7 @@ def test_a_device_that_nobody_read_may_be_there(dra: Dra, tmp_path: Path) -> Non
     ("words", "way_out"),
     [
         (["pod/zz", "-n", "research"], "there are: rl-agent-3, video-prep-1"),
-        (["pod/zz"], "there are some in: inference, research (use -n)"),
+        (["pod/zz"], "there are some in: inference, kube-system, research (use -n)"),
         (["claim/zz", "-n", "research"], "there are: rl-agent-3-gpu-gw772, scratch-gpu, video-prep-1-gpu-877fk"),
         (["pod/video-prep-1", "-n", "research", "--node", "zz"], "there are: cp-1, l40s-1, l40s-2 and 1 more"),
     ],
