@@ -266,9 +266,11 @@ _WIDER: Final[Mapping[CauseKind, Callable[[DeviceRequest], DeviceRequest]]] = {
 
 def _with_other_devices(question: Question, findings: Sequence[Finding]) -> Question:
     """The question with requests that admit the devices that they refuse; the same if one of them cannot."""
-    if any(finding.kind not in _WIDER for finding in findings):
+    # What comes before the scheduler asks nothing of devices.
+    asking = [finding for finding in findings if not finding.kind.passes]
+    if any(finding.kind not in _WIDER for finding in asking):
         return question
-    wider = {(finding.claim, finding.request): _WIDER[finding.kind] for finding in findings}
+    wider = {(finding.claim, finding.request): _WIDER[finding.kind] for finding in asking}
     entries = (
         replace(entry, claim=_with_requests(entry.claim, wider)) if entry.claim is not None else entry
         for entry in question.claims

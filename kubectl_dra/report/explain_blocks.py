@@ -152,7 +152,7 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
         tuple((*_cause(finding, at, quoted, several, invocation, rank),) for at, finding in enumerate(findings)), "1. "
     )
     codes = ", ".join(dict.fromkeys(finding.kind.code for finding in findings[2:]))
-    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(rank and 4), full=False)
+    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(4 if rank else 1), full=False)
     yield Section("Why", (items, more) if findings[2:] else (items,), beside=True, name="causes")
 
 
