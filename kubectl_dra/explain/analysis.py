@@ -39,7 +39,7 @@ from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import did_you_mean, nearest
+from kubectl_dra.text import did_you_mean_or_known
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction, Evictions
@@ -418,9 +418,8 @@ def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
         return nodes
     chosen = [node for node in nodes if node.name == settings.node]
     if not chosen:
-        near = nearest(settings.node, [node.name for node in nodes])
-        hint = f"; {did_you_mean(near)}" if near else ""
-        raise InputError(f"node {settings.node} does not exist{hint}")
+        hint = did_you_mean_or_known(settings.node, [node.name for node in nodes])
+        raise InputError(f"node {settings.node} does not exist; {hint}")
     return chosen
 
 

@@ -41,7 +41,9 @@ def question_past(question: Question, analysis: Analysis, findings: Sequence[Fin
 
     None where nothing is known that would mend all of them, or where one is proved to be all that keeps it.
     """
-    if not findings or any(finding.kind.ends_pod or finding.normal or _is_all(finding) for finding in findings):
+    if not findings or any(finding.kind.ends_pod or finding.normal for finding in findings):
+        return None
+    if any(finding.proof is not None and finding.proof.enough for finding in findings):
         return None
     if question.pod is not None and (question.pod.node_name or question.pod.finished):
         return None
@@ -52,12 +54,6 @@ def question_past(question: Question, analysis: Analysis, findings: Sequence[Fin
     else:
         past = _with_other_devices(question, findings)
     return past if past != question else None
-
-
-def _is_all(finding: Finding) -> bool:
-    """Whether its fix was proved to be enough, with those of other requests that have their own."""
-    beside = finding.proof.beside if finding.proof is not None else None
-    return finding.proof is not None and (beside is None or not (beside.aside or beside.causes))
 
 
 # What is missing: claims, classes of requests, and resources that nothing offers.
@@ -270,9 +266,11 @@ _WIDER: Final[Mapping[CauseKind, Callable[[DeviceRequest], DeviceRequest]]] = {
 
 def _with_other_devices(question: Question, findings: Sequence[Finding]) -> Question:
     """The question with requests that admit the devices that they refuse; the same if one of them cannot."""
-    if any(finding.kind not in _WIDER for finding in findings):
+    # What comes before the scheduler asks nothing of devices.
+    asking = [finding for finding in findings if not finding.kind.passes]
+    if any(finding.kind not in _WIDER for finding in asking):
         return question
-    wider = {(finding.claim, finding.request): _WIDER[finding.kind] for finding in findings}
+    wider = {(finding.claim, finding.request): _WIDER[finding.kind] for finding in asking}
     entries = (
         replace(entry, claim=_with_requests(entry.claim, wider)) if entry.claim is not None else entry
         for entry in question.claims

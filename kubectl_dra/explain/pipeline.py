@@ -345,9 +345,7 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
 
         changes, world = remedy.offers[:1], analysis.world
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
-        beside = remedy.proof.beside
-        alone = beside is None or not (beside.aside or beside.causes)
-        what_if = as_what_if(world, (*remedy.with_others, *changes)) if alone else ()
+        what_if = as_what_if(world, (*remedy.with_others, *changes)) if remedy.proof.enough else ()
         remedy = replace(remedy, what_if=what_if, steps=as_steps(world, changes))
         yield replace(finding, remedy=remedy)
 

@@ -351,7 +351,7 @@ def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> It
             if diagnosis.verdict is Verdict.UNDETERMINED:
                 yield diagnosis.unclear[0] if diagnosis.unclear else "the search did not end in time"
                 return
-            if any(finding.kind is AT_ONCE for finding in diagnosis.findings):
+            if diagnosis.findings and diagnosis.findings[0].kind is AT_ONCE:
                 yield say("pods would be scheduled and evicted at once: {why}", why=diagnosis.findings[0].summary)
                 return
 

@@ -79,7 +79,9 @@ def write_drivers(
     hidden = len(by_node.rows) - len(shown)
     write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, hidden, "--limit shows more")])
     first = by_node.rows[0]
-    if headers and first.state.broken and (following := command(next_look(first), Invocation())):
+    # Why nobody knows how a driver is shows in the cluster only if everything could be read.
+    shows = first.state.broken or (first.state is DriverState.UNKNOWN and not by_node.gaps)
+    if headers and shows and (following := command(next_look(first), Invocation())):
         write_blocks(out, [shell((following,), where, "Next")])
 
 

@@ -146,11 +146,13 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
         return
     quoted = _quoted(diagnosis)
     several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
+    # Whoever mends the first must not be stuck on a second that was not named.
+    rank = 1 if findings[0].proof is not None and findings[0].proof.enough else 0
     items = Items(
-        tuple((*_cause(finding, at, quoted, several, invocation),) for at, finding in enumerate(findings)), "1. "
+        tuple((*_cause(finding, at, quoted, several, invocation, rank),) for at, finding in enumerate(findings)), "1. "
     )
     codes = ", ".join(dict.fromkeys(finding.kind.code for finding in findings[2:]))
-    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(), full=False)
+    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(4 if rank else 1), full=False)
     yield Section("Why", (items, more) if findings[2:] else (items,), beside=True, name="causes")
 
 
@@ -164,21 +166,23 @@ def _quoted(diagnosis: Diagnosis) -> str:
     return diagnosis.scheduler[0].message if diagnosis.scheduler else ""
 
 
-def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation) -> Iterator[Block]:
+def _cause(
+    cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation, rank: int
+) -> Iterator[Block]:
+    """A cause; ``rank`` is that of the second in brief text."""
     kind, code = cause.kind, Marked(cause.kind.code, WordMark.CAUSE)
     request = f'request "{cause.request}"' if cause.request else ""
     claim = f"claim {cause.claim}" if cause.claim else ""
     where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
     short = where if not number else written(cause.summary)
-    # Whoever mends the first must not be stuck on a second that was not named.
-    brief = Brief(spans=(code, f": {short}") if short else (code,)) if number < 2 else None
+    brief = Brief(rank if number else 0, (code, f": {short}") if short else (code,)) if number < 2 else None
     yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
     if place := ", ".join(filter(None, (claim, request))):
         yield prose(place, Tone.QUIET, 0)
     if number:
         # The answer is the first cause's summary.
         yield prose(written(cause.summary), hang=0)
-    facts = [fact for fact in cause.evidence if not quoted or fact.value != quoted]
+    facts = [fact for fact in cause.evidence if fact.value not in (quoted or None, cause.summary)]
     briefs = [] if number else [Brief(rank) for rank in _BRIEF_FACTS]
     pairs = zip_longest(facts, briefs[: len(facts)])
     if facts:

@@ -141,7 +141,9 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
 
 def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
     findings = diagnosis.findings
-    more = f" (and {amount(len(findings) - 1, 'further cause')})" if len(findings) > 1 else ""
+    more = f"and {amount(len(findings) - 1, 'further cause')}" if len(findings) > 1 else ""
+    if more:
+        more = f", {more}" if first.endswith(")") else f" ({more})"
     if findings and findings[0].kind.ends_pod and isinstance(findings[0].summary, Phrase):
         return f"{written(findings[0].summary.saying(pod=subject))}{more}", ""
     either = " either" if diagnosis.supposed else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from kubectl_dra.explain.diagnosis import Family, Verdict
-from kubectl_dra.fit.result import FitAnswer, More, OneMoreNode, WorkloadFit
+from kubectl_dra.explain.diagnosis import Diagnosis, Family, Verdict
+from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
     Answer,
     Block,
@@ -24,7 +24,7 @@ from kubectl_dra.report.blocks import (
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
 from kubectl_dra.report.notes import sentences
-from kubectl_dra.report.phrases import assumed
+from kubectl_dra.report.phrases import assumed, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
@@ -112,11 +112,13 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
-        blocks = [Para((*cause, stop(workload)), hang=2)]
-        if workload.tried and not workload.more and not _beside_room(workload):
+        blocks = [Para((*cause, stop(workload)), hang=2), *_second(workload.stop)]
+        if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
-            tried = amount(workload.tried, "change")
-            blocks.append(prose(f"None of {tried} that were tried makes room by itself{own}."))
+            tried = f"None of {workload.tried:,} changes that were tried makes"
+            if workload.tried == 1:
+                tried = "The one change that was tried does not make"
+            blocks.append(prose(f"{tried} room by itself{own}."))
         yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
     if workload.more:
         best = _best(workload.more)
@@ -126,10 +128,19 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
         yield Section(title, (Items(items, shown=len(best), rest=""),))
 
 
-def _beside_room(workload: WorkloadFit) -> bool:
-    """Whether the first pod lacks what no room gives: a template, a class, devices that match."""
-    findings = workload.stop.diagnosis.findings if workload.stop is not None else ()
-    return bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST)
+def _beside_room(diagnosis: Diagnosis) -> bool:
+    """Whether the first pod lacks what no room gives: a template, a class, devices that match, a node to be tried."""
+    findings = diagnosis.findings
+    return not diagnosis.nodes or (
+        bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST)
+    )
+
+
+def _second(stop: FirstUnplaced) -> Iterator[Para]:
+    """What would keep the pod that does not fit if its first cause were mended."""
+    if stop.differs is None and not stop.domain:
+        for finding in stop.diagnosis.findings[1:2]:
+            yield Para((Marked(finding.kind.code, WordMark.CAUSE), f": {written(finding.summary)}"), hang=2)
 
 
 def _place(node: str, pods: int, devices: Sequence[str]) -> Para:

@@ -254,7 +254,7 @@ _DIGITS: Final = re.compile(r"(0|[1-9][0-9]{0,17})(?![0-9A-Za-z])", re.ASCII)
 
 
 def compressed(names: Sequence[str]) -> str:
-    """``gpu-0``, ``gpu-0..2,5``, ``gpu-0..7-spx``, or the first of names that differ in more than one number."""
+    """``gpu-0``, ``gpu-0..2,5``, ``gpu-0..7-spx``, or of others ``gpu-a + 2 more``, as kubectl writes it."""
     first, *others = names
     if not others:
         return first
@@ -269,7 +269,7 @@ def compressed(names: Sequence[str]) -> str:
         numbers = [_DIGITS.fullmatch(name, len(before), end) for name, end in zip(names, ends, strict=True)]
         if all(numbers):
             return f"{before}{_runs(sorted(int(number[1]) for number in numbers if number))}{after}"
-    return f"{first} and {len(others):,} more"
+    return f"{first} + {len(others):,} more"
 
 
 def _runs(numbers: Iterable[int]) -> str:

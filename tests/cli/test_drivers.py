@@ -261,3 +261,20 @@ def test_watching_shows_the_table_only(dra: Dra, tmp_path: Path) -> None:
     cluster = saved(tmp_path, LIKES)
     for words in (("-o", "json"), ("-o", "name"), ("--drain-check", "--node", "n2")):
         assert dra("drivers", "--watch", "--snapshot", cluster, *words).code == 2
+
+
+def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra) -> None:
+    cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
+    ran = dra("drivers", "--snapshot", str(cluster))
+    assert ran.code == 3 and "no pod was found that it runs in" in ran.out
+    assert ran.out.splitlines()[-1] == "Next: kubectl get daemonsets -A"
+
+
+def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path: Path) -> None:
+    objects = yaml.safe_load((ROOT / "examples" / "explain" / "all-held" / "cluster.yaml").read_text())
+    objects["kubectl-dra"]["read"].remove("Pod")
+    objects["items"] = [each for each in objects["items"] if each["kind"] != "Pod"]
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump(objects))
+    ran = dra("drivers", "--snapshot", str(file))
+    assert ran.code == 3 and "Next: " not in ran.out

@@ -238,3 +238,19 @@ def test_a_device_that_nobody_read_may_be_there(dra: Dra, tmp_path: Path) -> Non
     (tmp_path / "claim.json").write_text(json.dumps({**claim, "spec": {}}))
     ran = dra("devices", "n1/gpu-0", "--snapshot", str(tmp_path / "claim.json"))
     assert ran.code == 3 and "whether there is a device n1/gpu-0 is unknown" in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (["pod/zz", "-n", "research"], "there are: rl-agent-3, video-prep-1"),
+        (["pod/zz"], "there are some in: inference, kube-system, research (use -n)"),
+        (["claim/zz", "-n", "research"], "there are: rl-agent-3-gpu-gw772, scratch-gpu, video-prep-1-gpu-877fk"),
+        (["pod/video-prep-1", "-n", "research", "--node", "zz"], "there are: cp-1, l40s-1, l40s-2 and 1 more"),
+    ],
+)
+def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(
+    dra: Dra, words: list[str], way_out: str
+) -> None:
+    ran = dra("explain", *words, "--snapshot", ALL_HELD)
+    assert ran.code == 2 and way_out in " ".join(ran.err.split())

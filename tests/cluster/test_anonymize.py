@@ -295,8 +295,8 @@ NO_DRIVERS = (
     "dra-driver-nvidia-gpu-501: it began a minute after the pod was placed",
     "kueue-rejected: its release will refuse the claim, and has said nothing yet",
 )
-"""Cases in which the answer needs what runs in the pod of a driver or of Kueue, or a claim's parameters. A copy keeps nothing of
-them: arguments, variables, folders and parameters hold anything."""
+"""Cases in which the answer needs what runs in the pod of a driver or of Kueue, or a claim's parameters. A copy keeps
+nothing of them: arguments, variables, folders and parameters hold anything."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")

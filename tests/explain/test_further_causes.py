@@ -243,3 +243,23 @@ def test_what_a_proved_fix_ends_is_one_cause(tmp_path: Path) -> None:
     codes = json.loads(small.question().ask("-o", "json", folder=tmp_path).out)["causes"]
     assert [cause["code"] for cause in codes] == ["devices-held"]
     assert "proof" in codes[0]["fix"]
+
+
+def test_behind_a_gate_devices_are_looked_at_twice(tmp_path: Path) -> None:
+    small = Small()
+    for cause in ("a scheduling gate", "a selector", "held devices"):
+        CAUSES[cause][0](small)
+    found = json.loads(small.question().ask("-o", "json", folder=tmp_path).out)
+    codes = [cause["code"] for cause in found["causes"]]
+    assert codes == ["scheduling-gated", "selector-matches-nothing", "devices-held"]
+
+
+def test_a_claim_alone_has_several_causes(tmp_path: Path) -> None:
+    small = Small()
+    for cause in ("a class of the same claim", "a selector"):
+        CAUSES[cause][0](small)
+    whole = small.question()
+    arguments = tuple("claim/gpu" if word == "pod/train" else word for word in whole.arguments)
+    question = Asked(whole.name, whole.files, arguments, whole.cluster)
+    causes = json.loads(question.ask("-o", "json", folder=tmp_path).out)["causes"]
+    assert [cause["code"] for cause in causes] == ["class-missing", "selector-matches-nothing"]

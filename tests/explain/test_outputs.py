@@ -14,6 +14,7 @@ import pytest
 from kubectl_dra.cel import second_opinion
 from tests.ran import ran
 from tools.api_server import APIServer, forbidden
+from tools.cases import CASES, run_case
 from tools.examples import ROOT, arguments, examples
 from tools.live.proved import device_path, lands_on
 
@@ -173,3 +174,11 @@ def _objects(example: str) -> list[JSON]:
 
 def _plural(kind: str) -> str:
     return CORE.get(kind, f"{kind.lower()}{'es' if kind.endswith('s') else 's'}")
+
+
+def test_no_fact_repeats_the_answer(tmp_path: Path) -> None:
+    case = next(each for each in CASES if each.file == "feature-disabled" and each.name == "a prioritized list")
+    for full in (False, True):
+        _, said = run_case(case, tmp_path, "text", full=full)
+        above = " ".join(said.partition("Fix")[0].split())
+        assert above.count("but the DRAPrioritizedList feature is disabled") == 1

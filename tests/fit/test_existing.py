@@ -207,7 +207,9 @@ def test_no_pod_of_the_workload_is_ended_to_make_room(
 def test_that_only_its_own_pods_are_in_the_way_is_said(tmp_path: Path) -> None:
     shared = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceSlice"]
     _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True)], [deployment(3)])
-    assert "None of 1 change that were tried makes room by itself (its own pods are left out" in " ".join(out.split())
+    assert "The one change that was tried does not make room by itself (its own pods are left out" in " ".join(
+        out.split()
+    )
 
 
 def test_no_room_is_looked_for_where_a_template_is_missing(tmp_path: Path) -> None:
@@ -220,3 +222,15 @@ def test_explaining_a_new_replica_ends_none_of_the_old(tmp_path: Path) -> None:
     cluster = two_run_and_one_waits(REPLICAS)
     _, out, _ = said(tmp_path, cluster, [deployment(3, cpu="1")], "--explain")
     assert "devices-held" in out and "End pod" not in out and "--replicas=" not in out
+    # The explanation follows, so no command is named that shows it.
+    assert "Next: " not in out.partition("Why")[0]
+
+
+def test_two_causes_of_a_replica_are_both_named(tmp_path: Path) -> None:
+    _, out, _ = said(tmp_path, two_run_and_one_waits(REPLICAS), [deployment(3, cpu="1000")])
+    assert "no-eligible-node: " in out and "devices-held: " in out
+
+
+def test_where_an_object_is_missing_no_change_is_said_to_make_no_room(tmp_path: Path) -> None:
+    _, out, _ = said(tmp_path, two_run_and_one_waits(REPLICAS), [deployment(3, "api", gpus=9)])
+    assert "template-missing: " in out and "were tried" not in out

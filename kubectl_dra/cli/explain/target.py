@@ -16,7 +16,7 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.waiting import progress_of
 from kubectl_dra.neighbours.suspended import MAKERS, would_make
-from kubectl_dra.text import did_you_mean, nearest
+from kubectl_dra.text import did_you_mean, nearest, some
 
 T = TypeVar("T")
 
@@ -254,8 +254,11 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
     elif not hint and not table:
         _raise_absent(kind, f"{kind} {namespace}/{name}", namespace, snapshot)
         hint = f"there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"
-    more = f"; {hint}" if hint else ""
-    raise NotThere(f"{kind} {namespace}/{name}", f"{kind} {name} does not exist in namespace {namespace}{more}")
+    if not hint:
+        here = sorted(other for space, other in table if space == namespace)
+        spaces = sorted({space for space, _ in table})
+        hint = f"there are: {some(here, 3)}" if here else f"there are some in: {some(spaces, 3)} (use -n)"
+    raise NotThere(f"{kind} {namespace}/{name}", f"{kind} {name} does not exist in namespace {namespace}; {hint}")
 
 
 def _raise_unread(kind: str, namespace: str, name: str, snapshot: Snapshot) -> None:

@@ -183,8 +183,10 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
     if output == "text":
         from kubectl_dra.report.fit_blocks import write_fit
 
-        write_fit(answer, flags.color.value, invocation=invocation)
         diagnosis = diagnosis_of(answer) if flags.explain else None
+        # What follows needs no command to be seen.
+        asked = invocation if diagnosis is None else invocation._replace(argv=())
+        write_fit(answer, flags.color.value, invocation=asked)
         if diagnosis is not None:
             from kubectl_dra.report.explain_blocks import write_text
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies import node_rules
 from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.pod_topology_spread import NoDomain
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.volumes import ObjectNotFound
 
@@ -77,13 +78,16 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
-    """What ends the cause if an object is missing; None leaves the kind's general advice."""
+    """What ends the cause if an object or a label is missing; None leaves the kind's general advice."""
     for name in nodes:
         rejection = outcome.filtered.get(name) if outcome is not None else None
         for reason in rejection.reasons if rejection is not None else ():
             if isinstance(reason, ObjectNotFound):
                 kind = OBJECT_KINDS.get(reason.resource, reason.resource)
                 return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
+            if isinstance(reason, NoDomain):
+                text = "Give nodes the label {key}, or spread by a label that they have (topologyKey)."
+                return Remedy(say(text, key=reason.key))
     return None
 
 
@@ -96,15 +100,15 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
         return
     from kubectl_dra.explain.outcomes import by_reason, counted, evidence
 
-    groups = by_reason(analysis.view.ineligible)
+    refused = {name: why for name, why in analysis.view.ineligible.items() if why is not NOT_ASKED}
+    groups = by_reason(refused)
     if not groups:
         yield Finding(NO_NODE, "the cluster has no Nodes", remedy=Remedy("Add nodes that have such devices."))
         return
-    count = len(analysis.view.ineligible)
-    text = "none of the {count:,} nodes may run the pod: {reasons}"
-    if count == 1:
-        text = "the only node may not run the pod: {reasons}"
-    summary = say(text, count=count, reasons=counted(groups))
+    text, node = "none of the {count:,} nodes may run the pod: {reasons}", analysis.settings.node
+    if len(refused) == 1:
+        text = "node {node} may not run the pod: {reasons}" if node else "the only node may not run the pod: {reasons}"
+    summary = say(text, count=len(refused), node=node, reasons=counted(groups))
     if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
         yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, groups[0].nodes))

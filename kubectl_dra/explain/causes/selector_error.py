@@ -171,7 +171,7 @@ def _other_name(missing: _Missing, expression: str, key: str, world: WhatIf) -> 
                 return Remedy(say(text, name=name, key=key), proof)
     if near:
         return Remedy(
-            say("No device has {key}; write {near} if that is meant, or guard it with has(…).", key=key, near=near)
+            say("No device has {key}; write {near} if that is meant, or guard it with has().", key=key, near=near)
         )
     return Remedy(
         say("No device has {key}: read what they have, or upgrade the driver if it should publish {key}.", key=key)
@@ -182,15 +182,11 @@ def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
     """A test for a key that only some devices have, proved if the claims fit with it."""
     read = re.search(_READ % re.escape(key), expression)
     if read is None or not read[0].endswith(key):
-        text = (
-            "Guard it: has(….{key}) && …, or ….?{key}.orValue(…); or narrow so that only devices with {key} are read."
-        )
+        text = "Guard {key} with has() before it is read, or narrow so that only devices with {key} are read."
         return Remedy(say(text, key=key))
     guard = f"has({read[0]}) &&"
-    optional = f"{read[0].removesuffix(key).rstrip('.')}.?{key}.orValue(…)"
-    text = "Guard it: put {guard} before the term, or read it as {optional}."
     proof = world.with_selector(expression, f"{guard} ({expression})").proof()
-    return Remedy(say(text, guard=guard, optional=optional), proof)
+    return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof)
 
 
 def _types(view: DeviceView, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:
@@ -259,9 +255,7 @@ def _derived_runtime(failed: FailedAttempt) -> Iterator[Finding]:
             Evidence(Subject("device", detail.place), "CEL run-time error", problem),
             Evidence("derived attribute", detail.attribute, detail.expression),
         ),
-        Remedy(
-            say("Guard what the device lacks with has(…) or .?name.orValue(…), or select only devices that have it.")
-        ),
+        Remedy("Guard what the device lacks with has(), or select only devices that have it."),
     )
 
 

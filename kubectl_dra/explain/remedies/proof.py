@@ -93,6 +93,11 @@ class Proof(Struct, frozen=True):
     like: str = ""
     beside: Beside | None = None
 
+    @property
+    def enough(self) -> bool:
+        """Whether nothing is left that keeps the pod waiting all the same."""
+        return self.beside is None or not (self.beside.aside or self.beside.causes)
+
 
 # A change as data: what is changed, from what to what, what it gives back, and what it asks of people.
 
