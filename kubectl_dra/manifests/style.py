@@ -8,10 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from kubectl_dra.manifests.values import distinct_nodes, scalar
 
 _BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
 _NOT_IN_YAML: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
+_INDENT: Final = re.compile(r"\A +")
 _QUANTITY: Final = re.compile(r"[0-9]+(\.[0-9]+)?[A-Za-z]+\Z")
 # What stays one plain scalar where nothing but the line's end closes it, such as most CEL expressions.
 _SENTENCE: Final = re.compile(r"[A-Za-z_(](?:[^:#\s]|:(?=\S)|(?<=\S)#| (?=\S))*\Z")
@@ -95,9 +98,14 @@ def _common(counts: Counter[int], least: int, default: int) -> int:
 # --- values on one line --------------------------------------------------------------------------
 
 
-def json_text(value: Any, step: str | int | None = None) -> str:
-    """A value as JSON that YAML reads as the same: JSON may hold control characters as they are, YAML may not."""
-    return json.dumps(value, ensure_ascii=False, indent=step).translate(_NOT_IN_YAML)
+def json_text(value: Any, step: int = 0) -> str:
+    """A value as JSON that YAML reads as the same: JSON may hold control characters as they are, YAML may not.
+
+    On one line, or on several that are indented by ``step`` blanks more each.
+    """
+    text = json.dumps(value, ensure_ascii=False).translate(_NOT_IN_YAML)
+    # Many times as fast as the indentation of ``json``, which is written in Python.
+    return msgspec.json.format(text, indent=step) if step else text
 
 
 def flow(value: Any, style: Style, quote: str | None = None) -> str:
@@ -118,9 +126,10 @@ def flow(value: Any, style: Style, quote: str | None = None) -> str:
 
 def spread_out(value: Any, lead: str, style: Style) -> str:
     """A value as JSON on several lines, for a line that is indented by ``lead``."""
-    # A tab is one column, as a space is.
-    step = ("\t" if "\t" in lead else " ") * style.step
-    lines = json_text(value, step).split("\n")
+    lines = json_text(value, style.step).split("\n")
+    if "\t" in lead:
+        # A tab is one column, as a space is.
+        lines = [_INDENT.sub(lambda blanks: "\t" * len(blanks[0]), line) for line in lines]
     return f"{style.newline}{lead}".join(lines)
 
 
