@@ -8,14 +8,19 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import dedent
 from typing import Final, NamedTuple
 
 PRINTED: Final = re.compile(
-    r"^\s*(?:[A-Z][\w ,-]*(?: \([\w ,]+\))?: )?(?:\$ )?(?P<line>(?:kubectl|helm|envsubst|curl) .*|cd .*)$"
+    r"^\s*(?:(?P<before>[A-Z][\w ,-]*(?: \([\w ,]+\))?): )?(?:\$ )?"
+    r"(?P<line>(?:kubectl|helm|envsubst|curl|docker|gcloud|uv|pip|pipx|cd) .*)$"
 )
 """A line that starts like a command, perhaps with what it is before it."""
 SHELLS: Final = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
+FENCED: Final = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_HERE_DOCUMENT: Final = re.compile(r"<<-?'?(\w+)'?\n.*?^\1$", re.MULTILINE | re.DOTALL)
 _EACH: Final = """
+mkdir() { command -p mkdir "$@"; }
 kubectl() { printf '%s\\0' kubectl "$@" $'\\n' >>"$RECORD"; }
 command_not_found_handle() { printf '%s\\n' "$*" >>"$OTHER"; }
 command_not_found_handler() { printf '%s\\n' "$*" >>"$OTHER"; }
@@ -32,7 +37,24 @@ class Executed(NamedTuple):
 
 def printed(text: str) -> list[str]:
     """The commands in an output."""
-    return [match["line"] for line in text.splitlines() if (match := PRINTED.match(line))]
+    return [line for _, line in marked(text)]
+
+
+def marked(text: str) -> list[tuple[str, str]]:
+    """The same, each after the words that stand before it on its line."""
+    return [(match["before"] or "", match["line"]) for line in text.splitlines() if (match := PRINTED.match(line))]
+
+
+def typed(page: str) -> list[str]:
+    """The lines of a Markdown page that its reader is to type, those of one command as one; comments as well."""
+    lines: list[str] = []
+    for _, language, text in FENCED.findall(page):
+        block = dedent(text)
+        if language == "console":
+            lines += [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+        elif language == "sh":
+            lines += _HERE_DOCUMENT.sub("</dev/null", block).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip()]
 
 
 def executed(program: str, lines: Sequence[str]) -> Executed:
@@ -44,7 +66,13 @@ def executed(program: str, lines: Sequence[str]) -> Executed:
         here, listed, record, other = (folder / name for name in ("here", "lines", "words", "other"))
         here.mkdir()
         listed.write_text("".join(f"{line}\n" for line in lines))
-        environment = {"PATH": "/nowhere", "RECORD": str(record), "OTHER": str(other), "LISTED": str(listed)}
+        environment = {
+            "PATH": "/nowhere",
+            "HOME": str(here),
+            "RECORD": str(record),
+            "OTHER": str(other),
+            "LISTED": str(listed),
+        }
         subprocess.run([path, "-c", _EACH], cwd=here, env=environment, check=True, timeout=60, capture_output=True)
         words = record.read_text().split("\0") if record.exists() else []
         made = "".join(f"made {path.name!r}\n" for path in here.iterdir())

@@ -13,6 +13,7 @@ from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.diagnosis import SecondOpinion, Trace, TraceStep
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.text import amount
 
 VALUE_WIDTH = 40
 
@@ -82,7 +83,7 @@ def _outcome(step: TraceEntry) -> str:
 
 
 def show(value: object, limit: int = 60) -> str:
-    """A CEL value in CEL syntax, cut at ``limit`` characters."""
+    """A CEL value in CEL syntax; of a map or list that has more than ``limit`` characters what it is."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -91,11 +92,13 @@ def show(value: object, limit: int = 60) -> str:
         text = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     elif isinstance(value, Mapping):
         text = "{" + ", ".join(f"{show(key)}: {show(item)}" for key, item in value.items()) + "}"
+        return text if len(text) <= limit else f"map with {amount(len(value), 'key')}"
     elif isinstance(value, list | tuple):
         text = "[" + ", ".join(show(item) for item in value) + "]"
+        return text if len(text) <= limit else f"list of {len(value):,}"
     else:
         text = str(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text
 
 
 # The second opinion: evaluates every selector of a question on every device with cel-python as well.

@@ -14,6 +14,7 @@ from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lsp.cursor import Cursor, Span, cursor_at, member_at, word_at
 from kubectl_dra.lsp.fields import field_at, kind_page, page, struct_at
 from kubectl_dra.lsp.knowledge import Knowledge, Meaning
+from kubectl_dra.lsp.parameters import parameter_page, parameters_at
 from kubectl_dra.text import amount
 
 _FEW: Final = 8
@@ -77,6 +78,9 @@ def _meaning(text: str, offset: int, cursor: Cursor, known: Knowledge) -> Hover 
         return Hover(meaning, cursor.word) if meaning else None
     if not cursor.on_key and cursor.path in (("kind",), ("apiVersion",)):
         meaning = kind_page(cursor.kind, release)
+        return Hover(meaning, cursor.word) if meaning else None
+    if (inside := parameters_at(text, offset, cursor)) is not None:
+        meaning = parameter_page(inside, inside.path)
         return Hover(meaning, cursor.word) if meaning else None
     field = field_at(cursor.kind, cursor.api_version, cursor.path)
     if field is None:

@@ -11,6 +11,8 @@ from kubectl_dra.lsp.cursor import Cursor, Span, Typed, cursor_at, typed
 from kubectl_dra.lsp.fields import api_versions_of, field_at, fields_at, kinds_in, page, struct_at, type_of
 from kubectl_dra.lsp.knowledge import Knowledge
 from kubectl_dra.lsp.nearby import names
+from kubectl_dra.lsp.parameters import Parameters, parameter_page, parameters_at, values_of
+from kubectl_dra.lsp.parameters import type_of as type_of_parameter
 from kubectl_dra.manifests.source import Source
 
 
@@ -42,6 +44,8 @@ def proposals_at(
     if cursor.selector is not None:
         what = typed(text[cursor.selector.start : offset])
         return list(_in_selector(what, Span(offset - len(what.prefix), offset), known))
+    if (inside := parameters_at(text, offset, cursor)) is not None:
+        return list(_of_parameters(cursor, offset, inside))
     if cursor.on_key:
         above = field_at(cursor.kind, cursor.api_version, cursor.path[:-1])
         if above is None or not above.scalar:
@@ -59,6 +63,22 @@ def _fields(cursor: Cursor, offset: int, known: Knowledge) -> Iterator[Proposal]
             meaning = page(struct, name, field, known.target.release)
             text = f"{name}: " if field.scalar and not field.container else f"{name}:"
             yield Proposal(name, Sort.field, span, type_of(field), meaning, text)
+
+
+def _of_parameters(cursor: Cursor, offset: int, inside: Parameters) -> Iterator[Proposal]:
+    """Keys or values of what is opaque to Kubernetes, and not to us."""
+    if not cursor.on_key:
+        yield from _each(values_of(inside.below(inside.path)), Sort.value, cursor.word)
+        return
+    span = Span(cursor.word.start, max(cursor.word.end, offset))
+    above = inside.path[:-1]
+    fields = inside.below(above)
+    for name, field in fields.items() if isinstance(fields, dict) else ():
+        if name == inside.path[-1] or name not in cursor.keys:
+            text = f"{name}:" if isinstance(field, dict) else f"{name}: "
+            yield Proposal(
+                name, Sort.field, span, type_of_parameter(field), parameter_page(inside, (*above, name)), text
+            )
 
 
 def _values(cursor: Cursor, known: Knowledge, own: Source, others: Iterable[Source]) -> Iterator[Proposal]:

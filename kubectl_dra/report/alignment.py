@@ -74,7 +74,8 @@ def write_alignments(
     rows = [header, *(_row(item, kinds) for item in shown)]
     marks = [(item.alignment.value, _STYLES.get(item.alignment, "")) for item in shown]
     hidden = len(alignments.pods) - len(shown)
-    write_blocks(out, [TableBlock(rows, ("DEVICES",), False, "ALIGNMENT", marks, hidden, "leave --limit out")])
+    below = ("DEVICES", *(_HEADINGS[kind] for kind in reversed(kinds)), "NODE")
+    write_blocks(out, [TableBlock(rows, below, False, "ALIGNMENT", marks, hidden, "leave --limit out")])
     worst = alignments.pods[0]
     if worst.split:
         meta = worst.pod.metadata

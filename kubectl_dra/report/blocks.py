@@ -131,6 +131,11 @@ class ShellCommand(Struct, frozen=True):
             return ""
         return _WARNINGS[self.effect] + (" (in the cluster, not the snapshot)" if self.elsewhere else "")
 
+    @property
+    def heading(self) -> str:
+        """The label, and what is to be known before they are run."""
+        return f"{self.label}, {self.warning.lower()}" if self.warning else self.label
+
 
 class FixOffer(Struct, frozen=True):
     """A change that helps. Brief text gathers them, the lowest ``price`` first: ``told``, and the command.
@@ -145,6 +150,10 @@ class FixOffer(Struct, frozen=True):
     change: Hashable = ()
     joint: bool = False
 
+    def changes_cluster(self) -> bool:
+        """Whether one of its commands does: it stands after those that only show something."""
+        return any(isinstance(block, ShellCommand) and block.effect.changes for block in self.blocks)
+
 
 class Items(Struct, frozen=True):
     """Entries, each after the ``marker``, ``1. `` being the first of numbers.
@@ -156,6 +165,12 @@ class Items(Struct, frozen=True):
     marker: str = "- "
     shown: int | None = None
     rest: str | None = None
+
+    def in_order(self) -> Sequence[tuple[Block, ...]]:
+        """As they are written: of changes to choose from, those of the cluster come after those that are only tried."""
+        if "1" in self.marker:
+            return self.items
+        return sorted(self.items, key=lambda item: any(isinstance(b, FixOffer) and b.changes_cluster() for b in item))
 
 
 class FunnelStep(NamedTuple):

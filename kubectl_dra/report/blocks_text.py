@@ -78,7 +78,7 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
 def write_command(out: Painter, command: blocks.ShellCommand | blocks.Para) -> None:
     """Write a command after its label, or why there is none."""
     if isinstance(command, blocks.ShellCommand):
-        out.write((f"{command.label}: ", "bold"), command.text)
+        out.write((f"{command.heading}: ", "bold"), command.text)
     else:
         _write(out, command, 0, "")
 
@@ -113,7 +113,7 @@ def _fact(out: Painter, fact: blocks.Fact, indent: int) -> None:
 
 def _items(out: Painter, block: blocks.Items, indent: int) -> None:
     shown = block.shown if block.rest is not None else None
-    for number, item in enumerate(block.items[:shown], 1):
+    for number, item in enumerate(block.in_order()[:shown], 1):
         marker = block.marker.replace("1", str(number))
         write_blocks(out, item, indent + len(marker), " " * indent + marker)
     if block.rest and shown is not None and len(block.items) > shown:
@@ -283,7 +283,7 @@ def _told(
 ) -> list[Line]:
     """The lines of a block in brief."""
     if isinstance(leaf, blocks.ShellCommand):
-        return [((f"{leaf.label}: ", "bold"), leaf.text)]
+        return [((f"{leaf.heading}: ", "bold"), leaf.text)]
     if isinstance(leaf, blocks.Para):
         label, rest, style = _labelled(brief.spans or leaf.spans)
         first, *more = wrap(label + rest, _width(out) - indent - brief.hang, _width(out) - indent)
@@ -328,13 +328,7 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
         yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
     for number, (part, whole) in enumerate(short):
         rank = _MORE_FIXES if number > 1 else _NEXT_FIX if number else 0
-        yield _Piece(_FIXES, rank, whole, changes=_changes(part))
-
-
-def _changes(fixes: Sequence[blocks.FixOffer]) -> bool:
-    """Whether a command of these fixes changes the cluster: those stand after those that only show something."""
-    commands = (block for fix in fixes for block in fix.blocks if isinstance(block, blocks.ShellCommand))
-    return any(command.effect.changes for command in commands)
+        yield _Piece(_FIXES, rank, whole, changes=any(fix.changes_cluster() for fix in part))
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:

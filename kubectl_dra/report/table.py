@@ -98,7 +98,7 @@ def narrowed(
 ) -> NarrowedTable:
     """As many columns of ``omitted`` go as have to, empty ones first, but none of ``keys``, which say what a row is.
 
-    Where that is not enough, names in ``keys`` are shortened. ``below`` take no room.
+    Where that is not enough, names in ``keys`` are shortened, if it is then. ``below`` take no room.
     """
     kept, gone = list(rows), []
 
@@ -114,12 +114,13 @@ def narrowed(
             if name not in empty:
                 gone.append(name)
             kept = [(*row[:at], *row[at + 1 :]) for row in kept]
+    whole = kept
     for name in sorted(keys, key=lambda name: -_width(kept, [kept[0].index(name)])):
         if (more := excess()) > 0:
             at = kept[0].index(name)
             short = shortened([row[at] for row in kept[1:]], max(MIN_NAME, _width(kept, [at]) - more))
             kept[1:] = [(*row[:at], text, *row[at + 1 :]) for row, text in zip(kept[1:], short, strict=True)]
-    return NarrowedTable(kept, gone)
+    return NarrowedTable(kept if excess() <= 0 else whole, gone)
 
 
 def shortened(names: Sequence[str], room: int) -> list[str]:

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import ast
+import html
+import json
+import os
 import re
-import subprocess
-from collections.abc import Iterator
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
+import yaml
 
 import kubectl_dra
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cli.main import COMMANDS
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.explain.diagnosis import Look, NextStep
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.report.blocks import Para, ShellCommand, shell
 from kubectl_dra.report.explain_words import Invocation, command, supposing
-from tools.examples import EXAMPLES, FIT, ROOT
-from tools.pasted import printed
+from kubectl_dra.taint.result import untainting
+from tests.golden import cases, pages
+from tests.ran import ran
+from tools.api_server import kubeconfig
+from tools.command_runs import codes
+from tools.docs import console
+from tools.examples import ROOT, arguments, examples, fit_examples
+from tools.fuzz.examples import examples as served_examples
+from tools.fuzz.served import Served
+from tools.hostile_server import HostileServer
+from tools.kubectl_server import KubectlServer
+from tools.pasted import SHELLS, executed, marked, printed, typed
 
 HOSTILE: Final = (
     "--server=https://evil.example/{}",
@@ -32,10 +51,6 @@ HOSTILE: Final = (
     "a>pwn{}",
     "UPPER{}",
 )
-PARSES: Final = """
-while IFS= read -r line; do eval "parsed() { $line
-}" 2>/dev/null || printf '%s\\n' "$line"; done <"$LISTED"
-"""
 
 
 @pytest.mark.parametrize("name", [name.format(1) for name in HOSTILE])
@@ -70,6 +85,8 @@ def test_what_writes_is_marked_and_goes_to_the_cluster_alone() -> None:
     told = shell((reads,), saved)
     assert isinstance(told, ShellCommand) and not told.warning
     assert told.text == "kubectl dra explain pod/a -n ns --snapshot 'my cluster.yaml'"
+    told = shell((untainting([DeviceID("d", "p", "gpu-0")]),), live, "Back into service")
+    assert isinstance(told, ShellCommand) and told.heading == "Back into service, writes"
 
 
 def test_several_commands_do_what_the_worst_does() -> None:
@@ -78,47 +95,227 @@ def test_several_commands_do_what_the_worst_does() -> None:
     assert told.effect is CommandEffect.DESTROYS and told.text.count(" && ") == 1
 
 
-def _pages() -> Iterator[tuple[Path, str]]:
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
-            # A command may go on in the next line, or in a here-document.
-            if "\\\n" not in block and "<<" not in block and "'\n" not in block:
-                yield from ((page, line) for line in printed(block))
+class Printed(NamedTuple):
+    """A command that an output offers: where, the question's folder and words, and the words before the command."""
+
+    where: str
+    folder: Path
+    asked: Sequence[str]
+    line: str
+    before: str
+
+    @property
+    def files(self) -> list[Path]:
+        """What the question names."""
+        return [self.folder / word for word in self.asked if "." in word and (self.folder / word).is_file()]
+
+    @property
+    def snapshot(self) -> Path | None:
+        """That of the question."""
+        return self.folder / self.asked[self.asked.index("--snapshot") + 1] if "--snapshot" in self.asked else None
 
 
-def _answers() -> Iterator[tuple[Path, str]]:
-    for folder in sorted((*EXAMPLES.iterdir(), *FIT.iterdir())):
+def _outputs() -> Iterator[tuple[str, Path, list[str], str]]:
+    """Each output that is kept, after the folder and the words of its question."""
+    for folder in (*examples(), *fit_examples()):
         for name in ("expected.txt", "full.txt"):
             if (folder / name).exists():
-                yield from ((folder, line) for line in printed((folder / name).read_text(encoding="utf-8")))
+                text = (folder / name).read_text(encoding="utf-8")
+                yield f"{folder.name}/{name}", folder, arguments(folder), text
+    for case in cases.CASES:
+        for columns in cases.WIDTHS:
+            text = cases.path(case, columns).read_text(encoding="utf-8")
+            yield f"{case.name} {columns}", ROOT / case.folder, case.words.split(), text
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for block in console.blocks(page.read_text(encoding="utf-8")):
+            for step in block.steps if block.where != console.CLUSTER else ():
+                yield page.name, ROOT / block.where, shlex.split(step.line), step.printed
 
 
-def test_each_printed_line_parses(tmp_path: Path) -> None:
-    lines = [line for _, line in (*_pages(), *_answers())]
-    assert len(lines) > 300
-    listed = tmp_path / "lines"
-    listed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    done = subprocess.run(
-        ["bash", "-c", PARSES], env={"LISTED": str(listed)}, capture_output=True, text=True, check=True, timeout=60
-    )
-    assert not done.stdout
+@cache
+def answers() -> Sequence[Printed]:
+    """Every command in the outputs that are kept: of examples, on terminals, on pages, in the documentation."""
+    found = [
+        Printed(where, folder, asked, line, before)
+        for where, folder, asked, text in _outputs()
+        for before, line in marked(text)
+    ]
+    for page in pages.PAGES:
+        text = pages.path(page).read_text(encoding="utf-8")
+        at = (f"{page.name} html", ROOT / "examples" / page.folder, page.words.split())
+        for effect, line in re.findall(r'data-effect="(.*?)" \| <code>(.*)</code>$', text, re.MULTILINE):
+            found.append(Printed(*at, html.unescape(line), effect))
+    return found
 
 
-def test_commands_of_examples_name_what_is_there() -> None:
-    texts: dict[Path, str] = {}
-    for folder, line in _answers():
-        if folder not in texts:
-            asked = [folder / word for word in (folder / "command").read_text("utf-8").split() if "." in word]
-            texts[folder] = "\n".join(path.read_text("utf-8") for path in asked if path.is_file())
-        about = re.findall(r"(?<= )(?:[a-z]+)/([a-z0-9.-]+)(?= |$)", line)
-        names = [*about, *re.findall(r" -n (\S+)", line)]
-        for name in names:
-            if name != "kube-controller-manager" and "kube-system" not in line:
-                assert re.search(rf"""(?<![\w.-]){re.escape(name)}(?![\w.])""", texts[folder]), (
-                    folder.name,
-                    line,
-                    name,
-                )
+def _grouped(pattern: str, key: str) -> list[Any]:
+    """The commands of this kind, each once, by where they are run or by the snapshot that was asked."""
+    lines: dict[Path, dict[str, None]] = {}
+    for answer in answers():
+        at = getattr(answer, key)
+        if at is not None and re.match(pattern, answer.line):
+            lines.setdefault(at.resolve(), {})[answer.line] = None
+    return [pytest.param(at, [*lines[at]], id=at.relative_to(ROOT).as_posix()) for at in sorted(lines)]
+
+
+def _pages() -> list[Path]:
+    folders = ("docs", "editors", "examples", "packaging")
+    return [*ROOT.glob("*.md"), *sorted(page for folder in folders for page in (ROOT / folder).rglob("*.md"))]
+
+
+def _typed() -> Iterator[tuple[Path, str]]:
+    for page in _pages():
+        yield from ((page, line) for line in typed(page.read_text(encoding="utf-8")))
+
+
+def _inline() -> Iterator[tuple[Path, str]]:
+    """Commands amid the sentences of pages; those with an ellipsis are visibly none."""
+    for page in _pages():
+        if page.name != "CHANGELOG.md":
+            for code in re.findall(r"`((?:kubectl|helm|uv|pipx?|docker|gcloud) [^`]*)`", page.read_text("utf-8")):
+                if "..." not in code and "…" not in code:
+                    yield page, " ".join(code.split())
+
+
+def _helps() -> Iterator[tuple[str, str]]:
+    for name in ("", *COMMANDS):
+        code, out, _ = ran(*filter(None, (name,)), "--help")
+        assert code == 0
+        yield from ((name, line) for before, line in marked(out) if before != "Usage")
+
+
+@pytest.mark.parametrize("shell_name", SHELLS)
+def test_each_printed_line_is_a_command_of_kubectl(shell_name: str) -> None:
+    """No word of it is a glob, a comment or a second command, in bash and in zsh."""
+    lines = [answer.line for answer in answers()]
+    assert len(lines) > 250
+    calls, other = executed(shell_name, [line for line in lines if not line.startswith("cd ")])
+    assert other == "" and len(calls) == sum(1 + shlex.split(line).count("&&") for line in lines)
+
+
+@pytest.mark.parametrize("shell_name", SHELLS)
+def test_what_pages_and_help_have_typed_parses(shell_name: str) -> None:
+    lines = [line for _, line in (*_typed(), *_inline(), *_helps())]
+    lines = [line for line in lines if not line.startswith(("#", "cd "))]
+    assert len(lines) > 600
+    calls, other = executed(shell_name, lines)
+    assert len(calls) > 500 and [line for line in other.splitlines() if line.startswith("failed: ")] == []
+
+
+def test_comments_do_no_harm_in_zsh() -> None:
+    """Which takes them for words where they are typed: they have lines of their own, and no quotes that stay open."""
+    for page, line in _typed():
+        if line.startswith("#"):
+            assert line.count("'") % 2 == line.count('"') % 2 == line.count("`") % 2 == 0, (page.name, line)
+        else:
+            assert not re.search(r"\s#(\s|$)", line), (page.name, line)
+
+
+def test_nothing_is_left_to_be_filled_in() -> None:
+    for where, _, _, line, _ in answers():
+        words = re.sub(r"'[^']*'", "", line)
+        assert not re.search(
+            r"\.\.\.|…|<|>|\b[A-Z]{3,}\b", words.replace("custom-columns=", " ").partition(" -o ")[0]
+        ), (
+            where,
+            line,
+        )
+
+
+@pytest.mark.parametrize(("folder", "lines"), _grouped("kubectl dra ", "folder"))
+def test_our_own_run(folder: Path, lines: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them ends with an error of usage or input."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("KUBECONFIG", os.devnull)
+    for line in lines:
+        words = shlex.split(line)[2:]
+        code, _, errors = ran(*words)
+        assert code in codes(words[0]) - {2}, (line, errors)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.parametrize(("snapshot", "lines"), _grouped("kubectl (get|describe|logs) ", "snapshot"))
+def test_kubectl_finds_what_they_show(snapshot: Path, lines: Sequence[str], tmp_path: Path) -> None:
+    """kubectl itself understands those that only read, and they name objects of the snapshot."""
+    documents = yaml.load_all(snapshot.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    items = [item for document in documents for item in document.get("items", [document])]
+    with closing(KubectlServer(json.loads(json.dumps(items, default=str)))) as server:
+        for line in lines:
+            done = server.kubectl(shlex.split(line)[1:], tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_understands_what_pages_have_typed(tmp_path: Path) -> None:
+    """Fields that are printed included: kinds exist, flags too, and paths are paths."""
+    reads = re.compile(r"(kubectl (?:get|describe|logs) .*?)(?: \||$)")
+    lines = sorted({found[1] for _, line in _typed() if (found := reads.match(line))})
+    assert len(lines) > 80
+    with closing(KubectlServer(everything=True)) as server:
+        for line in lines:
+            done = server.kubectl(shlex.split(line)[1:], tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+
+
+CHANGES: Final = re.compile(
+    "annotate|apply|create|delete|drain|edit|exec|label|patch|replace|rollout|run|scale|taint|.*cordon"
+)
+"""kubectl's words for what changes a cluster."""
+
+
+def test_what_changes_something_is_marked() -> None:
+    """By a word before it; and what only reads is not."""
+    seen = 0
+    for where, _, _, line, before in answers():
+        words = shlex.split(line)
+        own = words[1:2] == ["dra"]
+        writes = bool(re.fullmatch("(un)?taint", words[2]) if own else CHANGES.fullmatch(words[1]))
+        writes = writes and not {"--list", "--dry-run=client", "--dry-run=server"} & {*words}
+        assert writes == bool(re.search("writes|destr", before, re.IGNORECASE)), (where, before, line)
+        seen += writes
+    assert seen > 30
+
+
+def test_what_changes_something_comes_last() -> None:
+    """Of the commands in one list of choices. ``Why`` has a cause after the other, each with its own."""
+    for where, _, _, text in _outputs():
+        for part in re.split(r"\n\s*\n|^ {2}\d+\. ", text, flags=re.MULTILINE):
+            changing = [bool(re.search("writes|destr", before, re.IGNORECASE)) for before, _ in marked(part)]
+            assert changing == sorted(changing), (where, part)
+
+
+SERVED: Final = [folder for folder in examples() if (folder / "cluster.yaml").exists()]
+
+
+def test_commands_ask_the_same_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a live cluster is asked, each command of the answer has its context and kubeconfig."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    config = tmp_path / "of prod"
+    told = 0
+    for example, folder in zip(served_examples(), SERVED, strict=True):
+        monkeypatch.chdir(folder)
+        with closing(HostileServer(Served(example.items, -1).misbehave, discovery=False)) as server:
+            config.write_text(json.dumps(kubeconfig(server.url, {"token": "t"})))
+            flags = ("--kubeconfig", str(config), "--context", "test")
+            words = arguments(folder)
+            at = words.index("--snapshot")
+            del words[at : at + 2]
+            for run in (words, [*words, "--full"], ["explain"], ["claims", "-A"], ["devices"], ["drivers"], ["top"]):
+                _, out, errors = ran(*run, *flags)
+                for line in printed(out + errors):
+                    told += 1
+                    assert f"--kubeconfig '{config}'" in line and "--context test" in line, (folder.name, run, line)
+    assert told > 150
+
+
+def test_commands_name_what_is_there() -> None:
+    texts = {path: path.read_text("utf-8") for path in {path for answer in answers() for path in answer.files}}
+    for answer in answers():
+        text = "\n".join((*answer.asked, *(texts[path] for path in answer.files)))
+        about = re.findall(r"(?<= )(?:[a-z]+)/([a-z0-9.-]+)(?= |$)", answer.line)
+        for name in (*about, *re.findall(r" -n (\S+)", answer.line)):
+            if answer.snapshot is not None and name != "kube-controller-manager" and "kube-system" not in answer.line:
+                assert re.search(rf"""(?<![\w.-]){re.escape(name)}(?![\w.])""", text), (answer, name)
 
 
 FREE_TEXTS: Final = (

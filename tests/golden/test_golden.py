@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import subprocess
 import sys
 
@@ -89,15 +91,49 @@ def test_a_table_in_a_pipe_has_one_line_for_each_row() -> None:
         assert len(piped(case.words, case.folder).stdout.splitlines()) == lines
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_lines_fit(case: Case, columns: int) -> None:
-    """But scripts, diffs, metrics, commands to be copied, and single words."""
-    if case.name.endswith("-diff") or case.name in ("completion", "metrics"):
-        return
-    for line in path(case, columns).read_text().splitlines():
-        copied = "kubectl dra " in line or "kubectl " in line or " " not in line.strip()
-        assert len(line) <= columns or copied, line
+SCRIPTS = [case.name for case in CASES if case.name.endswith("-diff") or case.name in ("completion", "metrics")]
+"""Cases whose lines are not for reading."""
+
+
+def text_at(case: Case, columns: int) -> str:
+    if columns in WIDTHS:
+        return path(case, columns).read_text()
+    code, text = shown(case, columns)
+    assert code == case.code
+    return text
+
+
+@pytest.mark.parametrize("columns", [60, *WIDTHS, 120, 200])
+@pytest.mark.parametrize("case", [case for case in CASES if case.name not in SCRIPTS], ids=lambda case: case.name)
+def test_nothing_is_lost_at_any_width(case: Case, columns: int) -> None:
+    """No line is wider, but commands to be copied and single words; none is cut; each table keeps what a row is."""
+    text = text_at(case, columns)
+    for line in text.splitlines():
+        # Commands are to be copied, and a word of CEL after its value is as long as it is.
+        whole = "kubectl " in line or re.fullmatch(r" *((\S+ )*\S+ {2,}device)?\S+", line)
+        assert len(line) <= columns or whole, line
+        # What a name loses, it loses in the middle; beside the first of several there is their number.
+        counted = " ..." in line and (re.search(r"\d (held|tainted|free) ", line) or " ... (" in line)
+        assert not re.search(r"…(\s|$)", line) and ("..." not in line or counted), line
+    assert keys_of(text) == keys_of(text_at(case, 160))
+
+
+HEADINGS = r"[A-Z][-A-Z0-9. ()]{2,}( {3}[-A-Z0-9. ()]+)*"
+
+
+def keys_of(text: str) -> list[tuple[str, ...]]:
+    """What the first column of each table has, names without their middles: a row begins at the margin."""
+    tables: list[tuple[str, ...]] = []
+    for part in re.split(r"\n\s*\n|(?<=\.)\n(?=[A-Z])", text):
+        lines = part.splitlines()
+        heads = [
+            at for at, line in enumerate(lines) if re.fullmatch(r"[A-Z][-A-Z0-9. ()]{2,}( {3}[-A-Z0-9. ()]+)*", line)
+        ]
+        for at in heads:
+            rows = itertools.takewhile(lambda line: not line.startswith("Left out"), lines[at:])
+            cells = [re.split(" {2,}", row)[0] for row in rows if row[:1].strip()]
+            tables.append(tuple(cell[:4] for cell in cells))
+    return tables
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

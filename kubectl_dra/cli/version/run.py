@@ -114,7 +114,6 @@ def _server(connection: ConnectionFlags) -> dict[str, Any]:
 
 def _write_text(result: dict[str, Any], color: str, *, full: bool) -> None:
     from kubectl_dra.report.paint import Painter
-    from kubectl_dra.report.table import aligned
 
     out = Painter(color=color)
     client, models = result["client"], result["models"]
@@ -124,8 +123,8 @@ def _write_text(result: dict[str, Any], color: str, *, full: bool) -> None:
         (client["implementation"].replace("CPython", "Python"), f"{client['python']} on {client['platform']}"),
         ("Kubernetes", f"modelled: {', '.join(modelled)}"),
     ]
-    for line in aligned(rows):
-        out.write(line)
+    for title, text in rows:
+        out.paragraph(text, " " * 14, title.ljust(14))
     _write_server(out, result["server"])
     if full:
         _write_releases(out, result)
@@ -178,7 +177,9 @@ def _served(versions: dict[str, str]) -> str:
 
 
 def _write_table(out: Any, rows: list[tuple[str, ...]]) -> None:
-    from kubectl_dra.report.table import aligned
+    from kubectl_dra.report.blocks import TableBlock
+    from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.table import narrowed
 
-    for number, line in enumerate(aligned(rows)):
-        out.write((line, "bold") if number == 0 else line)
+    table, omitted = narrowed(rows, out.limit, rows[0][1:], rows[0][:1])
+    write_blocks(out, [TableBlock(table, omitted=omitted)])

@@ -112,7 +112,7 @@ def _lines(answer: Answer, suffix: str) -> list[str]:
     """The text without times and ages, and without what follows it: what to do next."""
     text = " ".join(answer.out.split())
     text = AGE.sub("AGE", TIME.sub("TIME", text.replace(suffix, "") if suffix else text))
-    text = re.split(r" ?(?:Back into service: |Nothing was changed\.)", text)[0]
+    text = re.split(r" ?(?:Back into service[^:]*: |Nothing was changed\.)", text)[0]
     return text.split(" devicetaintrule.")
 
 
