@@ -80,6 +80,8 @@ def _most_left(shorts: _Shorts) -> Words:
         return shorts[0][1].capacity
     remaining, item, short = max(known, key=lambda pair: pair[0])
     text = "it wants {short.amount} of {short.capacity}, and no device has more than {left} left ({device:short})"
+    if not remaining:
+        text = "it wants {short.amount} of {short.capacity}, and no device has any left"
     return say(text, short=short, left=remaining, device=item.id)
 
 
