@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.manifests.changes import changed, value_at
+from kubectl_dra.manifests.changes import Path, changed, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, known_kind, pod_specs
 from kubectl_dra.migrate import other_kinds as elsewhere
 from kubectl_dra.migrate import quotas
@@ -170,18 +170,18 @@ def test_every_reference_is_to_a_claim_and_request_that_is_added(raw: dict[str, 
     assert all(len(names) == len(set(names)) for names in requests.values())
 
 
-def _kinds() -> Iterator[Any]:
-    """Each kind with its pods; patches of templates apart from the templates, whose devices they could replace."""
+def placed() -> Iterator[Any]:
+    """Each kind with the paths of its templates; patches of templates apart, which are left beside devices of these."""
     for key in sorted({*TEMPLATES, *SPECS}):
-        templates = TEMPLATES.get(key, ())
-        patches = tuple(path for path in templates if path[-1] == "patch")
-        yield pytest.param(key, tuple(path for path in templates if path not in patches), id="/".join(key))
+        paths = TEMPLATES.get(key, ())
+        patches = tuple(path for path in paths if path[-1] == "patch")
+        yield pytest.param(key, tuple(path for path in paths if path not in patches), id="/".join(key))
         if patches:
             yield pytest.param(key, patches, id=f"{'/'.join(key)} patches")
 
 
-@pytest.mark.parametrize(("key", "templates"), list(_kinds()))
-def test_every_kind_is_migrated_or_refused(key: tuple[str, str], templates: Sequence[Sequence[str]]) -> None:
+@pytest.mark.parametrize(("key", "templates"), list(placed()))
+def test_every_kind_is_migrated_or_refused(key: tuple[str, str], templates: tuple[Path, ...]) -> None:
     container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     raw: dict[str, Any] = {"apiVersion": f"{key[0]}/v1".lstrip("/"), "kind": key[1], "metadata": {"name": "x"}}
     for path in (*templates, *(SPECS[key][:1] if key in SPECS else ())):
