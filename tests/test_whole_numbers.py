@@ -77,7 +77,6 @@ NO_USERS_TEXT: Final = {
     "manifests/nodes.py": "a place",
     "migrate/json_patches.py": "an index, written by us",
     "migrate/kustomize/existing_patches.py": "a place",
-    "migrate/reverse/run.py": "a place",
     "process.py": "the kernel's",
 }
 READS: Final = frozenset(("isdigit", "isdecimal", "isnumeric"))
