@@ -56,15 +56,16 @@ class DriverDefect(Struct, frozen=True):
         """Whether a release, such as the tag of an image, may have it."""
         if not self.fixed:
             return True
-        return bool(version) and _numbers(version) < _numbers(self.fixed)
+        return bool(version) and numbers(version) < numbers(self.fixed)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, by which versions are compared; those after a hyphen do not count."""
     return tuple(int(part) for part in re.findall("[0-9]{1,18}", version.partition("-")[0]))
 
 
 def newest_before(version: str, firsts: Mapping[str, str]) -> str:
     """Of names with the releases from which they hold, the one that holds for a release; empty if none is known to."""
-    own = _numbers(version)
-    known = [(_numbers(first), name) for name, first in firsts.items() if own and _numbers(first) <= own]
+    own = numbers(version)
+    known = [(numbers(first), name) for name, first in firsts.items() if own and numbers(first) <= own]
     return max(known)[1] if known else ""

@@ -15,13 +15,13 @@ from msgspec import Struct, convert
 from kubectl_dra import data
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.pods import Pod, PodSpec
-from kubectl_dra.api.releases import Release, parse_release
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.driver_releases import numbers
 from kubectl_dra.data.drivers import parsed
 from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller
 
 FILE: Final = Path(data.__file__).with_name("kueue_claims.yaml")
-_GATE_ON: Final = Release(0, 18)
+_GATE_ON: Final = "0.18"
 """From here on Kueue counts claims by default."""
 
 
@@ -34,10 +34,10 @@ class ClaimRule(Struct, frozen=True, forbid_unknown_fields=True):
     refuses: str = ""
     counts: str = ""
 
-    def holds(self, release: Release) -> bool:
-        """Whether that release has it."""
-        since, before = self.since, self.before
-        return (not since or parse_release(since) <= release) and (not before or release < parse_release(before))
+    def holds(self, version: str) -> bool:
+        """Whether that release of Kueue has it."""
+        own = numbers(version)
+        return numbers(self.since) <= own and (not self.before or own < numbers(self.before))
 
 
 class TakenShape(NamedTuple):
@@ -62,13 +62,12 @@ def taken_shapes(pods: Iterable[PodSpec], namespace: str, snapshot: Snapshot) ->
     Nothing where its release is not known, or where it counts no claims as far as known.
     """
     running, gate = controller(snapshot), claim_gate(snapshot)
-    try:
-        release = parse_release(running.release) if running is not None else None
-    except ValueError:
-        release = None
-    if release is None or not (gate.on if gate is not None else release >= _GATE_ON):
+    version = running.release if running is not None else ""
+    # A build of a day has that for a version.
+    known = len(numbers(version)) > 1
+    if not known or not (gate.on if gate is not None else numbers(version) >= numbers(_GATE_ON)):
         return ()
-    rules = [rule for rule in claim_rules() if rule.holds(release)]
+    rules = [rule for rule in claim_rules() if rule.holds(version)]
     return tuple(
         dict.fromkeys(
             TakenShape(kind, name, place, rule.refuses.format(template=name), rule.counts)
