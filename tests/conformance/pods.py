@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
+from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome
@@ -193,11 +195,19 @@ def _words(expect: Case) -> str:
     return str(expect.get("refused") or expect.get("message") or f"{expect['outcome']} on {expect.get('node')}")
 
 
+def _a_minute_later(case: Case) -> Case:
+    """The cluster of a case as it stayed: a pod made this second is one that its scheduler may still look at."""
+    items = case["snapshot"]["items"]
+    made = max(item["metadata"].get("creationTimestamp", "") for item in items)
+    return {**case["snapshot"], "kubectl-dra": {"readAt": stamp(datetime.fromisoformat(made) + timedelta(minutes=1))}}
+
+
 def diagnose(case: Case) -> tuple[int, Case]:
     """Runs ``explain`` on one case; the exit code and its JSON."""
     with tempfile.TemporaryDirectory() as folder:
         snapshot = Path(folder, "snapshot.json")
-        snapshot.write_text(json.dumps(case["snapshot"]))
+        ignored = case["expect"].get("outcome") == "ignored"
+        snapshot.write_text(json.dumps(_a_minute_later(case) if ignored else case["snapshot"]))
         asked = case["pod"]
         if isinstance(asked, str):
             namespace, _, name = asked.partition("/")
