@@ -139,8 +139,12 @@ _VALUE: Final = re.compile(r"(?:.*[\s{,-])?[\"']?value[\"']?:\s*[\"']?")
 _TOLERATED: Final = re.compile(r"/(?:tolerations|taints)/(?:\d+|-)/key\b")
 _LONGEST_OPERATION: Final = 1_000
 _EDGE: Final = re.compile(r"^[ \t]*-[ \t]|[{}]", re.MULTILINE)
-# A label of a query of metrics: {resource="nvidia.com/gpu"}.
-_MATCHED: Final = re.compile(r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z")
+# A label of a query of metrics: {resource="nvidia.com/gpu"}. A query of nodes: -l nvidia.com/gpu.count, or what jq
+# takes from one: .status.allocatable["nvidia.com/gpu"].
+_MATCHED: Final = re.compile(
+    r"[{,]\s*\w+\s*=~?\s*\\*[\"']\Z"
+    r"|(?:\s-l\s*|--selector[\s=]|\b(?:labels|annotations|allocatable|capacity)\[)\\*[\"']?\Z"
+)
 # A value that is no amount and no placeholder of one: a label such as nvidia.com/gpu.present has it.
 _LABEL: Final = re.compile(r"[\"']?\s*(?::\s+|=)[\"']?[A-Za-z]")
 # NVIDIA Dynamo counts devices by a key of its own (device_plugins/pods.py).

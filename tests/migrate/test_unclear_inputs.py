@@ -261,3 +261,27 @@ def test_values_with_actions_in_their_texts_are_not_to_be_filled_in() -> None:
     ((_, code, message),) = said(text)
     assert code == "MIG901"
     assert "change the tool's own input" in message and "count in the ResourceClaimTemplate" not in message
+
+
+TASK = """\
+- name: Count the GPUs
+  shell: COMMAND
+  retries: "{{ retries }}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "asks"),
+    [
+        ("kubectl get nodes -l nvidia.com/gpu.count -oname", False),
+        ("kubectl get nodes --selector=nvidia.com/gpu.count", False),
+        ("kubectl get nodes -ojson | jq '.items[0].metadata.labels[\"nvidia.com/gpu.replicas\"]'", False),
+        ("kubectl get nodes -ojson | jq '.items[].status.allocatable[\"nvidia.com/gpu\"]'", False),
+        ("kubectl run a --image=b --limits nvidia.com/gpu=1", True),
+    ],
+)
+def test_what_a_task_asks_of_nodes_requests_nothing(command: str, asks: bool) -> None:
+    text = TASK.replace("COMMAND", command)
+    # Beside it, so that there is something to read.
+    report = run(text, POD, migrations=MIGRATIONS)
+    assert [item.code for item in report.items("refusal")] == ["MIG901"] * asks
