@@ -142,6 +142,8 @@ def edit_distance(left: str, right: str, bound: int) -> int | None:
 # Where the project's pages are on the web.
 
 REPOSITORY: Final = "https://github.com/kubectl-dra/kubectl-dra"
+WITH_EXTRAS: Final = f"uv tool install 'kubectl-dra[lsp,ui] @ git+{REPOSITORY}'"
+"""The command that installs the program with what ui and lsp need; pip and pipx take the same words."""
 DOCS: Final = f"{REPOSITORY}/blob/main/docs"
 """The base of all links to the documentation: its pages, as they are in the repository."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kubectl_dra.cli.lint.run import job_for
 from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.errors import UsageError
+from kubectl_dra.text import WITH_EXTRAS
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
@@ -21,7 +22,7 @@ def run(flags: LspFlags, connection: ConnectionFlags) -> int:
     try:
         import pygls.lsp.server  # noqa: F401
     except ImportError:
-        raise UsageError("lsp needs pygls, which is not installed: pip install 'kubectl-dra[lsp]'") from None
+        raise UsageError(f"lsp needs pygls, which is not installed: {WITH_EXTRAS}") from None
     from kubectl_dra.lsp.server import serve
 
     job, _ = job_for(flags.as_lint(), connection)

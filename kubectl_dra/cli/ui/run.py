@@ -12,6 +12,7 @@ from kubectl_dra.cli.options import Color
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.text import WITH_EXTRAS
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
@@ -27,7 +28,7 @@ def run(flags: UiFlags, connection: ConnectionFlags) -> int:
     try:
         import textual  # noqa: F401
     except ImportError:
-        raise UsageError("ui needs textual, which is not installed: pip install 'kubectl-dra[ui]'") from None
+        raise UsageError(f"ui needs textual, which is not installed: {WITH_EXTRAS}") from None
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("ui needs a terminal; kubectl dra top, explain, claims and devices print the same")
     if os.environ.get("TERM") == "dumb":
