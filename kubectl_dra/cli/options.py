@@ -188,7 +188,19 @@ GatesOption = Annotated[
 ]
 
 
-class ClusterCommand(TyperCommand):
+class DocumentedCommand(TyperCommand):
+    """A command that says at first where its documentation is: typer would say it last, and break the address."""
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write how it is called, and below it that address."""
+        super().format_usage(ctx, formatter)
+        formatter.write(f"{self.epilog}\n")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write nothing."""
+
+
+class ClusterCommand(DocumentedCommand):
     """A command with the connection flags after its own; the context's ``obj`` has their values.
 
     ``params`` are click's. Some releases of typer use the package and others a copy of their own, so no name
@@ -200,14 +212,6 @@ class ClusterCommand(TyperCommand):
 
     def __init__(self, *arguments: Any, params: list[Any], **settings: Any) -> None:
         super().__init__(*arguments, params=[*params, *_connecting(self.request_timeout).params], **settings)
-
-    def format_usage(self, ctx: Any, formatter: Any) -> None:
-        """Write how it is called, and below it where its documentation is, which typer would write last."""
-        super().format_usage(ctx, formatter)
-        formatter.write(f"{self.epilog}\n")
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write nothing."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the command's own flags, those of its output, and how a cluster is chosen; ``options`` has the rest."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
 from kubectl_dra.cli import main
-from kubectl_dra.cli.main import run
+from kubectl_dra.cli.main import COMMANDS, everything, run
+from kubectl_dra.cli.options import _LISTED_ONCE
+from tests.ran import ran
 
 
 @pytest.mark.parametrize(
@@ -195,3 +199,15 @@ def test_help_begins_with_documentation_and_examples(capsys: pytest.CaptureFixtu
 def test_values_of_repeated_flags_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["claims", "--state", "idle"]) == 2
     assert "'idle' is not one of 'pending', 'no-pod'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_breaks_no_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of a flag's text nor of an address, on 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = ran(name, "--help")
+    root: Any = typer.main.get_command(everything())
+    command = root.commands[name]
+    shown = [parameter.help for parameter in command.params if parameter.name not in _LISTED_ONCE and parameter.help]
+    assert command.epilog in out
+    assert {*" ".join(shown).split()} <= {*re.sub(r"-\n +", "-", out).split()}

@@ -198,10 +198,10 @@ def test_names_are_shortened_in_the_middle() -> None:
         ([f"gpu-{number}-spx-nps1" for number in range(8)], "gpu-0..7-spx-nps1"),
         (["gpu-1-mig-0", "gpu-1-mig-1"], "gpu-1-mig-0,1"),
         (["gpu-1-1", "gpu-11-1"], "gpu-1,11-1"),
-        (["0000-0b-00-0", "0000-19-00-0"], "0000-0b-00-0 and 1 more"),
-        (["gpu-1", "gpu-01"], "gpu-1 and 1 more"),
-        (["gpu-0-mig-0", "gpu-0-mig-1", "gpu-1-mig-0"], "gpu-0-mig-0 and 2 more"),
-        (["gpu-1-1", "gpu-1"], "gpu-1-1 and 1 more"),
+        (["0000-0b-00-0", "0000-19-00-0"], "0000-0b-00-0 + 1 more"),
+        (["gpu-1", "gpu-01"], "gpu-1 + 1 more"),
+        (["gpu-0-mig-0", "gpu-0-mig-1", "gpu-1-mig-0"], "gpu-0-mig-0 + 2 more"),
+        (["gpu-1-1", "gpu-1"], "gpu-1-1 + 1 more"),
     ],
 )
 def test_names_of_several_devices(names: list[str], shown: str) -> None:
@@ -217,4 +217,4 @@ def test_any_names_of_several_devices(names: list[str]) -> None:
     if "," in shown or ".." in shown:
         assert sorted(single_names(shown)) == sorted(names)
     else:
-        assert shown == (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more")
+        assert shown == (names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1:,} more")

@@ -6,9 +6,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from kubectl_dra.cli.options import CommandFlags
+from kubectl_dra.cli.options import CommandFlags, DocumentedCommand
 
 
 class Shell(StrEnum):
@@ -24,5 +23,5 @@ class Shell(StrEnum):
 class CompletionFlags(CommandFlags, frozen=True):
     """The flags and arguments of ``completion``."""
 
-    COMMAND = TyperCommand
+    COMMAND = DocumentedCommand
     shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="The shell, or kubectl.")]
