@@ -97,8 +97,8 @@ def _devices(item: ClaimUse) -> str:
         by_pool.setdefault(result.device.pool, []).append(result.device.device)
     parts = []
     for pool, names in by_pool.items():
+        count = f" ({len(names):,})" if len(names) > 1 else ""
         shown = compressed(list(dict.fromkeys(names)))
-        count = f" ({len(names):,})" if len(names) > 1 and not shown.endswith(" more") else ""
         parts.append(f"{shown}{count}" if pool == item.node else f"{pool}/{shown}{count}")
     return some(parts, 2) or EMPTY
 

@@ -253,10 +253,10 @@ _NUMBERED: Final = re.compile(r"(|.*[^0-9])(0|[1-9][0-9]{0,17})")
 
 
 def compressed(names: Sequence[str]) -> str:
-    """``gpu-0``, ``gpu-0..2,5``, or of others ``gpu-a + 2 more``, as kubectl writes it."""
+    """``gpu-0``, ``gpu-0..2,5``, or the first of several names that differ in more than a number."""
     matches = [match for name in names if (match := _NUMBERED.fullmatch(name))]
     if len(names) == 1 or len(matches) < len(names) or len({match[1] for match in matches}) > 1:
-        return names[0] + (f" + {len(names) - 1:,} more" if names[1:] else "")
+        return names[0] + (" ..." if len(names) > 1 else "")
     runs: list[list[int]] = []
     for number in sorted(int(match[2]) for match in matches):
         if runs and number == runs[-1][-1] + 1:
