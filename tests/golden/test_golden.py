@@ -127,7 +127,7 @@ def keys_of(text: str) -> list[tuple[str, ...]]:
     for part in re.split(r"\n\s*\n|(?<=\.)\n(?=[A-Z])", text):
         lines = part.splitlines()
         heads = [
-            at for at, line in enumerate(lines) if re.fullmatch(r"[A-Z][-A-Z0-9. ()]{2,}( {3}[-A-Z0-9. ()]+)*", line)
+            at for at, line in enumerate(lines) if re.fullmatch(r"[A-Z][-A-Z0-9. ()%]{2,}( {3}[-A-Z0-9. ()%]+)*", line)
         ]
         for at in heads:
             rows = itertools.takewhile(lambda line: not line.startswith("Left out"), lines[at:])
