@@ -57,6 +57,12 @@ def typed(page: str) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
+def inline(page: str) -> list[str]:
+    """Commands amid the sentences of a Markdown page; what has an ellipsis is visibly none."""
+    found = re.findall(r"`((?:kubectl|helm|uv|pipx?|docker|gcloud) [^`]*)`", FENCED.sub("", page))
+    return [" ".join(code.split()) for code in found if "..." not in code and "…" not in code]
+
+
 def executed(program: str, lines: Sequence[str]) -> Executed:
     """Runs the lines with no program on the path, in an empty folder; ``program`` is bash or zsh."""
     path = shutil.which(program)

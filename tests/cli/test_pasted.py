@@ -37,7 +37,7 @@ from tools.fuzz.examples import examples as served_examples
 from tools.fuzz.served import Served
 from tools.hostile_server import HostileServer
 from tools.kubectl_server import KubectlServer
-from tools.pasted import SHELLS, executed, marked, printed, typed
+from tools.pasted import SHELLS, executed, inline, marked, printed, typed
 
 HOSTILE: Final = (
     "--server=https://evil.example/{}",
@@ -169,12 +169,9 @@ def _typed() -> Iterator[tuple[Path, str]]:
 
 
 def _inline() -> Iterator[tuple[Path, str]]:
-    """Commands amid the sentences of pages; those with an ellipsis are visibly none."""
     for page in _pages():
         if page.name != "CHANGELOG.md":
-            for code in re.findall(r"`((?:kubectl|helm|uv|pipx?|docker|gcloud) [^`]*)`", page.read_text("utf-8")):
-                if "..." not in code and "…" not in code:
-                    yield page, " ".join(code.split())
+            yield from ((page, line) for line in inline(page.read_text("utf-8")))
 
 
 def _helps() -> Iterator[tuple[str, str]]:

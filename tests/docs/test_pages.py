@@ -14,6 +14,7 @@ from kubectl_dra.cli.jsonpath import taken_out
 from kubectl_dra.cli.main import everything
 from tools.docs import anonymized, commands, console, features, messages, schemas
 from tools.docs.links import DOCS, ROOT, broken
+from tools.pasted import inline
 
 PAGES = sorted(DOCS.rglob("*.md"))
 OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
@@ -48,11 +49,13 @@ def test_every_console_block_is_run(path: Path) -> None:
     assert len(console.ANY_BLOCK.findall(text)) == len(list(console.blocks(text)))
 
 
-@pytest.mark.parametrize("path", named([*WRITTEN, *sorted((DOCS / "commands").glob("*.md"))]))
+@pytest.mark.parametrize("path", named([*PAGES, *OTHERS, *sorted((ROOT / "examples").rglob("*.md"))]))
 def test_commands_that_need_a_cluster_are_spelt_right(path: Path) -> None:
-    """Each parses: the command, its flags and their values exist."""
+    """Each parses: the command, its flags and their values exist. A sentence may name a command or a flag alone."""
     root: Any = typer.main.get_command(everything())
-    for line in console.lines(path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    amid = [line for line in inline(text) if not re.search(r"^\S+ \S+$|^kubectl[ -]dra \S+$| --?[\w-]+$", line)]
+    for line in (*console.lines(text), *(amid if path.name != "CHANGELOG.md" else ())):
         for part in re.findall(r"kubectl[ -]dra ([^|>;]*)", re.sub(r"#.*| -- .*", "", _unquoted(line))):
             words, _ = taken_out(shlex.split(part.replace(_BAR, "|")))
             if "--help" in words:
