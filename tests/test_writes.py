@@ -22,7 +22,7 @@ CALLS: Final = re.compile(
     r"\.write_(?:text|bytes)\(|open\([^)\n]*[\"'](?:[wax]b?\+?|[wax]t)[\"']|\bos\.(?:replace|rename|link|symlink|open)\("
     r"|\bshutil\.(?:copy|move|rmtree)|fdopen\(.*\"wb?\"|tempfile\.|\.touch\("
 )
-PIPES: Final = {"cluster/contents.py", "lint/engine.py", "lsp/wire.py"}
+PIPES: Final = {"cluster/contents.py", "lint/engine.py", "lsp/server.py"}
 """Who opens pipes, devices and streams that are there already. Of files nothing else writes."""
 USERS: Final = {"cli/migrate/files.py", "cli/lint/run.py", "lint/accepted.py", "lint/fixes.py"}
 """Who has files replaced: what a flag asks to be written."""

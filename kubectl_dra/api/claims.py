@@ -8,12 +8,12 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.fields import read_names
+from kubectl_dra.api.dra_rows import read_names
 from kubectl_dra.api.labels import InvalidNodeSelector
-from kubectl_dra.api.limits import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.schema import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceToleration
 

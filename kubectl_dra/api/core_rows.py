@@ -1,6 +1,6 @@
 """The fields of kinds outside resource.k8s.io: a row for each that a struct of ``api`` decodes, by its annotations.
 
-The text in ``Annotated[str, "node"]`` is what an anonymized copy has in its place (``cluster.anonymize_fields``), or
+The text in ``Annotated[str, "node"]`` is what an anonymized copy has in its place (``cluster.anonymize``), or
 "time" for the type; a struct says how a value is laid out that is decoded as any. A snapshot keeps the field unless
 it is ``NOT_SAVED``. These rows are no base for calling a field unknown: they have only what is read.
 """
@@ -15,20 +15,9 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from msgspec import structs
 
-from kubectl_dra.api import (
-    autoscalers,
-    compute_domains,
-    gangs,
-    kueue,
-    labels,
-    meta,
-    neighbour_kinds,
-    nodes,
-    operators,
-    pods,
-    policy,
-    volumes,
-)
+from kubectl_dra.api import gangs, kueue, labels, meta, neighbour_kinds, nodes, operators, pods, policy, volumes
+from kubectl_dra.api import operators as autoscalers
+from kubectl_dra.api import operators as compute_domains
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
 from kubectl_dra.api.schema import Field, row
 

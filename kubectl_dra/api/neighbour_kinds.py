@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from kubectl_dra.api import autoscalers, compute_domains, gangs, kueue, operators
+from kubectl_dra.api import gangs, kueue, operators
+from kubectl_dra.api import operators as autoscalers
+from kubectl_dra.api import operators as compute_domains
 from kubectl_dra.api.meta import ObjectMeta, Wire
 from kubectl_dra.api.pods import PodCondition
 

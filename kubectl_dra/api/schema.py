@@ -1,10 +1,6 @@
-"""The row of one field of the API, and the walks over raw objects by rows.
+"""Limits that several fields share or that belong to no field. All others are in ``api.dra_rows``.
 
-A type is written as in the API's Go types: ``T`` is always printed, ``T?`` left out when empty, ``*T``
-printed when set; ``[]T`` and ``{}T`` are a list and a map, left out when empty. A ``!`` after a list or
-pointer: printed as null instead of left out. A second word says what an anonymized copy has in place of a text, or
-of the keys of a map (see ``cluster.anonymize_fields``). ``row`` adds the rest: a field newer than 1.31, removed,
-behind gates, or with a default or a limit.
+Each comes with its name in Kubernetes' ``resource/v1/types.go`` or its other source.
 """
 
 from __future__ import annotations
@@ -15,6 +11,42 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.releases import OLDEST_MODELLED, UNTOLD, Release, Releases
+
+MAX_RESULTS: Final = 32
+"""Devices in one claim's allocation (``AllocationResultsMaxSize``)."""
+MAX_CONSUMERS: Final = 256
+"""Consumers in a claim's ``reservedFor`` (``ResourceClaimReservedForMaxSize``)."""
+MAX_REQUESTS: Final = 32
+"""Requests of a claim, and names in each list that refers to them (``DeviceRequestsMaxSize``)."""
+MAX_CONFIGS: Final = 32
+"""Entries of ``config`` in a class or claim (``DeviceConfigMaxSize``)."""
+MAX_COUNTERS: Final = 32
+"""Counters of a set, and in a device's consumption of one (``ResourceSliceMaxCountersPerCounterSet``)."""
+MAX_BINDING_CONDITIONS: Final = 4
+"""Binding conditions of a device, and failure conditions (``BindingConditionsMaxSize``)."""
+MAX_SELECTORS: Final = 32
+"""Selectors of a class or request (``DeviceSelectorsMaxSize``)."""
+MAX_EXPRESSION_BYTES: Final = 10 * 1024
+"""Bytes of a selector's expression (``CELSelectorExpressionMaxLength``)."""
+MAX_EXPRESSION_COST: Final = 1_000_000
+"""Limit on a selector's worst-case cost and on the actual cost of evaluating it (``CELSelectorExpressionMaxCost``)."""
+MAX_LABEL: Final = 63
+"""Characters of a DNS label, of a label's value and of the name in its key."""
+MAX_SUBDOMAIN: Final = 253
+"""Characters of a DNS subdomain, the format of most objects' names."""
+MAX_DRIVER: Final = 63
+"""Characters of a driver's name (``DriverNameMaxLength``)."""
+MAX_POOL: Final = 253
+"""Characters of a pool's name (``PoolNameMaxLength``)."""
+MAX_DOMAIN: Final = 63
+"""Characters of the domain of an attribute or capacity (``DeviceMaxDomainLength``)."""
+MAX_IDENTIFIER: Final = 32
+"""Characters of the name of an attribute or capacity below its domain (``DeviceMaxIDLength``)."""
+MAX_DEVICE_ENTRIES: Final = 32
+"""Attributes and capacities of a device together (``ResourceSliceMaxAttributesAndCapacitiesPerDevice``)."""
+MAX_ATTRIBUTE_VALUE: Final = 64
+"""Characters of an attribute's string or version (``DeviceAttributeMaxValueLength``)."""
+
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the object's root."""

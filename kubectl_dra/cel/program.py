@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.limits import MAX_EXPRESSION_COST
+from kubectl_dra.api.schema import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
@@ -45,7 +45,7 @@ def compile_expression(environment: Environment, text: str, *, derived: bool = F
 
     It is a selector, or ``derived``: an attribute, whose value may have any type that attributes have.
 
-    The limits on length and cost (``api.limits``) are the API server's and are not checked here.
+    The limits on length and cost (``api.schema``) are the API server's and are not checked here.
     """
     # A JSON or YAML decoder of Kubernetes would have replaced lone surrogates, too.
     source = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from msgspec.structs import asdict
 
 from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import CLEAR_LINE, exact, one_line, put
+from kubectl_dra.console import CLEAR_LINE, clear_screen, exact, one_line, put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import limit_of
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
-    from kubectl_dra.cluster.pointed import Pointer
+    from kubectl_dra.cluster.pointed_objects import Pointer
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -93,7 +95,7 @@ def with_neighbours(
         from kubectl_dra.cluster.builder import SnapshotBuilder
         from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.overlay import with_kinds
-        from kubectl_dra.cluster.pointed import read_pointed
+        from kubectl_dra.cluster.pointed_objects import read_pointed
 
         kinds = {pointer.kind for pointer in wanted}
         requested |= {_scope(pointer) for pointer in wanted}
@@ -115,7 +117,7 @@ def _scope(pointer: Pointer) -> tuple[str | Pointer, bool]:
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:
     """The connection flags as the cluster layer takes them."""
-    from kubectl_dra.cluster.exec_plugin import listeners
+    from kubectl_dra.cluster.credential_plugins import listeners
     from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 
     listeners[:] = [_plugin_said]
@@ -174,3 +176,36 @@ class Progress:
         if self._shown:
             exact(CLEAR_LINE, sys.stderr)
             sys.stderr.flush()
+
+
+SECONDS: Final = 5.0
+
+Look = Callable[[], tuple[Any, Callable[[], None]]]
+"""Reads the cluster: what there is, to be compared with what was before, and what prints it. Raises ClusterError."""
+
+
+def watched(look: Look) -> NoReturn:
+    """Prints in place on a terminal, else again when something has changed. Raises ClusterError at the first look."""
+    from kubectl_dra.report.paint import tell
+
+    # This may take hours, and each look leaves garbage.
+    gc.enable()
+    shown: Any = None
+    while True:
+        try:
+            answer, show = look()
+        except ClusterError as error:
+            if shown is None or not passes(error):
+                raise
+            tell(f"note: {error}; asking again")
+            time.sleep(SECONDS)
+            continue
+        if sys.stdout.isatty():
+            clear_screen()
+            show()
+        elif answer != shown:
+            put("\n" if shown is not None else "")
+            show()
+        sys.stdout.flush()
+        shown = answer
+        time.sleep(SECONDS)

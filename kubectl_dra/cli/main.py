@@ -1,11 +1,13 @@
-"""The command line: its commands, and how errors end it."""
+"""``-v=LEVEL``, with kubectl's meaning: how much is said on standard error about what is done. Any command takes it."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
@@ -15,9 +17,70 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.main import get_command
 
-from kubectl_dra.cli import verbosity
-from kubectl_dra.console import install, put
+from kubectl_dra.console import install, lines, put
 from kubectl_dra.errors import DraError, NoDRA, UndeterminedError, UsageError
+
+TIMES: Final = 1
+"""From this level on: versions, and how long it took."""
+REQUESTS: Final = 6
+"""From this level on: every request to the API server, with the status and the size of its answer."""
+_FLAG: Final = re.compile(r"(?:-v|--v)=([0-9]{1,18})\Z|-(v+)\Z")
+_LEVEL: Final = re.compile(r"[0-9]{1,2}\Z")
+
+
+def taken_out(arguments: Sequence[str]) -> tuple[list[str], int]:
+    """The arguments without ``-v=LEVEL`` (or -v LEVEL, -v, -vv, ...), and the highest level given, else 0."""
+    rest: list[str] = []
+    level = 0
+    words = iter(range(len(arguments)))
+    for index in words:
+        word = arguments[index]
+        if word == "--":
+            rest += arguments[index:]
+            break
+        match = _FLAG.match(word)
+        if match is None:
+            rest.append(word)
+        elif word == "-v" and _LEVEL.match("".join(arguments[index + 1 : index + 2])):
+            level = max(level, int(arguments[next(words)]))
+        else:
+            level = max(level, int(match[1]) if match[1] else len(match[2]))
+    return rest, level
+
+
+def begin(level: int) -> Callable[[], None]:
+    """Starts to say what is done; the result ends it."""
+    if level < TIMES:
+        return lambda: None
+    import platform
+
+    from kubectl_dra import __version__
+
+    started = time.monotonic()
+    _say(f"kubectl-dra {__version__}, Python {platform.python_version()} on {platform.system().lower()}")
+    stop = _follow_requests() if level >= REQUESTS else lambda: None
+
+    def end() -> None:
+        stop()
+        _say(f"took {time.monotonic() - started:.2f} s")
+
+    return end
+
+
+def _follow_requests() -> Callable[[], None]:
+    from kubectl_dra.cluster.transport import Sent, observers
+
+    def observe(sent: Sent) -> None:
+        size = f", {sent.size:,} bytes" if sent.size else ""
+        _say(f"{sent.method} {sent.url} {sent.status} in {sent.seconds * 1000:.0f} ms{size}")
+
+    observers.append(observe)
+    return lambda: observers.remove(observe)
+
+
+def _say(sentence: str) -> None:
+    lines((f"-v: {sentence}",), sys.stderr)
+
 
 EXIT_NO = 1
 EXIT_ERROR = 2
@@ -137,8 +200,8 @@ def _listing() -> typer.Typer:
 def run(arguments: Sequence[str]) -> int:
     """Runs the command line and returns its exit code; a traceback never reaches the user."""
     install()
-    words, level = verbosity.taken_out(arguments)
-    end = verbosity.begin(level)
+    words, level = taken_out(arguments)
+    end = begin(level)
     try:
         return _run(_helped(words))
     finally:
@@ -164,7 +227,7 @@ def _called(arguments: Sequence[str]) -> Any:
         return _parser(arguments[0])
     if arguments[0].startswith("-"):
         return _parser(*COMMANDS)
-    from kubectl_dra.cli.unknown_command import unknown_command
+    from kubectl_dra.cli.unknown_words import unknown_command
 
     raise unknown_command(arguments, COMMANDS)
 

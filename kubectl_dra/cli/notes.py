@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kubectl_dra.cluster.moment import Moment
+from kubectl_dra.cluster.time_read import Moment
 from kubectl_dra.report.paint import tell
 
 _MOST: Final = 10

@@ -244,7 +244,7 @@ class ClusterCommand(DocumentedCommand):
                 raise why from None
             raise
         if ctx.args and not ctx.resilient_parsing:
-            from kubectl_dra.cli.unknown_command import unexpected_words
+            from kubectl_dra.cli.unknown_words import unexpected_words
 
             raise unexpected_words(
                 self.name or "",

@@ -1,12 +1,16 @@
-"""``--kubernetes-version`` and ``--feature-gates``, and the same settings in the configuration file."""
+"""The Kubernetes assumed for a cluster: its release and gates, as flags, configuration and objects say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kubectl_dra.api.releases import Release, Releases, known_gates, parse_release
+from kubectl_dra.api.releases import EXPLAINED, UNTOLD, Release, Releases, default_features, known_gates, parse_release
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.proved_gates import proved, taken_on
+from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import nearest
 
 _FLAG: Final = "--feature-gates"
@@ -55,3 +59,39 @@ def with_gates(defaults: Iterable[str], texts: Iterable[str], source: str = _FLA
     for gate, wanted in named_gates(texts, source):
         (on.add if wanted else on.discard)(gate)
     return frozenset(on)
+
+
+def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) -> Settings:
+    """The release and feature gates to assume, and their source.
+
+    ``release`` and ``gates`` are the texts of --kubernetes-version and --feature-gates.
+
+    Raises:
+        UsageError: a malformed or unknown release or gate.
+    """
+    assumed_release, source, patch = _release(snapshot, release)
+    defaults = default_features(assumed_release)
+    shown = proved(snapshot.slices, defaults, assumed_release, snapshot.claims.values())
+    implied = taken_on(snapshot.taint_rules, assumed_release, patch) - shown
+    named = dict(named_gates(gates)).keys()
+    return Settings(
+        Scheduler(assumed_release, with_gates(defaults | shown | implied, gates), patch),
+        release_source=source,
+        proved_gates=shown - named,
+        taken_gates=implied - named,
+    )
+
+
+def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
+    """The release, its source, and the patch release if known."""
+    if text:
+        flag = "--kubernetes-version"
+        release = named_release(text, EXPLAINED, "explain models", flag)
+        return release, flag, release.patch if text.count(".") > 1 else None
+    if snapshot.release is None:
+        return UNTOLD, "assumed: the snapshot does not say", None
+    release, source = snapshot.release, snapshot.release_source
+    patch = release.patch if source == "server" else None
+    if release in EXPLAINED:
+        return release, source, patch
+    return EXPLAINED.closest(release), f"{source}, {release} is not modelled", patch

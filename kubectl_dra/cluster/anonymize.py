@@ -7,14 +7,19 @@ configuration, driver data, comments in selectors, unknown fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from kubectl_dra.allocation.extended_resources import MADE_FOR_EXTENDED
+from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
-from kubectl_dra.cluster.anonymize_fields import LEFT_OUT, Fields, Json
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
+from kubectl_dra.cluster.kueue_settings import renamed_settings
 from kubectl_dra.errors import InputError
 
 _SELECTED = "volume.kubernetes.io/selected-node"
@@ -177,3 +182,153 @@ class Anonymizer:
         if "controller" in raw:
             out["controller"] = raw["controller"]
         return out
+
+
+Json = dict[str, Any]
+LEFT_OUT: Final = "left-out"
+_CLAIM: Final = "claim:"
+_HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
+_NUMERIC: Final = frozenset(("Gt", "Lt"))
+_TEXTS: Final = frozenset(("string", "any", "object"))
+_OBJECTS: Final = (
+    *("localqueue", "clusterqueue", "cohort", "flavor", "admissioncheck", "queue", "podset", "nodepool"),
+    *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
+    *("template", "volume", "volumeclaim", "workload"),
+)
+"""Words of rows that name an object: each is a category of names."""
+_WORDS: Final = ("condition", "group", "operation", "podclaim")
+"""Words of rows whose texts stay if they are nothing but known words."""
+_CONSUMERS: Final = {"pods": "pod", "podgroups": "podgroup"}
+_SUBJECTS: Final = {"Pod": "pod", "ResourceClaim": "claim"}
+
+
+class Fields:
+    """Replaces the fields of one object after the other."""
+
+    def __init__(self, new: Identities) -> None:
+        self._new = new
+        self.texts: dict[str, Callable[[Any], Any]] = {
+            "cel": new.expression,
+            "class": new.device_class,
+            "component": lambda name: new.names.known("scheduler", name) or new.plain("component", name),
+            "csidriver": new.storage_driver,
+            "driver": new.driver,
+            "embedded": new.names.embedded,
+            "keep": lambda value: self._unknown(value) if isinstance(value, Mapping) else value,
+            "key": new.key,
+            "message": new.names.text,
+            "namespace": new.namespace,
+            "opaque": lambda value: {LEFT_OUT: True},
+            "qualified": new.qualified,
+            "reason": self._reason,
+            "request": new.request,
+            "resource": new.resource,
+            "scheduler": new.scheduler,
+            "scrambled": new.names.scrambled,
+            "source": self._device_source,
+            **{word: partial(new.plain, word) for word in _WORDS},
+            **{category: partial(new.names.of, category) for category in _OBJECTS},
+        }
+        self.whole: dict[str, Callable[[Any], Any]] = {
+            "labels": new.labels,
+            "selector": self._selector,
+            "settings": self._settings,
+        }
+        """What replaces the value of a field as a whole."""
+        self.beside: dict[str, Callable[[Mapping[str, Any], str, Any], Any]] = {
+            "consumer": self._consumer,
+            "said": lambda raw, _, message: new.names.text(message) if raw.get("reason") in DEVICE_EVENTS else "",
+            "subject": self._subject,
+            "value": self._value,
+        }
+        """What replaces a text that depends on the fields beside it: of those, its name and itself."""
+
+    def content(self, raw: Mapping[str, Any]) -> Json:
+        """An object without its apiVersion, kind and metadata."""
+        version, kind = raw["apiVersion"].rpartition("/")[2], kind_here(raw["kind"], raw["apiVersion"])
+        return self._struct({key: raw[key] for key in raw if key not in _HEAD}, kind, version)
+
+    def _struct(self, raw: Mapping[str, Any], struct: str, version: str) -> Json:
+        table, out = fields(struct, version), {}
+        for key, value in raw.items():
+            field = table.get(key)
+            if field is None:
+                out[self._new.identifier(key)] = self._unknown(value)
+                continue
+            self._new.names.gave(key)
+            if value is None or field.anonymize in self.whole:
+                out[key] = value and self.whole[field.anonymize](value)
+            elif field.type == "DeviceAttribute":
+                out[key] = {
+                    self._new.qualified(name): self._new.attribute(name, value_) for name, value_ in value.items()
+                }
+            elif field.anonymize != "drop" and field.type != "ObjectMeta":
+                changed = each(value, field, self._item, field, version, raw, key)
+                rename = self.texts[field.anonymize or "qualified"] if field.container == "map" else None
+                out[key] = (
+                    {rename(name): changed_value for name, changed_value in changed.items()} if rename else changed
+                )
+        return out
+
+    def _item(self, value: Any, field: Field, version: str, raw: Mapping[str, Any], key: str) -> Any:
+        if value is None:
+            return None
+        if not field.scalar:
+            return self._struct(value, field.type, version)
+        if value in field.values:
+            self._new.names.gave(value)
+            return value
+        if field.anonymize in self.beside:
+            return self.beside[field.anonymize](raw, key, value)
+        if field.anonymize and field.container != "map":
+            return self.texts[field.anonymize](value)
+        return self._unknown(value) if field.type in _TEXTS else value
+
+    def _unknown(self, value: Any) -> Any:
+        """An unknown value, reduced to its type, which may matter."""
+        if isinstance(value, str):
+            return LEFT_OUT
+        if isinstance(value, Mapping):
+            return {}
+        return [self._unknown(item) for item in value] if isinstance(value, list) else value
+
+    def _value(self, raw: Mapping[str, Any], _: str, value: Any) -> Any:
+        """The value of a label or taint, in a struct with its key."""
+        return value if raw.get("operator") in _NUMERIC else self._new.value(raw.get("key") or "", value)
+
+    def _selector(self, value: Mapping[str, Any]) -> Json:
+        """Labels, or a selector of labels."""
+        if all(isinstance(text, str) for text in value.values()):
+            return self._new.labels(value)
+        return self._struct(value, "LabelSelector", "v1")
+
+    def _settings(self, data: Mapping[str, Any]) -> Json:
+        """What a ConfigMap holds."""
+        out: Json = renamed_settings(data, self._new.key, self._new.resource, self._new.device_class, LEFT_OUT)
+        for text in out.values():
+            self._new.names.gave(text)
+        return out
+
+    def _reason(self, text: str) -> str:
+        """A reason; the kubelet's for a lack of something has the resource's name in it."""
+        resource = text.removeprefix(OUT_OF)
+        return OUT_OF + self._new.resource(resource) if resource != text else self._new.plain("reason", text)
+
+    def _device_source(self, name: str) -> str:
+        """A resource's name, or ``claim:`` with the pod's name of the claim and that of a request."""
+        if not name.startswith(_CLAIM):
+            return self._new.resource(name)
+        claim, slash, request = name.removeprefix(_CLAIM).partition("/")
+        return f"{_CLAIM}{self._new.plain('podclaim', claim)}{slash}{self._new.request(request)}"
+
+    def _consumer(self, raw: Mapping[str, Any], _: str, name: str) -> str:
+        return self._new.names.of(_CONSUMERS.get(raw.get("resource") or "", "owner"), name)
+
+    def _subject(self, raw: Mapping[str, Any], key: str, text: str) -> str:
+        """Kind, version or name of what an event is about."""
+        kind = raw.get("kind") or ""
+        if key == "name":
+            return self._new.names.of(_SUBJECTS.get(kind, "owner"), text)
+        if key == "kind":
+            return text if is_harmless(text) else "Owner"
+        return f"{GROUP}/v1" if kind == "ResourceClaim" else "v1"

@@ -21,10 +21,10 @@ from kubectl_dra.api.releases import UNTOLD, Release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.applied_pod import applied_pod
-from kubectl_dra.cluster.copies import essence
-from kubectl_dra.cluster.field_by_field import READ
+from kubectl_dra.cluster.duplicates import essence
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.merge import JSON, canonical, last_applied, merged
+from kubectl_dra.cluster.reader import READ
 
 _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "StorageClass": ("provisioner", "volumeBindingMode"),

@@ -14,13 +14,11 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.cluster.copies import Kept, Place, essence, newer
-from kubectl_dra.cluster.field_by_field import READ
+from kubectl_dra.cluster.duplicates import Kept, Place, essence, newer
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
 from kubectl_dra.cluster.list_items import item_of, type_of
-from kubectl_dra.cluster.moment import newest
 from kubectl_dra.cluster.never_stored import in_claim, in_slice
-from kubectl_dra.cluster.reader import Page, Reader, page
+from kubectl_dra.cluster.reader import READ, Page, Reader, page
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,
@@ -33,7 +31,8 @@ from kubectl_dra.cluster.snapshot import (
     Snapshot,
     WrittenKey,
 )
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.cluster.time_read import newest
+from kubectl_dra.data.messages import Speaker
 from kubectl_dra.errors import InputError
 
 _CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")

@@ -15,7 +15,7 @@ from kubectl_dra.api.per_device import Extractor, PerDeviceTexts, extractors
 from kubectl_dra.api.quantity import is_plain
 from kubectl_dra.api.slices import Device
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.copies import REMEMBERED, FirstOfEqual, Unusual
+from kubectl_dra.cluster.duplicates import REMEMBERED, FirstOfEqual, Unusual
 
 SAMPLE: Final = 32
 """Slices of a driver from which we learn what is individual to a device."""

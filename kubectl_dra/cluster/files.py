@@ -1,4 +1,4 @@
-"""A Snapshot from files or directories: the output of ``kubectl get -o json`` or ``-o yaml``, gzipped or not."""
+"""One object of saved files, as it stands there."""
 
 from __future__ import annotations
 
@@ -13,13 +13,36 @@ from msgspec import DecodeError, Raw, field, json
 from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import EVERY_KIND, Progress, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
-from kubectl_dra.manifests.objects import is_object, objects
+from kubectl_dra.manifests.objects import is_object, object_key, objects
 from kubectl_dra.manifests.source import Source, decode
+
+
+class _OneObject(SnapshotBuilder):
+    """Keeps the one object that is looked for, and no other."""
+
+    def __init__(self, kind: str, name: str, namespace: str) -> None:
+        # Where workloads are wanted every item is given to ``add`` as it is written.
+        super().__init__(namespace, workloads=True)
+        self._wanted = ((kind, namespace, name), (kind, "", name))
+        self.found: dict[str, Any] | None = None
+
+    def add(self, raw: dict[str, Any], place: Place) -> None:
+        """Keep it if it is the one."""
+        if object_key(raw) in self._wanted:
+            self.found = raw
+
+
+def saved_object(paths: Sequence[str], kind: str, name: str, namespace: str) -> dict[str, Any] | None:
+    """The object of this name; None if the files have none. Raises InputError for files that cannot be read."""
+    builder = _OneObject(kind, name, namespace)
+    add_files(builder, paths)
+    return builder.found
+
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 _BOM: Final = b"\xef\xbb\xbf"

@@ -15,13 +15,13 @@ from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered
-from kubectl_dra.cluster.copies import Kept, Place, essence
+from kubectl_dra.cluster.duplicates import Kept, Place, essence
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.live import ApiServer, queries_of
-from kubectl_dra.cluster.moment import parse, stamp
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import UNREADABLE, Gap, Key, Snapshot
+from kubectl_dra.cluster.time_read import parse, stamp
 from kubectl_dra.cluster.watch import PASSING, Watch
 from kubectl_dra.errors import ClusterError, InputError
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import MsgspecError, Struct, ValidationError, json
 
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.errors import InputError
 
 

@@ -14,8 +14,8 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
-from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.discovery import ServedKinds, discover
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.kinds import (
     CORE_PLURALS,
     SCHEDULING_KINDS,
@@ -25,7 +25,6 @@ from kubectl_dra.cluster.kinds import (
     resource_of,
 )
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
-from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.reader import Page, page
 from kubectl_dra.cluster.snapshot import (
     DRA_KINDS,
@@ -39,6 +38,7 @@ from kubectl_dra.cluster.snapshot import (
     Progress,
     Snapshot,
 )
+from kubectl_dra.cluster.time_read import stamp
 from kubectl_dra.cluster.transport import side_by_side
 
 T = TypeVar("T")

@@ -31,7 +31,7 @@ from kubectl_dra.api.pods import (
     ResourceRequirements,
 )
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.cluster.copies import CheckedAmounts, FirstOfEqual
+from kubectl_dra.cluster.duplicates import CheckedAmounts, FirstOfEqual
 
 KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/", *LAYER_ANNOTATIONS)
 _OWNERS: Final = 256

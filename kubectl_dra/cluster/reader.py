@@ -1,13 +1,8 @@
-"""JSON bytes to typed objects, for objects of the usual shape in clusters with 100,000 devices and more pods.
-
-An unusual object (a null, a whole number written as 1.0, a field from a newer release, a wrong type) gives
-None. Then ``api.decoding`` reports the error, or the object is read field by field. Equal parts are one
-object: devices, their attributes and capacity, claim specs, and what pods of one workload have in common.
-"""
+"""Reads objects field by field: rare kinds, and objects of an unusual shape."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -16,16 +11,67 @@ import msgspec
 from msgspec import Raw, field, json
 from msgspec.structs import force_setattr as put
 
-from kubectl_dra.api.claims import Allocation, Consumer, DeviceResult, ResourceClaim, spec_fields
+from kubectl_dra.api.claims import (
+    Allocation,
+    Consumer,
+    DeviceClass,
+    DeviceResult,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    spec_fields,
+)
 from kubectl_dra.api.codec import decoded, struct_mismatch
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import EMPTY, Amount, ObjectMeta, Wire, convert
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeStatus
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import CounterSet, DeviceID, NodeScope, PoolID, ResourceSlice
-from kubectl_dra.cluster.copies import REMEMBERED, CheckedAmounts, FirstOfEqual, Unusual
+from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.device_lists import DeviceLists
+from kubectl_dra.cluster.duplicates import REMEMBERED, CheckedAmounts, FirstOfEqual, Unusual
 from kubectl_dra.cluster.pod_lists import PodLists, PodText
+from kubectl_dra.cluster.snapshot import Event
+
+
+def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
+    return ObjectMeta.from_json(raw.get("metadata") or EMPTY)
+
+
+def _event(raw: Mapping[str, Any]) -> Event:
+    about = raw.get("involvedObject") or raw.get("regarding") or EMPTY
+    series = raw.get("series") or EMPTY
+    first = raw.get("firstTimestamp") or raw.get("deprecatedFirstTimestamp") or raw.get("eventTime") or ""
+    last = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("deprecatedLastTimestamp")
+    source = raw.get("source") or raw.get("deprecatedSource") or EMPTY
+    fields = {
+        "kind": about.get("kind") or "",
+        "namespace": about.get("namespace") or (raw.get("metadata") or EMPTY).get("namespace") or "",
+        "name": about.get("name") or "",
+        "uid": about.get("uid") or "",
+        "reason": raw.get("reason") or "",
+        "message": raw.get("message") or raw.get("note") or "",
+        "type": raw.get("type") or "",
+        "count": int(series.get("count") or raw.get("count") or raw.get("deprecatedCount") or 1),
+        "first": first,
+        "last": last or first,
+        "component": raw.get("reportingComponent") or raw.get("reportingController") or source.get("component") or "",
+    }
+    return convert(fields, Event)
+
+
+READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "DeviceClass": DeviceClass.from_json,
+    "DeviceTaintRule": DeviceTaintRule.from_json,
+    "Event": _event,
+    "Namespace": _namespace,
+    "Node": Node.from_json,
+    "Pod": Pod.from_json,
+    "ResourceClaim": ResourceClaim.from_json,
+    "ResourceClaimTemplate": ResourceClaimTemplate.from_json,
+    "ResourceQuota": ResourceQuota.from_json,
+    "ResourceSlice": ResourceSlice.from_json,
+}
 
 
 class Found(NamedTuple):

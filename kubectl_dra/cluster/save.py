@@ -25,7 +25,7 @@ import msgspec
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.codec import decoded
-from kubectl_dra.api.fields import fields
+from kubectl_dra.api.dra_rows import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
 from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS, NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.nodes import PRESSURES
@@ -37,7 +37,7 @@ from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import SAID, add_files
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.list_items import item_of

@@ -18,7 +18,7 @@ from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
-from kubectl_dra.data.speakers import Speaker, speaker_of
+from kubectl_dra.data.messages import Speaker, speaker_of
 from kubectl_dra.errors import NoDRA
 
 _T = TypeVar("_T")

@@ -1,11 +1,9 @@
-"""What the kubelet, drivers, queues and other schedulers say, and what it means: in ``messages/``, read when needed.
-
-A pattern is RE2 and searched in the message, so that no text takes long. Each entry has an example, which is its test.
-"""
+"""Who speaks of pods: the scheduler, the kubelet, autoscalers, queues and other schedulers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +11,39 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.data.drivers import parsed
-from kubectl_dra.data.speakers import Speaker
+
+
+class Speaker(StrEnum):
+    """Who writes events and conditions about pods: its name for people, which the files of messages use as well."""
+
+    KUBE_SCHEDULER = "kube-scheduler"
+    KUBELET = "kubelet"
+    CLUSTER_AUTOSCALER = "cluster-autoscaler"
+    KARPENTER = "Karpenter"
+    KAI = "KAI"
+    KUEUE = "Kueue"
+    VOLCANO = "Volcano"
+    YUNIKORN = "YuniKorn"
+    KUBERNETES = "Kubernetes"
+    """A controller, or nobody known."""
+
+
+_COMPONENTS: Final = {
+    "default-scheduler": Speaker.KUBE_SCHEDULER,
+    "karpenter": Speaker.KARPENTER,
+    "kai-scheduler": Speaker.KAI,
+    "binder": Speaker.KAI,
+    "volcano": Speaker.VOLCANO,
+    "yunikorn": Speaker.YUNIKORN,
+    **{speaker.value: speaker for speaker in (Speaker.KUBELET, Speaker.CLUSTER_AUTOSCALER)},
+}
+"""By the component that an event names, which a scheduler's is called as in ``spec.schedulerName``."""
+
+
+def speaker_of(component: str) -> Speaker:
+    """Who calls itself so in its events."""
+    return _COMPONENTS.get(component, Speaker.KUBERNETES)
+
 
 FOLDER: Final = Path(__file__).with_name("messages")
 KUBELET: Final = Speaker.KUBELET

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, PoolID, ResourceSlice, newest_slices
-from kubectl_dra.cluster.moment import Moment, moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import Moment, moment, parse
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.health import DriverState, NodeDriver, seconds_since
 from kubectl_dra.drivers.pod_recognition import kubelet_root

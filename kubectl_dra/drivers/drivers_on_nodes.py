@@ -17,8 +17,8 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.plugins import DaemonSet, PluginSpec
 from kubectl_dra.api.pods import Pod, version_of
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
-from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
+from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.concerns import held_unpublished, not_published
 from kubectl_dra.drivers.daemons import REPLICAS, daemon_state, failing_replicas, missing_nodes, replica_state

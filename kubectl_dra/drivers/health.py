@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.plugins import NodePlugin, PluginStatus
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.moment import Moment, parse
+from kubectl_dra.cluster.time_read import Moment, parse
 
 JUST_UP_SECONDS: Final = 60
 """A container that failed again and again counts as one that crashes until it has run for so long."""

@@ -30,7 +30,7 @@ from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.node_reasons import one_step_away, reason_of
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
-from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.remedies.what_if import WhatIf
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of

@@ -16,19 +16,20 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.assumptions import NO_CONSUMER, notes_of
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes import claim_references as no_consumer
 from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.compute_domain import domain_notes
+from kubectl_dra.explain.causes.driver_unhealthy import awaited
 from kubectl_dra.explain.causes.gangs import gang_notes
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
-from kubectl_dra.explain.diagnosis import Evidence, Finding, Look, NextStep, RemedyPlan, Verdict
+from kubectl_dra.explain.diagnosis import Evidence, Finding, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
-from kubectl_dra.explain.drivers_first import awaited
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
-from kubectl_dra.api.behaviour import SORTED_POOLS
-from kubectl_dra.api.defects_beside_allocator import RULE_FOR_ALL
+from kubectl_dra.api.behaviour import RULE_FOR_ALL, SORTED_POOLS
 from kubectl_dra.api.releases import RULES_UNSEEN
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.devices.unpublished import unpublished
+from kubectl_dra.explain.devices.device_state import unpublished
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen

@@ -8,8 +8,7 @@ from typing import Final
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
-from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER, Speaker
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
 from kubectl_dra.explain.question.new_nodes import Addition
 from kubectl_dra.explain.question.resolve import Question

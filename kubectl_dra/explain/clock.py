@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import moment, parse
 from kubectl_dra.explain.phrase import Phrase, Words, say
 
 HOURS_SAID: Final = 48

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_dra.api.defects_beside_allocator import ALLOCATED_TWICE
+from kubectl_dra.api.behaviour import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver
-from kubectl_dra.explain.diagnosis import Look, NextStep
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 
 MAX_NOTES: Final = 3

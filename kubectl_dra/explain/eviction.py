@@ -17,8 +17,8 @@ from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, ResourceSlice, newest_slices
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
-from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import moment, parse
 
 EFFECT: Final = "NoExecute"
 

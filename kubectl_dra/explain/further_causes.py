@@ -17,12 +17,13 @@ from kubectl_dra.api.nodes import NodeTaint, PodAffinity, Toleration
 from kubectl_dra.api.pods import Container, Pod, PodSpec, ResourceRequirements
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_held import TOO_FEW
 from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED
 from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
-from kubectl_dra.explain.diagnosis import CauseKind, Finding
+from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.moment import parse
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined

@@ -16,11 +16,12 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.answer_notes import to_see_more
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.clock import Clock
-from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
-from kubectl_dra.explain.diagnosis import Diagnosis, Look, NextStep
+from kubectl_dra.explain.devices.device_state import Unpublished, unpublished
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_words import next_look, why
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.pipeline import diagnose

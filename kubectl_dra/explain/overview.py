@@ -13,6 +13,7 @@ from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.pending_alike import placed, waiting
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
@@ -21,8 +22,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.explain.unread import Stake, Unread, gaps_of, unread_of
 from kubectl_dra.explain.virtual_machines import without_pod
-from kubectl_dra.explain.waiting import placed, waiting
-from kubectl_dra.neighbours.kubevirt import UnmadeLauncher, unmade
+from kubectl_dra.neighbours.no_pod import UnmadeLauncher, unmade
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
 _PENDING: Final = "what is pending is unknown"

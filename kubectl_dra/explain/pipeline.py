@@ -12,23 +12,23 @@ from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.speakers import Speaker, speaker_of
+from kubectl_dra.data.messages import Speaker, speaker_of
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
 from kubectl_dra.explain.answer_notes import answer_notes, next_step
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
+from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, RemedyPlan, SchedulerMessage, Verdict
-from kubectl_dra.explain.drivers_first import drivers_first
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
-from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.what_if import Change
 from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
@@ -285,7 +285,7 @@ def _made_again(way: RemedyPlan) -> bool:
 
 def _ends(analysis: Analysis) -> Sequence[Change]:
     """Pods whose end makes room, unless the scheduler evicts them by itself or already has."""
-    from kubectl_dra.explain.remedies.room import ending_pods
+    from kubectl_dra.explain.remedies.ending_pods import ending_pods
 
     outcome = analysis.outcome
     if outcome is None:

@@ -22,13 +22,13 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices, Verdict
+from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.remedies.proof import Beside, Proof
-from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.what_if import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
-from kubectl_dra.explain.waiting import pods_waiting
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes

@@ -15,12 +15,12 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.pending_alike import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
-from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
 from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.neighbours.kubevirt import UnmadeLauncher
+from kubectl_dra.neighbours.no_pod import UnmadeLauncher
 
 
 def without_pod(launcher: UnmadeLauncher) -> Words:

@@ -31,16 +31,15 @@ from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
-from kubectl_dra.explain.waiting import pods_waiting
-from kubectl_dra.fit import existing
+from kubectl_dra.fit import pod_factory as existing
 from kubectl_dra.fit.changes import Changes, without_own
-from kubectl_dra.fit.existing import PodPlace
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, scheduling_order
-from kubectl_dra.fit.pod_factory import NewPod, PodFactory, ordinals
+from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState

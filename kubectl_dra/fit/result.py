@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.remedies.free import Free
-from kubectl_dra.explain.remedies.room import EndPods
+from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.workload import WorkloadPods

@@ -22,11 +22,11 @@ from kubectl_dra.manifests.changes import (
     value_at,
 )
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.moves import Moves, Piece, Shifts, replaced_lines, runs
 from kubectl_dra.manifests.places import ELSEWHERE, Entry, Offsets, Places, source_offsets
 from kubectl_dra.manifests.shared_parts import MERGE, NodeGraph
 from kubectl_dra.manifests.style import Style, block, block_item, flow, json_text, key_flow, quoted, spread_out
 from kubectl_dra.manifests.values import scalar
+from kubectl_dra.manifests.wrapping import Moves, Piece, Shifts, replaced_lines, runs
 
 # Removes entries from mappings and lists, and adds new ones after the last.
 

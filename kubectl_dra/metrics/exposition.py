@@ -1,19 +1,108 @@
-"""Metrics as text, once or over HTTP: Prometheus' library writes them, in its format or in OpenMetrics."""
+"""The metrics as text, once or over HTTP: their names, labels and help, written by Prometheus' library."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import add
 from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, generate_latest, make_wsgi_app
-from prometheus_client.core import Metric
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
-from kubectl_dra.metrics.families import fleet_families
-from kubectl_dra.metrics.fleet import FleetCounts
+from kubectl_dra import __version__
+from kubectl_dra.metrics.fleet import DEVICE_STATES, Counts, FleetCounts, Labels, Waiting, bounded
+from kubectl_dra.usage.choices import ClaimState
+
+PREFIX: Final = "kubectl_dra_"
+_CLAIM_STATES: Final = tuple(state.value for state in ClaimState)
+
+
+def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
+    """The metrics of a cluster; what could not be counted is missing."""
+    yield from _by_state("devices", "Devices by state, each once.", ("driver", "node_pool"), fleet.devices)
+    text = "Devices by class and state; a device of several classes counts in each."
+    yield from _by_state("device_class_devices", text, ("device_class", "driver", "node_pool"), fleet.class_devices)
+    text = "The largest number of devices of a class that one request can still get, all on one node."
+    largest: Mapping[Labels, float] | None = None
+    if fleet.largest is not None:
+        largest = {(name,): largest_request.count for name, largest_request in fleet.largest.items()}
+    yield from _counted("device_class_largest_request", text, ("device_class",), largest, max)
+    text = "How many further pods that ask for so many devices of a class get them, as far as devices decide."
+    yield from _counted("device_class_fitting_pods", text, ("device_class", "devices"), fleet.fits)
+    yield from _waiting("pending_pods", "Pods that wait for devices, to start or to end", fleet.pods)
+    yield from _waiting("pending_claims", "ResourceClaims that no pod uses and that get no devices", fleet.lone_claims)
+    text = "ResourceClaims by state; the devices of unused and ended ones are idle."
+    yield from _by_state("claims", text, ("namespace",), fleet.claims, _CLAIM_STATES)
+    text = "Devices that the claims of a namespace hold."
+    yield from _counted("namespace_devices_held", text, ("namespace",), fleet.held)
+    text = "Devices that claims of a namespace hold and nobody uses."
+    yield from _counted("namespace_devices_idle", text, ("namespace",), fleet.idle)
+    text = "Nodes by how a driver is on them: healthy, crashing, publishes-nothing and so on."
+    yield from _counted("driver_nodes", text, ("driver", "state"), fleet.drivers)
+    text = "Devices in use that a kubelet reports to be unhealthy."
+    yield from _counted("unhealthy_devices", text, ("driver",), fleet.unhealthy)
+    text = "Pods that run with a device whose NoExecute taint will end them."
+    yield from _counted("pods_to_evict", text, ("namespace",), fleet.evicted)
+    text = "Kinds that could not be read; what depends on them is missing, or undetermined."
+    yield from _counted("unread", text, ("kind", "reason"), fleet.unread)
+    text = "Pods and claims that wait and were not explained, because it took too long."
+    yield from _counted("unexplained_objects", text, (), {(): fleet.unexplained})
+    text = "When the cluster was as these metrics say."
+    yield from _counted("cluster_timestamp_seconds", text, (), {(): fleet.at.at.timestamp()})
+    info = InfoMetricFamily(f"{PREFIX}build", "This program.")
+    info.add_metric((), {"version": __version__})
+    yield info
+
+
+def _counted(
+    name: str,
+    text: str,
+    labels: Labels,
+    counts: Mapping[Labels, float] | None,
+    merge: Callable[[float, float], float] = add,
+) -> Iterator[Metric]:
+    if counts is not None:
+        family = GaugeMetricFamily(f"{PREFIX}{name}", text, labels=labels)
+        for values, number in sorted(bounded(counts, merge, float).items()):
+            family.add_metric(values, number)
+        yield family
+
+
+def _by_state(
+    name: str, text: str, labels: Labels, counts: Counts | None, states: Sequence[str] = DEVICE_STATES
+) -> Iterator[Metric]:
+    """With all states of each combination of the other labels: a series that comes with its first count says less."""
+    if counts is None:
+        return
+    groups: dict[Labels, Counter[str]] = {}
+    for (*values, state), number in counts.items():
+        groups.setdefault(tuple(values), Counter())[state] += number
+    family = GaugeMetricFamily(f"{PREFIX}{name}", text, labels=(*labels, "state"))
+    for group, numbers in sorted(bounded(groups, add, Counter.total).items()):
+        for state in states:
+            family.add_metric((*group, state), numbers[state])
+    yield family
+
+
+def _waiting(name: str, text: str, table: Mapping[Labels, Waiting] | None) -> Iterator[Metric]:
+    if table is None:
+        return
+    labels = ("namespace", "cause", "verdict")
+    counts = GaugeMetricFamily(f"{PREFIX}{name}", f"{text}, by the cause that explain names.", labels=labels)
+    text = "When the oldest of these was created."
+    oldest = GaugeMetricFamily(f"{PREFIX}{name}_oldest_timestamp_seconds", text, labels=labels)
+    for values, waiting in sorted(bounded(table, Waiting.together, lambda each: each.number).items()):
+        counts.add_metric(values, waiting.number)
+        if waiting.oldest:
+            oldest.add_metric(values, waiting.oldest)
+    yield counts
+    yield oldest
+
 
 _INDEX: Final = b"kubectl dra metrics: /metrics, /livez, /readyz\n"
 

@@ -1,18 +1,18 @@
-"""What the metrics count in one cluster at one moment. No label names a pod, a claim, a device or a node."""
+"""Keeps the series of a metric few, however many namespaces, classes or drivers a cluster has."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.moment import Moment, moment, parse
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
+from kubectl_dra.cluster.time_read import Moment, moment, parse
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.attributes_read import complete
@@ -21,10 +21,44 @@ from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_invent
 from kubectl_dra.explain.eviction import Evictions, held
 from kubectl_dra.explain.overview import Alike, Overview, pending
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.metrics.bounded import Labels
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
 from kubectl_dra.usage.counts import LargestRequest, demand_of_namespaces, supply_of_classes
+
+T = TypeVar("T")
+Labels = tuple[str, ...]
+
+MOST_GROUPS: Final = 200
+"""Of one metric, combinations of labels."""
+OTHERS: Final = "(others)"
+"""The value of a label for all that have none of their own."""
+
+
+def bounded(
+    table: Mapping[Labels, T], merge: Callable[[T, T], T], weight: Callable[[T], float], most: int = MOST_GROUPS
+) -> dict[Labels, T]:
+    """The table with at most so many rows: the smallest values of the label that has most of them become one.
+
+    ``merge`` makes one value of two, ``weight`` says which ones stay by themselves.
+    """
+    rows = dict(table)
+    while len(rows) > most:
+        weights: list[Counter[str]] = [Counter() for _ in next(iter(rows))]
+        for labels, value in rows.items():
+            for own, label in zip(weights, labels, strict=True):
+                if label != OTHERS:
+                    own[label] += weight(value)  # type: ignore[assignment]
+        position = max(range(len(weights)), key=lambda index: len(weights[index]))
+        ranked = sorted(weights[position], key=lambda label: (-weights[position][label], label))
+        kept = frozenset(ranked[: len(ranked) // 2])
+        merged: dict[Labels, T] = {}
+        for labels, value in rows.items():
+            if labels[position] not in kept:
+                labels = (*labels[:position], OTHERS, *labels[position + 1 :])
+            merged[labels] = merge(merged[labels], value) if labels in merged else value
+        rows = merged
+    return rows
+
 
 Counts = Mapping[Labels, int]
 

@@ -12,10 +12,10 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from kubectl_dra.cluster.follow import FollowedCluster
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.metrics.families import PREFIX, fleet_families
+from kubectl_dra.metrics.exposition import PREFIX, fleet_families
 from kubectl_dra.metrics.fleet import FleetCounts
 
 CALM_SECONDS: Final = 1.0

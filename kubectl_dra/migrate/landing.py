@@ -16,7 +16,7 @@ from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.errors import DraError, FileError, InputError

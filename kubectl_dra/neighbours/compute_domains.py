@@ -13,9 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.compute_domains import ComputeDomain, ComputeDomainClique
+from kubectl_dra.api.operators import ComputeDomain, ComputeDomainClique
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 
 DOMAIN: Final = "ComputeDomain.resource.nvidia.com"

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.data.messages import Speaker
 
 KUEUE: Final = "kueue.x-k8s.io/"
 _VOLCANO_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"

@@ -18,10 +18,10 @@ from kubectl_dra.api.gangs import (
 from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
-from kubectl_dra.neighbours.suspended import (
+from kubectl_dra.neighbours.no_pod import (
     GROUP_NAME,
     JOB_NAME,
     JOBSET,

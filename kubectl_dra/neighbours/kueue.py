@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload, LocalQueue
 from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Pod, PodCondition
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.neighbours.decider import KUEUE, is_queued_by_kueue
 from kubectl_dra.neighbours.kueue_controller import controller, settings_of
 from kubectl_dra.neighbours.kueue_quota import COHORT
-from kubectl_dra.neighbours.suspended import is_suspended, maker_of
+from kubectl_dra.neighbours.no_pod import is_suspended, maker_of
 
 WORKLOAD: Final = "Workload.kueue.x-k8s.io"
 LOCAL_QUEUE: Final = "LocalQueue.kueue.x-k8s.io"

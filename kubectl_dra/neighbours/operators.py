@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_dra.api.operators import OperatorPolicy
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.pointed import Pointer, merged
+from kubectl_dra.cluster.pointed_objects import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER
 from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators, provisioning

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.neighbour_kinds import Conditioned
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.neighbours.decider import KUEUE
 from kubectl_dra.neighbours.kueue import workload_of

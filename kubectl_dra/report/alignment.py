@@ -16,8 +16,16 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, either, some
-from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way
-from kubectl_dra.usage.alignment import Alignment, Alignments, DevicePlace, PodAlignment, Topology
+from kubectl_dra.usage.alignment import (
+    Aligned,
+    Alignment,
+    Alignments,
+    DevicePlace,
+    NotAlignable,
+    PodAlignment,
+    Topology,
+    Way,
+)
 
 _STYLES: Final = {Alignment.APART: "red", Alignment.SPREAD: "yellow", Alignment.UNKNOWN: "yellow"}
 _HEADINGS: Final = {

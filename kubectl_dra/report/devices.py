@@ -17,9 +17,8 @@ from kubectl_dra.explain.devices.device_state import DeviceState, identifying, m
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
-from kubectl_dra.report.notes import reason
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import compressed, written
+from kubectl_dra.report.phrases import compressed, reason, written
 from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
 from kubectl_dra.report.table import EMPTY, NarrowedTable, fitted, legend, nameless, narrowed, owned_by, width_of
 from kubectl_dra.taint import typed as times

@@ -9,10 +9,9 @@ from kubectl_dra.report.devices import nothing, summary
 from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import fleet_of
-from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.report.html.page import PageOrigin, page
+from kubectl_dra.report.html.page import Markup, PageOrigin, join, page, tag
 from kubectl_dra.report.html.shares import bars_html, spaces_html
-from kubectl_dra.report.notes import sentences
+from kubectl_dra.report.phrases import sentences
 
 
 def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import Final, TextIO
 
 from msgspec.structs import replace
 
 from kubectl_dra.command import CURRENT
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.data.messages import Speaker
+from kubectl_dra.explain.cause_kinds import Look
 from kubectl_dra.explain.diagnosis import (
-    ClaimReport,
     Diagnosis,
     Finding,
-    Look,
     NodeGroup,
     Remedy,
     RemedyPlan,
@@ -23,30 +22,24 @@ from kubectl_dra.explain.diagnosis import (
     Trace,
     Verdict,
 )
-from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Stage, StageError
-from kubectl_dra.explain.funnel.stages import SelectorFalse
-from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
-from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.what_if import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
     Answer,
     Block,
     Brief,
-    Checks,
     Fact,
     Facts,
     FixOffer,
     Fold,
-    FunnelStep,
     Items,
     Marked,
     Para,
     Section,
     ShellCommand,
-    Steps,
     Tone,
     Tree,
     WordMark,
@@ -63,22 +56,18 @@ from kubectl_dra.report.explain_words import (
     fix,
     making,
     node_groups,
-    observation,
     parts,
     placed,
     proof,
     supposing,
 )
-from kubectl_dra.report.notes import sentences
-from kubectl_dra.report.phrases import assumed, written
+from kubectl_dra.report.funnel_blocks import claim_section
+from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.text import amount, some
 
 MAX_PLACEMENTS: Final = 3
 MAX_GROUPS: Final = 12
 MAX_NAMES: Final = 6
-MAX_REASONS: Final = 4
-MAX_DEVICES: Final = 200
-MAX_TERMS: Final = 6
 MAX_NOTE: Final = 600
 _BRIEF_FACTS: Final = (1, 7)
 _BRIEF_NOTES: Final = (6, 11)
@@ -97,10 +86,6 @@ _TONES: Final = {
     Verdict.UNDETERMINED: Tone.WARNING,
 }
 _OUTCOMES: Final = {"allocated": Tone.GOOD, "error": Tone.BAD, "rejected": Tone.WARNING}
-_FALSE: Final = {
-    "class-selector": "a selector of the class is false",
-    "request-selector": "a selector of the request is false",
-}
 
 
 def write_text(
@@ -130,7 +115,7 @@ def blocks_of(diagnosis: Diagnosis, invocation: Invocation, more_notes: Sequence
         *_causes(diagnosis, invocation),
         *_ways(diagnosis.ways, invocation),
         *_way_so_far(diagnosis),
-        *map(_claim, diagnosis.claims),
+        *map(claim_section, diagnosis.claims),
         *map(_trace, diagnosis.traces),
         *_second_opinion(diagnosis.second_opinion),
         *_nodes(diagnosis),
@@ -252,77 +237,6 @@ def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
     if steps or diagnosis.elsewhere:
         elsewhere = (prose(f"{written(diagnosis.elsewhere)}"),) if diagnosis.elsewhere else ()
         yield Section("The way of the pod", (*steps, *elsewhere), beside=True, name="way")
-
-
-def _claim(claim: ClaimReport) -> Section:
-    origin = f", from template {claim.template}" if claim.template else ""
-    name = claim.claim or f'entry "{claim.entry}"'
-    blocks: list[Block] = [prose(f"{request}: {device}") for request, device in claim.devices]
-    if claim.nodes:
-        blocks.append(prose(f"usable on: {claim.nodes}"))
-    for funnel in claim.funnels:
-        blocks += _funnel(funnel, fold=len(claim.funnels) > 1)
-    return Section(f"Claim {name}", tuple(blocks), f" ({written(claim.state)}{origin})", beside=True, name="claim")
-
-
-def _funnel(funnel: Funnel, *, fold: bool) -> Iterator[Steps | Checks]:
-    wanted = "all devices" if funnel.mode == "All" else f"{funnel.needed:,}"
-    title = f": {wanted} of class {funnel.device_class}; devices left after each step"
-    best = f"most on one node: {funnel.best_count:,} on {funnel.best_node}" if funnel.best_node else ""
-    # What follows a stage that leaves nothing has nothing to test.
-    end = next((at for at, stage in enumerate(funnel.stages, 1) if not stage.passed), None)
-    steps = tuple(map(_step, _folded(funnel.stages[:end])))
-    yield Steps(f'request "{funnel.request}"', title, steps, best, fold)
-    if funnel.devices:
-        more = len(funnel.devices) - MAX_DEVICES
-        rest = f"… {more:,} more devices{IN_JSON}" if more > 0 else ""
-        yield Checks(tuple(map(_check, funnel.devices[:MAX_DEVICES])), rest)
-
-
-def _check(line: DeviceLine) -> tuple[bool, str, str]:
-    false = line.stage in _FALSE and isinstance(line.reason, SelectorFalse)
-    why = _FALSE[line.stage] if false else f"{line.stage}: {written(line.reason)}"
-    return (line.stage == "usable", f"{line.device}  ({line.where})", why if line.reason else "")
-
-
-def _folded(stages: Sequence[Stage]) -> Iterator[Stage]:
-    """Selector terms of a class that lose no device become one line, and so do many of one selector in a row."""
-    kept: list[Stage] = []
-    for stage in stages:
-        last = kept[-1] if kept else None
-        foldable = last is not None and not last.failed and not stage.failed and last.name == stage.name
-        if last is not None and foldable and stage.name == "class-selector":
-            kept[-1] = replace(last, label=last.selector, expression="")
-        else:
-            kept.append(stage)
-
-    def selector(stage: Stage) -> tuple[Words, bool]:
-        return stage.selector, bool(stage.expression) and not stage.failed
-
-    for (label, lossless), group in groupby(kept, key=selector):
-        run = list(group)
-        if lossless and len(run) > MAX_TERMS:
-            yield replace(run[-1], label=f"{written(label)}: {len(run):,} terms that refuse nothing", expression="")
-        else:
-            yield from run
-
-
-def _step(stage: Stage) -> FunnelStep:
-    """A stage with its reasons, an error, and what the refused devices have."""
-    reasons = tuple((prose(f"{count:,} × {written(reason)}", Tone.QUIET),) for reason, count in stage.details)
-    rest = f"{sum(count for _, count in stage.details[MAX_REASONS:]):,} × others"
-    seen: list[Para] = [_error(stage.error)] if stage.error is not None else []
-    seen += [prose(observation(each), Tone.QUIET) for each in stage.observations]
-    lists = Items(reasons, "", MAX_REASONS, rest), Items(tuple((each,) for each in seen), "")
-    remarks = tuple(each for each in lists if each.items)
-    return FunnelStep(stage.passed, stage.failed, written(stage.label), stage.expression, remarks)
-
-
-def _error(error: StageError) -> Para:
-    place = f" at column {error.position.column}" if error.position else ""
-    line = f" of line {error.position.line}" if error.position and error.position.line > 1 else ""
-    text = f": {error.message}{place}{line}, for instance on {error.device}"
-    return Para((Marked(f"error on {error.count:,}", WordMark.LABEL), text), Tone.BAD, 2)
 
 
 def _trace(trace: Trace) -> Section:

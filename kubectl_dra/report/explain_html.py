@@ -14,8 +14,7 @@ from kubectl_dra.report.explain_words import Invocation, answer, overview_answer
 from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html, funnels_of, marks_of
 from kubectl_dra.report.html.lines import fleet_of
-from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.report.html.page import PageOrigin, cause_link, page, scrolled
+from kubectl_dra.report.html.page import Markup, PageOrigin, cause_link, join, page, scrolled, tag
 from kubectl_dra.report.html.shares import bars_html, spaces_html
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some

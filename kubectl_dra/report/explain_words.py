@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.api.pods import Owner
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
     Evidence,
     Finding,
-    Look,
-    NextStep,
     NodeDevices,
     NodeGroup,
     Relation,
@@ -26,7 +25,7 @@ from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
-from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import written

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from kubectl_dra.explain.diagnosis import Diagnosis, Family, Verdict
+from kubectl_dra.explain.cause_kinds import Family
+from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
     Answer,
@@ -23,8 +24,7 @@ from kubectl_dra.report.blocks import (
 )
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
-from kubectl_dra.report.notes import sentences
-from kubectl_dra.report.phrases import assumed, written
+from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
@@ -65,8 +65,7 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:
     """The page: each workload with a bar of its pods, those that run, those that get a node, and those that do not."""
     from kubectl_dra.report.html.blocks_html import blocks_html
-    from kubectl_dra.report.html.markup import tag
-    from kubectl_dra.report.html.page import page
+    from kubectl_dra.report.html.page import page, tag
     from kubectl_dra.report.html.shares import divided
 
     parts = [tag("header", tag("h1", "What fits"))]

@@ -6,7 +6,7 @@ from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.explain.holders import ClaimHolder
-from kubectl_dra.explain.remedies.free import Free
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained

@@ -9,7 +9,7 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.remedies.room import EndPods
+from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied

@@ -15,9 +15,8 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
-from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import sentences, written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN
 from kubectl_dra.text import amount, some

@@ -14,9 +14,8 @@ from kubectl_dra.explain.virtual_machines import remedy
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import Invocation, command, is_stuck, overview_answer, reason
-from kubectl_dra.report.notes import sentences
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import sentences, written
 from kubectl_dra.report.table import fitted
 from kubectl_dra.text import some
 

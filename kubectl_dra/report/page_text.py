@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, TextIO
 
-from kubectl_dra.explain.diagnosis import CauseKind
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.text import page_of_cause

@@ -1,22 +1,4 @@
-"""Writes out what ``explain/`` says as values (``explain/phrase.py``).
-
-What stands in a field after the colon:
-
-==================  =====================================================================
-nothing             the value; of several values all, with commas
-``,``               a number with separators of thousands
-``device``          a number with this noun: 1 device, 2 devices
-``is|are``          the first word for the number 1, else the second
-``or``              several values, the last after "or"
-``some``            the first four of several values, and how many more; ``some 6``: the first six
-``flat``            on one line
-``short``           a device without its driver
-``bare``            the name alone of a device, or of an object in a namespace
-``shell``           as a word of a shell command
-``capital``         with a capital at the start
-``… else none``     this word where there is nothing to write
-==================  =====================================================================
-"""
+"""Notes as sentences. Kinds of which files have no object are named together, and not each in a sentence of its own."""
 
 from __future__ import annotations
 
@@ -28,12 +10,41 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject
+from kubectl_dra.cluster.kinds import kind_plural
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
+from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.text import amount, either, some
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.diagnosis import Diagnosis
     from kubectl_dra.fit.result import FitAnswer
+
+
+def sentences(notes: Iterable[Words], alone: Sequence[Words] = ()) -> list[str]:
+    """The notes, each once; one stands for all kinds that files lack, in the place of the first of them.
+
+    What is ``alone`` is among the notes and stays by itself.
+    """
+    notes_once = tuple(dict.fromkeys(notes))
+    lacking = (note for note in notes_once if isinstance(note, (Unread, NotSeen)) and note not in alone)
+    absent = [note for note in lacking if note.gap.reason == ABSENT]
+    if len(absent) < 2:
+        return [written(note) for note in notes_once]
+    kinds = dict.fromkeys(note.gap.kind for note in absent)
+    unknown = dict.fromkeys(written(note.unknown) for note in absent if isinstance(note, Unread))
+    together = "; ".join((f"not read: {', '.join(kinds)}", *unknown)) + absent[0].gap.help
+    return [together if note is absent[0] else written(note) for note in notes_once if note not in absent[1:]]
+
+
+def reason(why: Words) -> str:
+    """A reason as the cell of a table: of a kind that was not read, what a note says in full."""
+    if not isinstance(why, Unread):
+        return written(why)
+    part = why.gap.namespace or why.gap.read_in
+    kinds = kind_plural(why.gap.kind)
+    return f"not all {kinds} were read" if part else f"{kinds} were not read"
+
 
 _SHOWN = 4
 

@@ -14,7 +14,7 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
 from kubectl_dra.cluster.claim_relation import relation_of
-from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.scheduling.chain import order
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.moment import parse as parse
-from kubectl_dra.cluster.moment import stamp as stamp
+from kubectl_dra.cluster.time_read import parse as parse
+from kubectl_dra.cluster.time_read import stamp as stamp
 from kubectl_dra.command import is_name
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import nearest, whole_number

@@ -18,7 +18,7 @@ from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import nearest
-from kubectl_dra.ui import commands, keys
+from kubectl_dra.ui import commands, key_help
 from kubectl_dra.ui.pages import Prompt, ScreenPage, TextPage, known, page_of
 from kubectl_dra.ui.row_keys import RowKeys
 from kubectl_dra.ui.row_list import RowList
@@ -208,9 +208,9 @@ class Screens(RowKeys):
         empty = one_line(f"No row has {words}") if words and table.rows else table.empty
         name = f"{self._view} {self._by if self._view is ScreenTable.FLEET else ''}"
         self.rows.display_rows(name, table, rows, empty, anew=anew)
-        by = (keys.TABLES, keys.DEVICE if self._view is ScreenTable.DEVICES else ())
+        by = (key_help.TABLES, key_help.DEVICE if self._view is ScreenTable.DEVICES else ())
         shown = [key for group in by for key in group if key.name != "b" or self._view is ScreenTable.FLEET]
-        self._keys.update(keys.line(shown, keys.EVERYWHERE[:2], source=self.source))
+        self._keys.update(key_help.line(shown, key_help.EVERYWHERE[:2], source=self.source))
         self._write_remark()
 
     def _write_title(self) -> None:
@@ -415,7 +415,7 @@ class Screens(RowKeys):
         if isinstance(self.screen, TextPage) and self.screen.heading == "keys":
             self.screen.action_back()
         else:
-            self.push_screen(TextPage("keys", keys.page()))
+            self.push_screen(TextPage("keys", key_help.page()))
 
     def on_row_list_moved(self) -> None:
         """Say where the cursor is."""

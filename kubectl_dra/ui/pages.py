@@ -29,9 +29,9 @@ from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import blocks_of, write_text
 from kubectl_dra.report.explain_words import Invocation
 from kubectl_dra.report.paint import Sheet
-from kubectl_dra.ui import keys
+from kubectl_dra.ui import key_help
 from kubectl_dra.ui.commands import of_answer
-from kubectl_dra.ui.keys import ScreenHost
+from kubectl_dra.ui.key_help import ScreenHost
 from kubectl_dra.ui.tables import Asked, ClusterView
 from kubectl_dra.ui.worker import ScreenSource
 
@@ -187,7 +187,7 @@ class ScreenPage(Screen[None]):
     """A title, a text that can be moved, a remark, and the keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,left,backspace", "back", show=False)]
-    KEYS: ClassVar[tuple[keys.ScreenKey, ...]] = ()
+    KEYS: ClassVar[tuple[key_help.ScreenKey, ...]] = ()
     AUTO_FOCUS = ""
 
     def __init__(self, title: str) -> None:
@@ -206,7 +206,7 @@ class ScreenPage(Screen[None]):
             yield self._text
         yield self._remark
         yield self.prompt
-        yield Static(keys.line(self.KEYS, keys.EVERYWHERE, source=self.screens.source), id="keys")
+        yield Static(key_help.line(self.KEYS, key_help.EVERYWHERE, source=self.screens.source), id="keys")
 
     @property
     def screens(self) -> ScreenHost:
@@ -278,7 +278,7 @@ class ExplainPage(ScreenPage):
         Binding("w", "what_if", show=False),
         Binding("f", "full", show=False),
     ]
-    KEYS = (*keys.POD, *keys.ROW[-1:])
+    KEYS = (*key_help.POD, *key_help.ROW[-1:])
 
     def __init__(self, asked: Asked, first: Diagnosis | None, what_if: str | None = None) -> None:
         super().__init__(f"{asked.kind}/{asked.name} of namespace {asked.namespace}")
@@ -390,7 +390,7 @@ class DevicePage(ScreenPage):
         Binding("t", "app.taint", show=False),
         Binding("u", "app.untaint", show=False),
     ]
-    KEYS = keys.DEVICE
+    KEYS = key_help.DEVICE
 
     def __init__(self, device: DeviceID) -> None:
         super().__init__(f"device {device}")

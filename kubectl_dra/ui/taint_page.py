@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.errors import DraError
 from kubectl_dra.report.paint import Sheet
-from kubectl_dra.ui import keys
+from kubectl_dra.ui import key_help
 from kubectl_dra.ui.pages import MARGIN, ScreenPage
 from kubectl_dra.ui.worker import Tainting
 
@@ -29,7 +29,7 @@ class TaintPage(ScreenPage):
         Binding("y", "agree", show=False),
         Binding("escape,left,backspace,n", "decline", show=False),
     ]
-    KEYS = keys.CONFIRM
+    KEYS = key_help.CONFIRM
 
     def __init__(self, device: DeviceID, *, remove: bool) -> None:
         super().__init__(f"{'untaint' if remove else 'taint'} {device}")

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, Protocol, TextIO
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview, pending

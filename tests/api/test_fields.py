@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kubectl_dra.admission import server as admission
-from kubectl_dra.api.fields import _STRUCTS, KINDS, depends_on_gates, fields, limit
+from kubectl_dra.api.dra_rows import _STRUCTS, KINDS, depends_on_gates, fields, limit
 from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.api.schema import Field, FieldPath, path_text
-from kubectl_dra.cluster.field_by_field import READ
+from kubectl_dra.cluster.reader import READ
 
 
 def test_every_struct_that_a_field_names_exists() -> None:

@@ -22,7 +22,7 @@ import kubectl_dra
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.main import COMMANDS
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
-from kubectl_dra.explain.diagnosis import Look, NextStep
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.report.blocks import Para, ShellCommand, shell
 from kubectl_dra.report.explain_words import Invocation, command, supposing

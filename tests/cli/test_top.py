@@ -201,7 +201,7 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
             raise ClusterError("the server is away")
         return read(*words)
 
-    monkeypatch.setattr("kubectl_dra.cli.watched.time.sleep", wait)
+    monkeypatch.setattr("kubectl_dra.cli.live.time.sleep", wait)
     monkeypatch.setattr(module, "_read", reading)
     ran = dra("top", "--snapshot", "fleet.yaml", "--watch")
     assert ran.code == 130 and "note: the server is away; asking again" in ran.err

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from kubectl_dra.cli.verbosity import taken_out
+from kubectl_dra.cli.main import taken_out
 from tests.cli.conftest import Ran
 
 

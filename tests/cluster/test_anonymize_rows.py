@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.fields import KINDS, fields
+from kubectl_dra.api.dra_rows import KINDS, fields
 from kubectl_dra.api.schema import Field, each
-from kubectl_dra.cluster.anonymize import CATEGORIES, Anonymizer
-from kubectl_dra.cluster.anonymize_fields import Fields
-from kubectl_dra.cluster.field_by_field import READ
+from kubectl_dra.cluster.anonymize import CATEGORIES, Anonymizer, Fields
 from kubectl_dra.cluster.identities import Identities
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.reader import READ
 from kubectl_dra.cluster.save import reduced
 
 FIELDS = Fields(Identities((), "seed"))

@@ -14,8 +14,8 @@ from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.moment import moment, parse
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
+from kubectl_dra.cluster.time_read import moment, parse
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.taint import typed as times
 from tools.api_server import APIServer
@@ -25,7 +25,7 @@ SAVED: Final = ROOT / "examples/explain/all-held/cluster.yaml"
 READS_THE_CLOCK: Final = {
     "cluster/client.py": "a server that does not tell its time",
     "cluster/follow.py": "how far a live cluster's clock is ahead of ours",
-    "cluster/moment.py": "nothing has a time",
+    "cluster/time_read.py": "nothing has a time",
     "report/html/page.py": "when a page was made",
     "taint/typed.py": "when a change was written to a live cluster",
 }

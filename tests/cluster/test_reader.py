@@ -16,8 +16,8 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.per_device import NAMES, TIMES, PerDeviceColumn
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
 from kubectl_dra.cluster.device_lists import SAMPLE
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.errors import InputError
 

@@ -12,7 +12,7 @@ import pytest
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.main import run
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from kubectl_dra.cluster.anonymize import Anonymizer
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.save import Recorder, said
 from kubectl_dra.errors import DraError, InputError
 from tools.fuzz.odd_fields import ODD, fields_by_kind

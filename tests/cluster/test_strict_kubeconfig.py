@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.cluster import exec_plugin
+from kubectl_dra.cluster import credential_plugins
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.proxies import proxy_for
 from kubectl_dra.errors import ClusterError
@@ -90,7 +90,7 @@ def test_whom_no_proxy_spares(monkeypatch: pytest.MonkeyPatch, word: str, host: 
 
 def test_what_a_plugin_says_is_heard_without_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
-    monkeypatch.setattr(exec_plugin, "listeners", [heard.append])
+    monkeypatch.setattr(credential_plugins, "listeners", [heard.append])
     answer = {"apiVersion": PLUGIN["apiVersion"], "kind": "ExecCredential", "status": {"token": TOKEN}}
     (tmp_path / "plugin").write_text(f"#!/bin/sh\necho renewed >&2; echo '{json.dumps(answer)}'\n")
     (tmp_path / "plugin").chmod(0o755)

@@ -19,8 +19,8 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.moment import stamp
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import stamp
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.queue import kept_out

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds
-from kubectl_dra.explain.diagnosis import CauseKind
 from tools.docs.links import DOCS, slug
 
 PAGE = (DOCS / "pending.md").read_text(encoding="utf-8")

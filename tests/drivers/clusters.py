@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import EVERY_KIND, Snapshot
 
 JSON = dict[str, Any]

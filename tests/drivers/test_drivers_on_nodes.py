@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState

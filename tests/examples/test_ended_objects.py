@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.pending_alike import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
-from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.explain_words import answer
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import claim_uses

@@ -11,15 +11,15 @@ import pytest
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.overview import pending
+from kubectl_dra.explain.pending_alike import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.scheduling.scheduler import Scheduler
 
 JSON = dict[str, Any]

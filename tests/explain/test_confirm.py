@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds
-from kubectl_dra.explain.diagnosis import CauseKind
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "kubernetes" / "1.36"
 VERBS = ("get", "describe", "logs", "auth", "create", "diff", "version")

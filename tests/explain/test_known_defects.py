@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.api import defects_beside_allocator
+from kubectl_dra.api import behaviour
 from kubectl_dra.api.releases import Defect
 from kubectl_dra.cli.main import run
 from kubectl_dra.data.messages import known_messages
@@ -16,9 +16,7 @@ from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_driver import with_meaning
 from kubectl_dra.report.phrases import written
 
-DEFECTS = {
-    each.number: each for each in vars(defects_beside_allocator).values() if isinstance(each, Defect) and each.number
-}
+DEFECTS = {each.number: each for each in vars(behaviour).values() if isinstance(each, Defect) and each.number}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kubectl_dra.allocation.pools import gather
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.scheduling.memory import NodeEquivalence
+from kubectl_dra.scheduling.node_equivalence import NodeEquivalence
 from tools.builders import claim, cycle, device, first_available, held, request, slice_of, sub
 
 SHARE: dict[str, Any] = {"shareID": "s", "consumedCapacity": {"m": "3"}}

@@ -9,9 +9,9 @@ import pytest
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
-from kubectl_dra.explain import waiting
-from kubectl_dra.explain.waiting import placed
+from kubectl_dra.cluster.duplicates import Place
+from kubectl_dra.explain import pending_alike
+from kubectl_dra.explain.pending_alike import placed
 
 JSON = dict[str, Any]
 PLAIN = 500
@@ -31,7 +31,7 @@ def test_pods_of_one_spec_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None
         read.append(pod.metadata.name)
         return resources_of(pod)
 
-    monkeypatch.setattr(waiting, "resources_of", counted)
+    monkeypatch.setattr(pending_alike, "resources_of", counted)
     builder = SnapshotBuilder()
     spec = {"extendedResourceName": "example.com/gpu"}
     builder.add(

@@ -11,7 +11,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.pipeline import diagnose

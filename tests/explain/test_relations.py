@@ -13,16 +13,16 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.claim_relation import ClaimRelation, relation_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.overview import pending
+from kubectl_dra.explain.pending_alike import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.two_releases import compare, running
-from kubectl_dra.explain.waiting import waiting
 from kubectl_dra.report.phrases import written
 from kubectl_dra.usage.claim_use import claim_uses
 

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.core import Metric
 
-from kubectl_dra.cluster.moment import Moment
-from kubectl_dra.metrics.bounded import MOST_GROUPS, OTHERS, bounded
-from kubectl_dra.metrics.exposition import text_of
-from kubectl_dra.metrics.families import fleet_families
-from kubectl_dra.metrics.fleet import DEVICE_STATES, FleetCounts, Waiting
+from kubectl_dra.cluster.time_read import Moment
+from kubectl_dra.metrics.exposition import fleet_families, text_of
+from kubectl_dra.metrics.fleet import DEVICE_STATES, MOST_GROUPS, OTHERS, FleetCounts, Waiting, bounded
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.counts import LargestRequest
 

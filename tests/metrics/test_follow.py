@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubectl_dra.cluster import follow, watch
-from kubectl_dra.cluster.copies import essence
+from kubectl_dra.cluster.duplicates import essence
 from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kubectl_dra.metrics.families import fleet_families
+from kubectl_dra.metrics.exposition import fleet_families
 from tests.metrics.test_bounds import vast
 
 HISTOGRAM: Final = ("_bucket", "_count", "_sum")

@@ -16,7 +16,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubectl_dra.cli.metrics import MetricsFlags
-from kubectl_dra.cli.metrics.serving import Counting
+from kubectl_dra.cli.metrics.run import Counting
 from kubectl_dra.cluster import watch
 from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions

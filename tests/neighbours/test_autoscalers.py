@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.pointed import Pointer
+from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.data.messages import KnownMessage, all_understood, known_messages
 from kubectl_dra.neighbours.autoscalers import groups, node_claim_of, scale_signs

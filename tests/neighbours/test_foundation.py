@@ -14,7 +14,7 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.pointed import Pointer, merged
+from kubectl_dra.cluster.pointed_objects import Pointer, merged
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.neighbours.decider import Layer, decider

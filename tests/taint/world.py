@@ -7,7 +7,7 @@ from typing import Any
 from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cli.taint.session import TaintWorld, make_world
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import KINDS
 
 API = "resource.k8s.io/v1"

@@ -12,7 +12,7 @@ import pytest
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CURRENT, CommandEffect
 from kubectl_dra.errors import InputError
-from kubectl_dra.ui import keys
+from kubectl_dra.ui import key_help
 from kubectl_dra.ui.commands import Going, goal, of_row
 from kubectl_dra.ui.tables import Asked, Row, ScreenColumn, ScreenTable, Table, Within, ordered
 from kubectl_dra.usage.choices import UseBy
@@ -59,7 +59,7 @@ async def begin(person: Person, place: str) -> None:
 
 def of_help() -> list[str]:
     """The keys that the help names."""
-    names = (name for _, group in keys.ALL for key in group for name in key.name.split())
+    names = (name for _, group in key_help.ALL for key in group for name in key.name.split())
     return [NAMES.get(name, name) for name in names if name not in ENDS]
 
 

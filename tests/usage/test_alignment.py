@@ -11,13 +11,21 @@ import pytest
 import referencing
 import yaml
 
-from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.report.alignment import pod_blocks, to_json, write_alignments
 from kubectl_dra.report.table import with_exit_code
-from kubectl_dra.usage.aligning import Aligned, NotAlignable, Way, ways_to_align
-from kubectl_dra.usage.alignment import Alignment, Alignments, Topology, alignments
+from kubectl_dra.usage.alignment import (
+    Aligned,
+    Alignment,
+    Alignments,
+    NotAlignable,
+    Topology,
+    Way,
+    alignments,
+    ways_to_align,
+)
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]

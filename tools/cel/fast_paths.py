@@ -28,7 +28,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.scheduling.memory import NodeEquivalence
+from kubectl_dra.scheduling.node_equivalence import NodeEquivalence
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.builders import claim, request
 from tools.cel.generated import devices, selector, slices, smallest

@@ -16,8 +16,8 @@ from pathlib import Path
 from unittest import mock
 
 from kubectl_dra.data.pages import replaced
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds, families
-from kubectl_dra.explain.diagnosis import CauseKind
 from tools.cases import CASES, Case, run_case
 from tools.docs import messages
 from tools.docs.folder import write

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from kubectl_dra.cli.assumed import assumed
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
 from tools.docs.picture import legend, picture

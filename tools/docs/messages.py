@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds, families
-from kubectl_dra.explain.diagnosis import CauseKind
 
 
 class Message(NamedTuple):

@@ -23,8 +23,7 @@ from kubectl_dra.cli.lint.run import job_for
 from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.lint.check_file import Job
-from kubectl_dra.lsp.server import server
-from kubectl_dra.lsp.wire import Protocol, Requests
+from kubectl_dra.lsp.server import Protocol, Requests, server
 from tools.fuzz.examples import EXAMPLES, manifests
 from tools.fuzz.judged import Outcome
 from tools.fuzz.mutations import mutated, pool_of

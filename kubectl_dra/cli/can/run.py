@@ -1,15 +1,23 @@
-"""``can``: asks the server which permissions of a command are missing, and says with which role it has them."""
+"""``can``: which permissions each command needs, which of them are missing, and which role has them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from msgspec import Struct
+
+from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cli.can import CanFlags
-from kubectl_dra.cli.can.needs import NEEDS, NEIGHBOURS, READ, Needs
+from kubectl_dra.cli.claims import run as claims
+from kubectl_dra.cli.devices import run as devices
+from kubectl_dra.cli.drivers import run as drivers
 from kubectl_dra.cli.options import ConnectionFlags, connection_flags
-from kubectl_dra.cluster.snapshot import Permission
+from kubectl_dra.cli.snapshot.run import SAVED_KINDS
+from kubectl_dra.cli.top import run as top
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, resource_of
+from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
@@ -17,6 +25,50 @@ from kubectl_dra.text import amount, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.live import ApiServer
+
+
+class Needs(Struct, frozen=True):
+    """The permissions of a command: those that it ``always`` needs, and those on which only some answers depend.
+
+    ``role`` is the file of ``examples/rbac`` with a ClusterRole that has them all.
+    """
+
+    always: tuple[Permission, ...]
+    sometimes: tuple[Permission, ...]
+    role: str
+
+
+def _permissions(verbs: Iterable[str], *kinds: str) -> tuple[Permission, ...]:
+    return tuple(Permission(verb, *resource_of(kind)) for kind in kinds for verb in verbs)
+
+
+READ: Final = "read"
+_LIST: Final = ("list",)
+_READS: Final = _permissions(_LIST, *KINDS)
+
+_USERS: Final = _permissions(_LIST, "ResourceSlice", "ResourceClaim", "Node")
+_SCENE: Final = _permissions(_LIST, "DeviceClass", "ResourceClaimTemplate", "Pod")
+_WAITS: Final = _permissions(("watch",), "DeviceTaintRule", "ResourceSlice")
+_DRAINS: Final = _permissions(("get", "watch"), "ResourceClaim", "Pod")
+_EXPLAINS: Final = Needs(_READS, _permissions(_LIST, *SCHEDULING_KINDS), READ)
+_TAINTS: Final = _permissions(("get", "list", "create", "patch", "delete"), "DeviceTaintRule")
+_UNTAINTS: Final = _permissions(("list", "delete"), "DeviceTaintRule")
+_CHOOSES: Final = _permissions(_LIST, "DeviceClass", "Pod")
+
+NEEDS: Final[Mapping[str, Needs]] = {
+    **dict.fromkeys(("explain", "fit", "share", "ui", "metrics"), _EXPLAINS),
+    "snapshot": Needs(_READS, _permissions(_LIST, *SAVED_KINDS), READ),
+    "devices": Needs(_permissions(_LIST, *devices.KINDS), (), READ),
+    "claims": Needs(_permissions(_LIST, *claims.KINDS), (), READ),
+    "top": Needs(_permissions(_LIST, *top.KINDS), (), READ),
+    "drivers": Needs(_permissions(_LIST, *drivers.KINDS), (), READ),
+    "taint": Needs((*_TAINTS, *_USERS, *_SCENE), (*_WAITS, *_DRAINS), "taint"),
+    "untaint": Needs((*_UNTAINTS, *_USERS), (*_WAITS, *_CHOOSES), "untaint"),
+}
+"""By command; other commands ask no cluster, or what ``explain`` asks."""
+NEIGHBOURS: Final[Mapping[Permission, str]] = {Permission("list", *resource_of(kind)): kind for kind in NEIGHBOUR_KINDS}
+"""The kinds of other layers, which few clusters serve all of, by the permission to list them."""
+
 
 EXIT_NO: Final = 1
 FEW: Final = 3

@@ -8,16 +8,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.text import did_you_mean_or_known
-from kubectl_dra.usage.aligning import Way, ways_to_align
-from kubectl_dra.usage.alignment import Alignment, Alignments, alignments
+from kubectl_dra.usage.alignment import Alignment, Alignments, Way, alignments, ways_to_align
 
 EXIT_APART: Final = 1
 EXIT_UNDETERMINED: Final = 3
@@ -69,8 +68,8 @@ def _print(
         write(to_json(alignments, ways), flags.output.value, sys.stdout, _code(alignments))
         return
     from kubectl_dra.report.alignment import write_alignments
-    from kubectl_dra.report.notes import sentences
     from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.phrases import sentences
 
     for note in sentences(alignments.unread):
         tell(f"note: {note}")

@@ -11,8 +11,8 @@ from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
@@ -37,14 +37,14 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
 
         return run_alignment(flags, pods, connection)
     if flags.pods:
-        from kubectl_dra.cli.unknown_command import unexpected_words
+        from kubectl_dra.cli.unknown_words import unexpected_words
 
         where = cluster_flags(flags, connection)
         raise unexpected_words("claims", flags.pods, files=False, namespace=flags.namespace, where=where)
     if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
     if flags.watch:
-        from kubectl_dra.cli.watched import watched
+        from kubectl_dra.cli.live import watched
 
         watched(lambda: _look(flags, connection))
     claim_uses, show = _look(flags, connection)
@@ -80,8 +80,8 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
     else:
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims
-        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import sentences
 
         for note in sentences((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot))):
             tell(f"note: {note}")

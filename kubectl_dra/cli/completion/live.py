@@ -271,7 +271,7 @@ def _from_cluster(typed: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cli.options import connection_given
     from kubectl_dra.cluster.builder import SnapshotBuilder
-    from kubectl_dra.cluster.copies import Place
+    from kubectl_dra.cluster.duplicates import Place
     from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.reader import whole
     from kubectl_dra.errors import DraError

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
-from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
@@ -38,7 +38,7 @@ def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     """
     _check(flags)
     if flags.watch:
-        from kubectl_dra.cli.watched import watched
+        from kubectl_dra.cli.live import watched
 
         watched(lambda: _look(flags, connection))
     inventory, show = _look(flags, connection)
@@ -117,8 +117,8 @@ def _check(flags: DevicesFlags) -> None:
 
 def _write_text(inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
-    from kubectl_dra.report.notes import sentences
     from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.phrases import sentences
 
     for note in sentences(inventory.notes):
         tell(f"note: {note}")

@@ -10,8 +10,8 @@ from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
-from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
@@ -39,7 +39,7 @@ def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
     if flags.watch and (flags.drain_check or flags.output not in (DriversOutput.text, DriversOutput.wide)):
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
     if flags.watch:
-        from kubectl_dra.cli.watched import watched
+        from kubectl_dra.cli.live import watched
 
         watched(lambda: _look(flags, connection))
     snapshot = _read(flags, connection)
@@ -78,8 +78,8 @@ def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlag
         write(to_json(drivers, concerns), output, sys.stdout, _code(drivers))
     else:
         from kubectl_dra.report.drivers import write_drivers
-        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import sentences
 
         for note in sentences(map(NotSeen, drivers.gaps)):
             tell(f"note: {note}")
@@ -136,8 +136,8 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDriver
         write(drain_json(users, node), output, sys.stdout, code)
     else:
         from kubectl_dra.report.drivers import write_drain
-        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import sentences
 
         for note in sentences(map(NotSeen, users.gaps)):
             tell(f"note: {note}")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kubectl_dra.cli.live import seconds
-from kubectl_dra.cluster.moment import parse, stamp
-from kubectl_dra.cluster.ring import last_before
+from kubectl_dra.cluster.snapshot_folder import last_before
+from kubectl_dra.cluster.time_read import parse, stamp
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.paint import tell
 

@@ -15,7 +15,7 @@ from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, re
 from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.unknown_code import unknown_code
+from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.assumptions import rules_notes
@@ -145,7 +145,7 @@ def _with_makers(
     """The live cluster with the workloads that are asked about and have no pods, which may be suspended."""
     if flags.snapshots:
         return given
-    from kubectl_dra.neighbours.suspended import MAKERS, maker_pointers
+    from kubectl_dra.neighbours.no_pod import MAKERS, maker_pointers
 
     wanted = [
         pointer
@@ -297,7 +297,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
 def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
     from kubectl_dra.fit.answer import FitOptions, fit
-    from kubectl_dra.fit.existing import pods_of
+    from kubectl_dra.fit.pod_factory import pods_of
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
     snapshot = posed[0].snapshot
@@ -316,7 +316,7 @@ def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Seq
     agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
     if agreeing or not workload.running:
         return agreeing
-    from kubectl_dra.fit.existing import pods_of
+    from kubectl_dra.fit.pod_factory import pods_of
 
     runs = next(pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name)
     return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget
 from kubectl_dra.cli.live import Progress, read_saved
 from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
@@ -86,7 +86,7 @@ def all_completed(snapshot: Snapshot, flags: ExplainFlags, connection: Connectio
     if flags.snapshots:
         return snapshot
     from kubectl_dra.cli.live import with_neighbours
-    from kubectl_dra.explain.waiting import pods_with_devices
+    from kubectl_dra.explain.pending_alike import pods_with_devices
     from kubectl_dra.neighbours.pointers import pointers
 
     waiting = [pod for pod in snapshot.pods.values() if not pod.finished]

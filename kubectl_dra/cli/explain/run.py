@@ -65,7 +65,7 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     scheduler_config(flags, UNTOLD)
     targets = () if flags.everything and not flags.labels else asked_targets(flags)
     if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
-        from kubectl_dra.cli.explain.by_itself import run_by_itself
+        from kubectl_dra.cli.explain.single_object import run_by_itself
 
         return run_by_itself(targets, flags, connection)
     if flags.everything:
@@ -79,7 +79,7 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     except NotThere as absent:
         if len(targets) != 1 or targets[0].kind not in ("VirtualMachine", "VirtualMachineInstance"):
             raise
-        from kubectl_dra.cli.explain.virtual_machine import run_without_pod
+        from kubectl_dra.cli.explain.single_object import run_without_pod
 
         return run_without_pod(targets[0].name, absent, flags, connection)
     _tell_stand_ins(posed)
@@ -137,7 +137,7 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
 
         diagnosis = with_rivals(diagnosis, posed.question, posed.snapshot, posed.settings)
     if flags.whole_page or flags.output is not ExplainOutput.text:
-        from kubectl_dra.explain.way import also_possible, way_of
+        from kubectl_dra.explain.pod_timeline import also_possible, way_of
 
         elsewhere = also_possible(posed.question, posed.snapshot, posed.settings) if flags.whole_page else ""
         diagnosis = replace(diagnosis, way=way_of(posed.question, posed.snapshot), elsewhere=elsewhere)

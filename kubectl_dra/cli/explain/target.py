@@ -9,13 +9,13 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.kind_words import KINDS, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.unknown_command import like_file
+from kubectl_dra.cli.unknown_words import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.waiting import progress_of
-from kubectl_dra.neighbours.suspended import MAKERS, would_make
+from kubectl_dra.explain.pending_alike import progress_of
+from kubectl_dra.neighbours.no_pod import MAKERS, would_make
 from kubectl_dra.text import did_you_mean, nearest, some
 
 T = TypeVar("T")

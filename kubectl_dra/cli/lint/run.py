@@ -16,7 +16,7 @@ from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
-from kubectl_dra.cli.unknown_code import unknown_code
+from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.console import document
 from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import Job

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from collections.abc import Collection, Sequence
+from typing import Final
+
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.assumed import assumed
-from kubectl_dra.cli.explain.reading import all_completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
+from kubectl_dra.cli.explain.reading import (
+    all_completed,
+    kinds_to_complete,
+    read_cluster,
+    scheduler_config,
+    settings_of,
+    with_daemon_sets,
+)
+from kubectl_dra.cli.live import connection_options
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cli.release import assumed
+from kubectl_dra.cluster.follow import FollowedCluster
+from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.pointed_objects import Pointer
+from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.console import put
+from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
-from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, fleet_of
+from kubectl_dra.explain.pending_alike import pods_with_devices
+from kubectl_dra.metrics.exposition import listen
+from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, FleetCounts, fleet_of
+from kubectl_dra.metrics.keeper import FleetKeeper
+from kubectl_dra.neighbours.pointers import pointers
+from kubectl_dra.report.paint import tell
+from kubectl_dra.text import whole_number
 
 EXIT_UNDETERMINED = 3
 
@@ -28,8 +51,6 @@ def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
     if flags.listen:
         if flags.snapshots:
             raise UsageError("--listen watches a live cluster; without it the metrics of a snapshot are printed once")
-        from kubectl_dra.cli.metrics.serving import serve
-
         return serve(flags, connection, labels)
     explain = flags.as_explain()
     snapshot, _ = read_cluster(explain, connection)
@@ -41,3 +62,64 @@ def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
 
     put(text_of(fleet))
     return EXIT_UNDETERMINED if fleet.unread or fleet.unexplained else 0
+
+
+MOST_PORTS: Final = 65535
+SWITCH_SECONDS: Final = 0.0005
+
+
+def serve(flags: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Sequence[str]) -> int:
+    """Serves until it is interrupted or terminated; returns the exit code.
+
+    Raises:
+        DraError: an address that cannot be listened at, a cluster that does not answer at the start.
+    """
+    host, port = address(flags.listen)
+    options = connection_options(connection, "")
+    cluster = FollowedCluster(lambda: ApiServer(options))
+    keeper = FleetKeeper(cluster, Counting(flags, node_pool_labels), lambda text: tell(f"note: {text}"))
+    try:
+        server = listen(host, port, keeper.registry(), lambda: keeper.ready)
+    except OSError as error:
+        raise UsageError(f"--listen {flags.listen}: {error.strerror or error}") from None
+    tell(f"note: serving http://{host or '0.0.0.0'}:{server.server_port}/metrics; Ctrl-C ends it")
+    # This takes days, and each count leaves garbage.
+    gc.enable()
+    # A scrape that comes while a count runs waits for the interpreter whenever it has written or read something.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        cluster.start((*KINDS, "DaemonSet"), {"Event": {"fieldSelector": f"reason={NO_POD_MADE}"}})
+        keeper.run()
+    finally:
+        cluster.stop()
+        server.shutdown()
+        server.server_close()
+    return 0
+
+
+def address(text: str) -> tuple[str, int]:
+    """The host (empty for all addresses) and port of ``--listen``. Raises UsageError."""
+    host, colon, digits = text.rpartition(":")
+    port = whole_number(digits, 5)
+    bare = ":" in host and not (host[0] == "[" and host[-1] == "]")
+    if port is None or port > MOST_PORTS or not colon or bare:
+        hint = f"; did you mean :{digits}?" if port is not None and not colon else ""
+        raise UsageError(f'--listen: "{text}" is not [HOST]:PORT, such as :9412 or 127.0.0.1:9412{hint}')
+    return host.strip("[]"), port
+
+
+class Counting:
+    """Counts with what the flags assume of the cluster, as ``explain -A`` does."""
+
+    def __init__(self, flags: MetricsFlags, node_pool_labels: Sequence[str]) -> None:
+        self._asked = flags.as_explain()
+        self._labels = node_pool_labels
+
+    def kinds(self, snapshot: Snapshot) -> Collection[str | Pointer]:
+        waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
+        kinds = (kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked))
+        concerned = pods_with_devices(snapshot, settings_of(self._asked, snapshot))
+        return {*kinds, *(pointer.request for pointer in pointers(concerned, snapshot))}
+
+    def count(self, snapshot: Snapshot) -> FleetCounts:
+        return fleet_of(snapshot, settings_of(self._asked, snapshot), self._labels)

@@ -134,7 +134,7 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
         InputError: a path that does not exist.
     """
     from kubectl_dra.cluster.builder import SnapshotBuilder
-    from kubectl_dra.cluster.copies import Place
+    from kubectl_dra.cluster.duplicates import Place
     from kubectl_dra.migrate.rollout.plan import file_objects, file_workloads
 
     inputs = find_inputs(paths, (), exclude)
@@ -174,7 +174,7 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
 def comparisons(report: MigrationReport, seen: ClusterSeen, release: str) -> list[LandingComparison]:
     """Where each migrated pod could run in the cluster, and where it could before."""
     from kubectl_dra.api.releases import EXPLAINED, parse_release
-    from kubectl_dra.cli.assumed import assumed
+    from kubectl_dra.cli.release import assumed
     from kubectl_dra.migrate.landing import compare
 
     # migrate writes for more releases than have an allocator that is modelled.

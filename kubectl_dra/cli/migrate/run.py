@@ -16,7 +16,7 @@ from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
-from kubectl_dra.cli.unknown_code import unknown_code
+from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.charts import BrokenTemplate, is_chart, rendered_charts

@@ -20,10 +20,9 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.snapshot import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import About, ApiServer
-from kubectl_dra.cluster.ring import drop_oldest, path_at
 from kubectl_dra.cluster.save import (
     Recorder,
     check_target,
@@ -33,6 +32,7 @@ from kubectl_dra.cluster.save import (
     write_list,
 )
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
+from kubectl_dra.cluster.snapshot_folder import drop_oldest, path_at
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import tell
 from kubectl_dra.report.table import json_text
@@ -147,7 +147,7 @@ def _record(flags: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
 
 def _add_layers(recorder: Recorder, cluster: ApiServer, progress: Progress) -> None:
     """Read the kinds of other layers that the cluster serves; none where the server does not list its kinds."""
-    from kubectl_dra.cluster.pointed import read_pointed
+    from kubectl_dra.cluster.pointed_objects import read_pointed
     from kubectl_dra.neighbours.pointers import saved
 
     served = cluster.neighbours()

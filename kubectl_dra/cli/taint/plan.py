@@ -14,8 +14,8 @@ from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import TaintFlags, session
 from kubectl_dra.cli.taint.session import TaintWorld
-from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner

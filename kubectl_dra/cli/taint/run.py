@@ -25,7 +25,7 @@ from kubectl_dra.cli.taint.session import (
     say,
     wait,
 )
-from kubectl_dra.cluster.moment import moment
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UsageError

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.devices.run import compiled_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.options import ConnectionFlags, Reading
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot

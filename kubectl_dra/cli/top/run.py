@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from kubectl_dra.cli.assumed import assumed
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
+from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.top import TopFlags
-from kubectl_dra.cluster.moment import Moment, moment
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.errors import UsageError
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
@@ -39,7 +39,7 @@ def run(flags: TopFlags, connection: ConnectionFlags) -> int:
     if flags.full and flags.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
     if flags.watch:
-        from kubectl_dra.cli.watched import watched
+        from kubectl_dra.cli.live import watched
 
         watched(lambda: _look(flags, connection))
     report, show = _look(flags, connection)
@@ -80,8 +80,8 @@ def _read(flags: TopFlags, connection: ConnectionFlags) -> Snapshot:
 
 def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
     if flags.output is Output.text:
-        from kubectl_dra.report.notes import sentences
         from kubectl_dra.report.paint import tell
+        from kubectl_dra.report.phrases import sentences
         from kubectl_dra.report.top import MAX_ROWS, write_top
 
         for note in sentences(report.notes):

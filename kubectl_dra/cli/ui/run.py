@@ -33,8 +33,8 @@ def run(flags: UiFlags, connection: ConnectionFlags) -> int:
         raise UsageError("ui needs a terminal; kubectl dra top, explain, claims and devices print the same")
     if os.environ.get("TERM") == "dumb":
         raise UsageError("ui needs a terminal that can move its cursor, and TERM is dumb")
-    from kubectl_dra.cli.assumed import assumed
     from kubectl_dra.cli.explain.reading import scheduler_config
+    from kubectl_dra.cli.release import assumed
     from kubectl_dra.cli.ui.source import source_of
     from kubectl_dra.ui.app import Screens
 

@@ -16,8 +16,8 @@ from kubectl_dra.cli.options import Color, ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint import DryRun, TaintFlags
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.untaint import UntaintFlags
+from kubectl_dra.cluster.files import saved_object
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.saved_object import saved_object
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError

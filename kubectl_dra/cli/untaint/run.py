@@ -16,8 +16,8 @@ from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
 from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, TaintWorld, confirmed, say
 from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.client import Answered
-from kubectl_dra.cluster.moment import moment
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
+from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.command import CURRENT, ClusterFlags
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError

@@ -10,9 +10,10 @@ from kubectl_dra.api.meta import JSONObject
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import Clock
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Joined, Words, say, subject
 from kubectl_dra.scheduling.outcome import SCHEDULER_ERROR
 

@@ -11,10 +11,11 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import CommandEffect, kubectl
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.schema import MAX_CONSUMERS
 from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
     Consumers,
@@ -20,10 +20,11 @@ from kubectl_dra.cluster.claim_relation import (
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.holders import consumers_named
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved

@@ -10,16 +10,17 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
 from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Relation, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.claim_edits import with_claims
-from kubectl_dra.explain.remedies.free import Free, InTheWay, first_enough, in_the_way, sets_of_holders
+from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
 
 # No single node has enough devices for a request.

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
+from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import describe_taint

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.devices_held import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep
+from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.holders import consumers_named
 from kubectl_dra.explain.node_reasons import ShortForDevices, reason_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.behaviour import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
-from kubectl_dra.api.defects_beside_allocator import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
@@ -18,6 +18,7 @@ from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relatio
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.known_defects import with_defect
 from kubectl_dra.explain.causes.on_node import (
     ANSWER,
@@ -31,7 +32,7 @@ from kubectl_dra.explain.causes.on_node import (
 )
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import GIVEN, Clock
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say, subject
 

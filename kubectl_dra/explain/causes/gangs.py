@@ -12,8 +12,9 @@ from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say, subject
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
 from kubectl_dra.neighbours.gangs import (
@@ -25,7 +26,7 @@ from kubectl_dra.neighbours.gangs import (
     members_of,
     part_of,
 )
-from kubectl_dra.neighbours.suspended import VOLCANO_GROUP, VOLCANO_JOB, maker_of
+from kubectl_dra.neighbours.no_pod import VOLCANO_GROUP, VOLCANO_JOB, maker_of
 from kubectl_dra.scheduling.gang_scheduling import Placed
 
 if TYPE_CHECKING:

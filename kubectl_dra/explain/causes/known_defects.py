@@ -8,14 +8,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
-from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
-from kubectl_dra.api.defects_beside_allocator import (
+from kubectl_dra.api.behaviour import (
     HALF_A_CLAIM,
     JOINS_UNPREPARED,
     LATER_CLAIMS_UNPREPARED,
     OUT_OF_EXTENDED,
     UNPREPARED_IN_USE,
 )
+from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.releases import Defect, parse_release

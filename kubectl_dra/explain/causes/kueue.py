@@ -10,7 +10,8 @@ from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.data.messages import Speaker
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.kueue_evidence import (
     checks_open,
     classes_mapped,
@@ -22,10 +23,10 @@ from kubectl_dra.explain.causes.kueue_evidence import (
     shapes_taken,
     unread,
 )
-from kubectl_dra.explain.causes.provisioning import of_request, seen_of_request
+from kubectl_dra.explain.causes.more_nodes import of_request, seen_of_request
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import Clock
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
 from kubectl_dra.neighbours.kueue import (

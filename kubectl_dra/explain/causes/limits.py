@@ -10,8 +10,9 @@ from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say
 from kubectl_dra.explain.remedies.proof import Tried
 

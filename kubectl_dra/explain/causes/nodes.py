@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.diagnosis import Finding, Remedy
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies import node_rules

@@ -17,9 +17,10 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import SCHEDULER, Clock, under_way
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, NextStep, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 

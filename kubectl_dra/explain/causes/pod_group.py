@@ -13,9 +13,10 @@ from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import kubectl
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, GROUP_MAKER, UnderWay, under_way
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, named, pods_named, say, subject
 from kubectl_dra.scheduling.gang_scheduling import (
     GroupMissing,

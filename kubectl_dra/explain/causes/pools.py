@@ -8,15 +8,16 @@ from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.clock import UnderWay, under_way
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
-from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.remedies.what_if import WhatIf
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
 OBSOLETE = CauseKind(code="pool-obsolete-for-node", family=Family.POOLS, look=Look.SLICES)

@@ -14,11 +14,12 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
 from kubectl_dra.explain.clock import SCHEDULER, under_way
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say, subject
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
 from kubectl_dra.neighbours.gangs import bind_request_of, group_of, group_unread

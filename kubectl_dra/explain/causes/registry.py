@@ -19,7 +19,8 @@ from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import causes as folder
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding
+from kubectl_dra.explain.cause_kinds import CauseKind, Family
+from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.question.resolve import Question

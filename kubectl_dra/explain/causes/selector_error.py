@@ -11,12 +11,13 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.observed_values import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
-from kubectl_dra.explain.remedies.prove import WhatIf
+from kubectl_dra.explain.remedies.what_if import WhatIf
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cel import CompileError, Program
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView, distinct
 from kubectl_dra.explain.funnel.selector_terms import plain

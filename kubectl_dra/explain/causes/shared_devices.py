@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.allocation.capacity import CapacityShortage
+from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes import devices_published as device_needs_feature
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Family, Finding, Remedy
+from kubectl_dra.explain.diagnosis import Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
@@ -17,7 +18,7 @@ from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, co
 from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
-from kubectl_dra.explain.remedies.free import first_enough, freeing
+from kubectl_dra.explain.remedies.freeing_claims import first_enough, freeing
 
 CAPACITY = CauseKind(code="capacity-insufficient", family=Family.DEVICES, held=True)
 CAPACITY_UNKNOWN = CauseKind(code="capacity-unknown", family=Family.DEVICES)

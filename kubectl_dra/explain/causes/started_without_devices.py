@@ -11,9 +11,10 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject
 
 WITHOUT = CauseKind(

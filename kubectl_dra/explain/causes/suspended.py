@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.command import CommandEffect, kubectl
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.kueue import of_workload, without_workload
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Subject, named, say
 from kubectl_dra.neighbours.kueue import WORKLOAD, queue_name, standing, workload_of
-from kubectl_dra.neighbours.suspended import is_suspended, maker_of
+from kubectl_dra.neighbours.no_pod import is_suspended, maker_of
 
 SUSPENDED = CauseKind(
     code="workload-suspended",

@@ -12,11 +12,12 @@ from kubectl_dra.allocation.constraints import attribute_of, values_of
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceConstraint, Request, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.shared_devices import CAPACITY, COUNTERS, GROUPS
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say

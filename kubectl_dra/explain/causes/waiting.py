@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from kubectl_dra.api.defects_beside_allocator import CLAIM_EVENT_MISSED
+from kubectl_dra.api.behaviour import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import waiting_for
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.data.messages import Speaker
 from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.limits import SLOW
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import Clock
-from kubectl_dra.explain.diagnosis import CauseKind, Evidence, Family, Finding, Look, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, say, subject
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, VictimsEnding

@@ -18,9 +18,8 @@ from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
-from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates
+from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates, Unpublished, unpublished
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
-from kubectl_dra.explain.devices.unpublished import Unpublished, unpublished
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Words, say

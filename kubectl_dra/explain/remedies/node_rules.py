@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
-from kubectl_dra.explain.diagnosis import Look, NextStep, Remedy
+from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.node_reasons import (
     AffinityDiffers,
     LabelDiffers,
@@ -19,9 +20,9 @@ from kubectl_dra.explain.node_reasons import (
     Untolerated,
 )
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
+from kubectl_dra.explain.remedies.ending_pods import ending_pods
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import Change, WhatIf
-from kubectl_dra.explain.remedies.room import ending_pods
+from kubectl_dra.explain.remedies.what_if import Change, WhatIf
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON
 

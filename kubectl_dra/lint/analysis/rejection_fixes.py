@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.admission.server.names import is_identifier
-from kubectl_dra.api.fields import KINDS, fields, fields_at, values_of
+from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix

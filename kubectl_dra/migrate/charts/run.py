@@ -19,8 +19,8 @@ from kubectl_dra.migrate.charts.search import ChartSearch, lacking, solved
 from kubectl_dra.migrate.charts.templates import CLAIMS_FILE
 from kubectl_dra.migrate.charts.values import differing
 from kubectl_dra.migrate.charts.workshop import ChartWorkshop, Rendering, Texts, chain, objects_of
+from kubectl_dra.migrate.kustomize.build_differences import BuildDifference
 from kubectl_dra.migrate.kustomize.outcome import shown
-from kubectl_dra.migrate.kustomize.repair import BuildDifference
 from kubectl_dra.migrate.model import MigratedFile, MigrationSettings, Remark
 from kubectl_dra.text import some
 

@@ -26,7 +26,7 @@ from kubectl_dra.migrate.charts.templates import (
 )
 from kubectl_dra.migrate.charts.values import GONE, effective, leaves, places, with_values
 from kubectl_dra.migrate.charts.workshop import ChartWorkshop, Rendering, Texts, TooOften
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, differences
+from kubectl_dra.migrate.kustomize.build_differences import BuildDifference, differences
 
 _SWITCH: Final = re.compile(r"dra|claim", re.IGNORECASE)
 _MODE: Final = re.compile(r"\beq\s+\.Values\.(?P<path>[\w.]+)\s+\"(?P<word>[\w-]*(?:dra|claim)[\w-]*)\"")

@@ -39,8 +39,7 @@ from kubectl_dra.migrate.inline_patches import (
     operations_without,
 )
 from kubectl_dra.migrate.json_patches import on_less, operations_of, saying, without
-from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.kustomize.repair import (
+from kubectl_dra.migrate.kustomize.build_differences import (
     BuildDifference,
     Repaired,
     claims_in,
@@ -49,6 +48,7 @@ from kubectl_dra.migrate.kustomize.repair import (
     patch_files,
     read,
 )
+from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.model import MigratedFile, Remark
 
 _FIELDS: Final = ("nodeSelector", "affinity")

@@ -28,7 +28,7 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects, ti
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.migrate.inline_patches import InlinePatch
-from kubectl_dra.migrate.kustomize.repair import is_of, objects_in, read
+from kubectl_dra.migrate.kustomize.build_differences import is_of, objects_in, read
 
 _LEFT_OUT: Final = frozenset(("node_modules", "vendor", "__pycache__"))
 

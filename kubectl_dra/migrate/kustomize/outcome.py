@@ -25,7 +25,7 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.inline_patches import GONE, InlinePatch
-from kubectl_dra.migrate.kustomize.repair import BuildDifference, DevicePatch, Repaired
+from kubectl_dra.migrate.kustomize.build_differences import BuildDifference, DevicePatch, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
 

@@ -17,14 +17,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate.engine import MigrationJob, migrate, misread
 from kubectl_dra.migrate.inline_patches import GONE, inline_patches, without_empty_lists
 from kubectl_dra.migrate.kustomize import outcome
-from kubectl_dra.migrate.kustomize.existing_patches import fitted, without_json_patches
-from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
-from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
-from kubectl_dra.migrate.kustomize.overlay_files import (
-    lacks_claims,
-)
-from kubectl_dra.migrate.kustomize.overlay_repairs import OutOfRun, recorded, repaired
-from kubectl_dra.migrate.kustomize.repair import (
+from kubectl_dra.migrate.kustomize.build_differences import (
     BuildDifference,
     DevicePatch,
     Repaired,
@@ -34,6 +27,13 @@ from kubectl_dra.migrate.kustomize.repair import (
     patch_files,
     without_unused,
 )
+from kubectl_dra.migrate.kustomize.existing_patches import fitted, without_json_patches
+from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
+from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
+from kubectl_dra.migrate.kustomize.overlay_claims import (
+    lacks_claims,
+)
+from kubectl_dra.migrate.kustomize.overlay_repairs import OutOfRun, recorded, repaired
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
 from kubectl_dra.migrate.new_objects import claims_file
 from kubectl_dra.migrate.reading import named_in, pointed

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.report import blocks
-from kubectl_dra.report.html.markup import Markup, code, join, tag
-from kubectl_dra.report.html.page import cause_link, scrolled
+from kubectl_dra.report.html.page import Markup, cause_link, code, join, scrolled, tag
 
 _CLASSES: Final = {blocks.Tone.GOOD: "fix", blocks.Tone.BAD: "error", blocks.Tone.QUIET: "quiet"}
 

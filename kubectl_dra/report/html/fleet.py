@@ -11,8 +11,8 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.html.cells import FITS, GOT, KEPT, MARK_WORDS, PASSED_OVER, Cell, Mark, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line
-from kubectl_dra.report.html.markup import Markup, join, tag
 from kubectl_dra.report.html.members import members
+from kubectl_dra.report.html.page import Markup, join, tag
 from kubectl_dra.report.html.shares import divided
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, listed

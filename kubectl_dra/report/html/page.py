@@ -1,4 +1,4 @@
-"""The page around a report: embedded style and script, and a policy that forbids everything else."""
+"""HTML from untrusted text: everything not made here is escaped."""
 
 from __future__ import annotations
 
@@ -6,17 +6,63 @@ import base64
 import hashlib
 import os
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from html import escape
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.report.html.markup import Markup, code, join, tag
+from kubectl_dra.console import visible
 from kubectl_dra.text import DOCS, page_of_cause, some, whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.api.releases import Release
     from kubectl_dra.cluster.snapshot import Snapshot
+
+_VOID = frozenset(("br", "input", "link", "meta"))
+
+
+class Markup(str):
+    """Text that is already HTML."""
+
+    __slots__ = ()
+
+
+def text(value: str) -> Markup:
+    r"""Text as HTML that shows it literally; invisible characters are written as ``\u202e``."""
+    if isinstance(value, Markup):
+        return value
+    return Markup(escape(visible(value), quote=True))
+
+
+def tag(name: str, /, *children: str, **attributes: str | int | bool | None) -> Markup:
+    """An element. Children are escaped unless they are Markup.
+
+    An attribute ``data_node`` is written ``data-node``, ``class_`` as ``class``. True is written without a
+    value; False and None are left out.
+    """
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{''.join(map(text, children))}</{name}>")
+
+
+def join(parts: Iterable[str], between: str = "") -> Markup:
+    """Parts in sequence, each escaped unless it is Markup."""
+    return Markup(text(between).join(map(text, parts)))
+
+
+def code(value: str) -> Markup:
+    """A name, an expression or a command."""
+    return tag("code", value)
+
+
+def _attribute(key: str, value: str | int | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{text(str(value))}"'
+
 
 # When and from what a page was made: who finds it in a ticket years later wants to know.
 

@@ -10,8 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import claim_words, counted
-from kubectl_dra.report.html.markup import Markup, join, tag
-from kubectl_dra.report.html.page import scrolled
+from kubectl_dra.report.html.page import Markup, join, scrolled, tag
 from kubectl_dra.text import amount, some
 
 MAX_BARS: Final = 8

@@ -15,7 +15,7 @@ import yaml
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.charts.workshop import objects_of
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.kustomize.repair import differences
+from kubectl_dra.migrate.kustomize.build_differences import differences
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.helm import helm as helm

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
-from kubectl_dra.cluster.moment import parse, stamp
+from kubectl_dra.cluster.time_read import parse, stamp
 from tools.cases import Case
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.cluster import wait

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.cluster.moment import stamp
+from kubectl_dra.cluster.time_read import stamp
 from tools.controlplane.client import ApiError
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.objects import device, request

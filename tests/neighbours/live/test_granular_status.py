@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.data.messages import ANY, understood
-from kubectl_dra.data.speakers import Speaker
+from kubectl_dra.data.messages import ANY, Speaker, understood
 from tools.controlplane.client import ApiError, Json
 from tools.controlplane.cluster import Cluster
 from tools.controlplane.objects import device, request, resource_object

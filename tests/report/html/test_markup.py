@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.report.html.markup import Markup, join, tag, text
+from kubectl_dra.report.html.page import Markup, join, tag, text
 from tests.report.html.support import Document
 
 HOSTILE = st.text(alphabet=st.one_of(st.sampled_from("<>&\"'/=`!-;scriptx "), st.characters()), max_size=40)

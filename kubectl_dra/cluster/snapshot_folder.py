@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kubectl_dra.cluster.moment import stamp
+from kubectl_dra.cluster.time_read import stamp
 from kubectl_dra.errors import InputError
 
 _NAME: Final = re.compile(r"snapshot-(\d{4}-\d\d-\d\dT\d{6}Z)\.json")

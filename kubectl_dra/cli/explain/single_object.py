@@ -1,4 +1,4 @@
-"""``explain node/NAME``, ``class/NAME``, ``device/NAME``, ``driver/NAME``: what is the case with it, by itself."""
+"""``explain`` of what is no pod and no claim: node, class, device, driver, ComputeDomain, VirtualMachine."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.operators import ComputeDomain
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import read_cluster, settings_of
-from kubectl_dra.cli.explain.target import NotThere, TypedTarget
+from kubectl_dra.cli.explain.target import NotThere, TypedTarget, elsewhere
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.errors import UndeterminedError, UsageError
+from kubectl_dra.neighbours.compute_domains import CLIQUE, DOMAIN, domain_state
+from kubectl_dra.neighbours.no_pod import INSTANCE, unmade
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.text import did_you_mean_or_known
+from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest
 
 
 def run_by_itself(targets: Sequence[TypedTarget], flags: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -31,8 +35,6 @@ def run_by_itself(targets: Sequence[TypedTarget], flags: ExplainFlags, connectio
     if target.kind == "node":
         return _run_node(target.name, flags, connection)
     if target.kind == "computedomain":
-        from kubectl_dra.cli.explain.compute_domain import run_compute_domain
-
         return run_compute_domain(target.name, flags, connection)
     return _run_listed(target, flags, connection)
 
@@ -108,3 +110,78 @@ def _as_place(name: str) -> str:
     if "/" not in name:
         raise UsageError(f"name the node of device {name} as well: device/NODE/{name}")
     return name
+
+
+def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
+    """Print the state of a ComputeDomain; return the exit code.
+
+    Raises:
+        UsageError: what does not go with it.
+        NotThere: no such domain.
+        UndeterminedError: domains were not read.
+    """
+    flags.refuse("a pod or claim; a ComputeDomain is explained with all of its nodes", ())
+    if flags.output is ExplainOutput.html:
+        raise UsageError("explain computedomain/NAME prints text, json or yaml, not html")
+    snapshot, namespace = read_cluster(replace(flags, target=(), all_namespaces=True), connection)
+    if not flags.snapshots:
+        from kubectl_dra.cli.live import with_neighbours
+        from kubectl_dra.cluster.pointed_objects import Pointer
+
+        pointed = [Pointer(DOMAIN, namespace), Pointer(CLIQUE)]
+        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, flags.namespace)
+    known: dict[tuple[str, str], ComputeDomain] = snapshot.others.get(DOMAIN, {})  # type: ignore[assignment]
+    spaces = sorted(space for space, other in known if other == name)
+    if flags.snapshots and not flags.namespace and len(spaces) == 1:
+        namespace = spaces[0]
+    domain = known.get((namespace, name))
+    if domain is None:
+        gap = snapshot.missing(DOMAIN, namespace)
+        if gap is not None:
+            raise UndeterminedError(f"{gap}, so whether there is a ComputeDomain {name} is unknown{gap.help}")
+        near = nearest(name, [other for space, other in known if space == namespace])
+        hint = elsewhere(known, name) or (did_you_mean(near) if near else "there is none of that name")
+        raise NotThere(f"ComputeDomain {name}", f"no ComputeDomain {name} in namespace {namespace}; {hint}")
+    from kubectl_dra.report.compute_domain import compute_domain_json, exit_code, write_compute_domain
+
+    where = cluster_flags(flags, connection)
+    target = f"computedomain/{name}"
+    invocation = Invocation(("kubectl", "dra", "explain", target, "-n", namespace, *where.flags), where)
+    state = domain_state(domain, snapshot)
+    if flags.output is not ExplainOutput.text:
+        from kubectl_dra.report.table import write
+
+        write(compute_domain_json(state, invocation), flags.output.value, sys.stdout, exit_code(state))
+        return exit_code(state)
+    write_compute_domain(state, invocation, flags.color.value)
+    return exit_code(state)
+
+
+EXIT_NO_POD = 1
+
+
+def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection: ConnectionFlags) -> int:
+    """Print why there is no pod; return the exit code.
+
+    Raises:
+        NotThere: nothing says why, or there is no such virtual machine.
+        UndeterminedError: its instance could not be read.
+    """
+    snapshot, namespace = read_cluster(flags, connection)
+    if not flags.snapshots:
+        from kubectl_dra.cli.live import with_neighbours
+        from kubectl_dra.cluster.pointed_objects import Pointer
+
+        pointed = [Pointer(INSTANCE, namespace, name)]
+        snapshot = with_neighbours(snapshot, lambda _: pointed, connection, flags.namespace)
+    everywhere = bool(flags.snapshots) and not flags.namespace
+    launchers = [each for each in unmade(snapshot, "" if everywhere else namespace) if each.name == name]
+    for gap in snapshot.unread((INSTANCE,), namespace) if not launchers else ():
+        if gap.reason != ABSENT:
+            raise UndeterminedError(f"{gap}, so why virtual machine {name} has no pod is unknown{gap.help}")
+    if len(launchers) != 1 or flags.output is not ExplainOutput.text:
+        raise absent
+    from kubectl_dra.report.compute_domain import write_unmade
+
+    write_unmade(launchers[0], flags.color.value)
+    return EXIT_NO_POD

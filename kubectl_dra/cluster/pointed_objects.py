@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
-from kubectl_dra.cluster.copies import Place
+from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.kinds import neighbour_root
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE, Gap, Progress
 

@@ -15,8 +15,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import containers, pod_specs
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
-from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.kustomize.repair import (
+from kubectl_dra.migrate.kustomize.build_differences import (
     CLAIM_FIELDS,
     BuildDifference,
     Repaired,
@@ -29,6 +28,7 @@ from kubectl_dra.migrate.kustomize.repair import (
     patch_files,
     read,
 )
+from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.new_objects import added_behind, documents_of
 
 CLAIMS: Final = "kubectl-dra-claims.yaml"

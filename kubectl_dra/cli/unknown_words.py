@@ -1,15 +1,17 @@
-"""Words that no command takes: guesses what was meant, in kubectl's terms or misspelt."""
+"""Words that no command takes, and codes that ``--explain`` does not know: guesses at what was meant."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl, misnamed
+from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import UsageError
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 _VERBS: Final = ("get", "list", "ls", "show", "describe", "desc", "view")
 """Verbs of kubectl and others that our commands leave out."""
@@ -93,3 +95,30 @@ def like_file(word: str) -> bool:
 
 def _ours(*words: str) -> CommandLine:
     return CommandLine(("kubectl", "dra", *words))
+
+
+_FOLDERS: Final = {"causes": "explain", "rules": "lint", "changes": "migrate"}
+"""Where pages are, and the command that prints them."""
+_NUMBERED: Final = re.compile(r"[a-z]{3}[0-9]+", re.IGNORECASE)
+
+
+def unknown_code(what: str, code: str, known: Iterable[str], listed: str) -> UsageError:
+    """The error about a cause, rule or code that a command lacks; ``listed`` says where all of them are.
+
+    A number (``DRA999``) is no misspelling of another number, so nothing is proposed for it.
+    """
+    if command := _command_of(code):
+        line = CommandLine(("kubectl", "dra", command, "--explain", code))
+        return UsageError(f'"{code}" is explained by {command}: {line}')
+    near = () if _NUMBERED.fullmatch(code) else nearest(code, known)
+    hint = f"; {did_you_mean(near)}" if near else f" ({listed})"
+    return UsageError(f'there is no {what} "{code}"{hint}')
+
+
+def _command_of(code: str) -> str:
+    """The command that prints this page; empty if none does."""
+    names = {code.lower(), code.upper()}
+    for folder, command in _FOLDERS.items():
+        if names & {page.stem for page in packed(folder).glob("*.md") if page.stem != "README"}:
+            return command
+    return ""

@@ -36,7 +36,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
 )
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices
 from kubectl_dra.scheduling.chain import Chain
-from kubectl_dra.scheduling.memory import judge_at_once
+from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Rejection
 
