@@ -180,7 +180,7 @@ def evidence(text: str, catalogue: VendorCatalogue, version: str) -> list[tuple[
         if _is_mention(text, match.start()) or _LABEL.match(text, match.end()):
             continue
         if name not in known:
-            known[name] = _VERSION.search(name) is None and catalogue.moves(name)
+            known[name] = _VERSION.search(name) is None and catalogue.moves(name) and not catalogue.is_label(name)
         if known[name]:
             out.append((match.start(), name))
     if _DYNAMO.search(text):

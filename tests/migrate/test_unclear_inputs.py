@@ -91,6 +91,7 @@ MENTIONS = [
     "# nvidia.com/gpu: 1\ntolerations: [{key: nvidia.com/gpu, operator: Exists}]\n",
     "- op: replace\n  path: /spec/template/spec/tolerations/0/key\n  value: nvidia.com/gpu\n",
     '[{"op": "add", "value": "nvidia.com/gpu", "path": "/spec/taints/-/key"}]\n',
+    "nodes:\n  label: nvidia.com/gpu.present\n",
 ]
 
 

@@ -163,6 +163,12 @@ class VendorCatalogue:
         vendors = [*self._with_likes(resource.vendor), *everyone]
         return _labelled([rule for vendor in vendors for rule in vendor.labels], key, resource)
 
+    def is_label(self, name: str) -> bool:
+        """Whether a vendor knows the name as the key of a node label."""
+        domain = name.partition("/")[0]
+        vendors = [*self._own.values(), *self._files_where(lambda file: domain in file.domains)]
+        return any(rule.key == name for vendor in vendors for rule in vendor.labels)
+
     def annotation(self, key: str, resource: Resource) -> Labelled | None:
         """Like ``label``, for an annotation of the pod that chooses devices."""
         return _labelled(self.vendor(resource.vendor).annotations, key, resource)
