@@ -315,7 +315,7 @@ def _column(release: Release) -> int:
 
 
 # Defects of Kubernetes releases that change what an allocator does, each with its upstream number. Those of the
-# kubelet and of others are in defects_beside_allocator.py.
+# kubelet and of others are in behaviour.py.
 
 
 class Defect(Struct, frozen=True):

@@ -1,6 +1,10 @@
-"""Limits that several fields share or that belong to no field. All others are in ``api.dra_rows``.
+"""The row of one field of the API, and the walks over raw objects by rows.
 
-Each comes with its name in Kubernetes' ``resource/v1/types.go`` or its other source.
+A type is written as in the API's Go types: ``T`` is always printed, ``T?`` left out when empty, ``*T``
+printed when set; ``[]T`` and ``{}T`` are a list and a map, left out when empty. A ``!`` after a list or
+pointer: printed as null instead of left out. A second word says what an anonymized copy has in place of a text, or
+of the keys of a map (see ``cluster.anonymize``). ``row`` adds the rest: a field newer than 1.31, removed,
+behind gates, or with a default or a limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``-v=LEVEL``, with kubectl's meaning: how much is said on standard error about what is done. Any command takes it."""
+"""The command line: its commands, and how errors end it."""
 
 from __future__ import annotations
 

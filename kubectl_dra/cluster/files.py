@@ -1,4 +1,4 @@
-"""One object of saved files, as it stands there."""
+"""A Snapshot from files or directories: the output of ``kubectl get -o json`` or ``-o yaml``, gzipped or not."""
 
 from __future__ import annotations
 

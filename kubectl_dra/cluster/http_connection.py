@@ -1,9 +1,11 @@
-"""One connection to an API server: sockets with deadlines, TLS, and the way through an HTTP or SOCKS 5 proxy."""
+"""One connection to an API server: sockets with deadlines, TLS, and the way through a proxy.
+
+The sockets take the time that is left before every read, so a server that sends a byte now and then gains none.
+"""
 
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import socket
 import ssl
 import time
@@ -16,94 +18,9 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from kubectl_dra.cluster.socks import PORT as SOCKS_PORT
+from kubectl_dra.cluster.socks import through_socks
 from kubectl_dra.text import whole_number
-
-PORT: Final = 1080
-"""Where a SOCKS proxy listens if its URL does not say."""
-_VERSION: Final = 5
-_NO_LOGIN, _PASSWORD = 0, 2
-_LOGIN_VERSION: Final = 1
-_CONNECT: Final = 1
-_IPV4, _NAME, _IPV6 = 1, 3, 4
-_LONGEST: Final = 255
-_REFUSALS: Final = (
-    "it failed",
-    "its rules do not allow it",
-    "the network cannot be reached",
-    "the host cannot be reached",
-    "the connection was refused",
-    "it took too long",
-    "it does not connect to others",
-    "it does not know this kind of address",
-)
-"""By reply code, from 1."""
-
-
-class SocksError(OSError):
-    """The proxy does not connect; the text says why."""
-
-
-def through_socks(sock: Any, host: str, port: int, username: str, password: str) -> None:
-    """Have the proxy at the other end of ``sock`` connect to ``host``; what follows goes there.
-
-    Raises:
-        SocksError: the proxy refuses, or does not speak SOCKS 5.
-        OSError: the connection to the proxy fails.
-    """
-    methods = bytes((_NO_LOGIN, _PASSWORD)) if username else bytes((_NO_LOGIN,))
-    sock.sendall(bytes((_VERSION, len(methods))) + methods)
-    version, chosen = _read(sock, 2)
-    if version != _VERSION:
-        raise SocksError("its answer is not SOCKS 5")
-    if chosen == _PASSWORD and username:
-        _log_in(sock, username, password)
-    elif chosen != _NO_LOGIN:
-        raise SocksError("it wants a login" if not username else "it wants another kind of login")
-    sock.sendall(bytes((_VERSION, _CONNECT, 0)) + _address(host) + port.to_bytes(2, "big"))
-    version, code, _, kind = _read(sock, 4)
-    if version != _VERSION:
-        raise SocksError("its answer is not SOCKS 5")
-    if code:
-        known = code <= len(_REFUSALS)
-        raise SocksError(_REFUSALS[code - 1] if known else f"it refuses with code {code}")
-    # The address from which it connects does not matter.
-    size = {_IPV4: 4, _IPV6: 16}.get(kind)
-    _read(sock, (_read(sock, 1)[0] if size is None else size) + 2)
-
-
-def _log_in(sock: Any, username: str, password: str) -> None:
-    words = [_short(word, "login") for word in (username, password)]
-    sock.sendall(bytes((_LOGIN_VERSION,)) + b"".join(bytes((len(word),)) + word for word in words))
-    if _read(sock, 2)[1]:
-        raise SocksError("it does not accept the login")
-
-
-def _address(host: str) -> bytes:
-    try:
-        number = ipaddress.ip_address(host)
-    except ValueError:
-        name = _short(host, "server's name")
-        return bytes((_NAME, len(name))) + name
-    return bytes((_IPV4 if number.version == 4 else _IPV6,)) + number.packed
-
-
-def _short(word: str, what: str) -> bytes:
-    data = word.encode()
-    if len(data) > _LONGEST:
-        raise SocksError(f"the {what} is longer than {_LONGEST} bytes")
-    return data
-
-
-def _read(sock: Any, size: int) -> bytes:
-    """Exactly that many bytes."""
-    buffer, at = bytearray(size), 0
-    while at < size:
-        count = sock.recv_into(memoryview(buffer)[at:])
-        if not count:
-            raise SocksError("it closes the connection")
-        at += count
-    return bytes(buffer)
-
 
 _CONNECT_SECONDS: Final = 15.0
 _PROXY_HEAD: Final = 1 << 14
@@ -225,7 +142,7 @@ class ServerConnection(http.client.HTTPConnection):
         end, proxy = self._endpoint, self._proxy
         host, port = (end.host, end.port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
         if self._socks and not proxy.port:
-            port = PORT
+            port = SOCKS_PORT
         try:
             sock: Any = _connected(host, port, self._deadline)
             self.sock = sock

@@ -1,4 +1,7 @@
-"""Who speaks of pods: the scheduler, the kubelet, autoscalers, queues and other schedulers."""
+"""What the kubelet, drivers, queues and other schedulers say, and what it means: in ``messages/``, read when needed.
+
+A pattern is RE2 and searched in the message, so that no text takes long. Each entry has an example, which is its test.
+"""
 
 from __future__ import annotations
 

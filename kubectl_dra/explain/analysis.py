@@ -30,13 +30,13 @@ from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.node_reasons import one_step_away, reason_of
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question
-from kubectl_dra.explain.remedies.what_if import WhatIf
+from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.reasons import Rejection
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import did_you_mean_or_known

@@ -24,10 +24,10 @@ from kubectl_dra.explain.causes import extended_resources as claim_and_device_pl
 from kubectl_dra.explain.causes import pools as pool_name_shared
 from kubectl_dra.explain.causes.compute_domain import domain_notes
 from kubectl_dra.explain.causes.driver_unhealthy import awaited
-from kubectl_dra.explain.causes.gangs import gang_notes
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
+from kubectl_dra.explain.causes.other_schedulers_groups import gang_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, RemedyPlan, Verdict
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
@@ -103,7 +103,7 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
     settings = analysis.settings
     if settings.new_nodes:
         from kubectl_dra.explain.autoscaling import autoscaler_notes
-        from kubectl_dra.explain.question.new_nodes import assumed_of
+        from kubectl_dra.explain.question.with_node_flag import assumed_of
 
         yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)
         yield from assumed_of(settings.new_nodes)

@@ -10,8 +10,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER, Speaker
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
-from kubectl_dra.explain.question.new_nodes import Addition
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
 
 _LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autoscaler.kubernetes.io/"}

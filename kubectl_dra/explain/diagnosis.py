@@ -19,7 +19,7 @@ from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
-from kubectl_dra.explain.remedies.what_if import Change
+from kubectl_dra.explain.remedies.prove import Change
 
 Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""

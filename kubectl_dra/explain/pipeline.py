@@ -28,7 +28,7 @@ from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, 
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
-from kubectl_dra.explain.remedies.what_if import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
@@ -36,8 +36,8 @@ from kubectl_dra.explain.unclear import unread as unread_for
 from kubectl_dra.explain.unread import NotProved
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
+from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.profile import Effect
-from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import did_you_mean_or_known
 

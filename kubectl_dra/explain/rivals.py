@@ -26,13 +26,13 @@ from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.remedies.proof import Beside, Proof
-from kubectl_dra.explain.remedies.what_if import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
-from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.pre_enqueue import kept_out
 
 MAX_DEVICES: Final = 200
 """Of the devices that a pod may get, so many are compared with what pods of other classes ask for."""

@@ -10,7 +10,7 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.question.new_nodes import Addition
+    from kubectl_dra.explain.question.with_node_flag import Addition
 
 
 class Settings(Struct, frozen=True):

@@ -24,8 +24,8 @@ from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.kinds_to_read import group_kind
+from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.proved_gates import NODE_RESOURCES
-from kubectl_dra.scheduling.queue import kept_out
 from kubectl_dra.scheduling.reasons import PluginName, foreign
 
 

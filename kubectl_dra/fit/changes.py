@@ -16,7 +16,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
-from kubectl_dra.explain.remedies.what_if import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode

@@ -1,7 +1,4 @@
-"""Whether a workload's controller can replace the pods that run by new ones, while the former keep their devices.
-
-Sources: the rolling updates of the Deployment and StatefulSet controllers (``spec.strategy``, ``spec.updateStrategy``).
-"""
+"""Which ways of sharing let all pods run: each is written, linted, and its pods are placed on the cluster."""
 
 from __future__ import annotations
 

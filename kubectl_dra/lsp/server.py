@@ -1,4 +1,4 @@
-"""The way in and out of the language server: what is malformed gets an error, and the next message is read."""
+"""The language server: requests of an editor, answered from lint, migrate, and what is known of devices."""
 
 from __future__ import annotations
 

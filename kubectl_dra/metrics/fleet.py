@@ -1,4 +1,4 @@
-"""Keeps the series of a metric few, however many namespaces, classes or drivers a cluster has."""
+"""What the metrics count in one cluster at one moment. No label names a pod, a claim, a device or a node."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What cluster-autoscaler says of its node groups: the text under ``status`` in ConfigMap cluster-autoscaler-status.
-
-It is YAML from 1.30 on (clusterstate/api/types.go); before, it was a text for people.
-"""
+"""What autoscalers have said of a pod, and which of their objects tell more: told apart by who wrote the event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,22 @@
-"""Notes as sentences. Kinds of which files have no object are named together, and not each in a sentence of its own."""
+"""Writes out what ``explain/`` says as values (``explain/phrase.py``).
+
+What stands in a field after the colon:
+
+==================  =====================================================================
+nothing             the value; of several values all, with commas
+``,``               a number with separators of thousands
+``device``          a number with this noun: 1 device, 2 devices
+``is|are``          the first word for the number 1, else the second
+``or``              several values, the last after "or"
+``some``            the first four of several values, and how many more; ``some 6``: the first six
+``flat``            on one line
+``short``           a device without its driver
+``bare``            the name alone of a device, or of an object in a namespace
+``shell``           as a word of a shell command
+``capital``         with a capital at the start
+``… else none``     this word where there is nothing to write
+==================  =====================================================================
+"""
 
 from __future__ import annotations
 

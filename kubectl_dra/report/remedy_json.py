@@ -13,7 +13,7 @@ from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
-from kubectl_dra.explain.remedies.what_if import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import gaps_of
 from kubectl_dra.report.explain_words import Invocation, fix, making, supposing
 from kubectl_dra.report.json_shapes import device_json, key_json, object_json, owner_json, pool_json

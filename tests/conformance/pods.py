@@ -23,7 +23,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import stamp
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import read_config
 from kubectl_dra.scheduling.scoring import winner

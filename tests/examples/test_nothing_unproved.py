@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.explain.remedies.what_if import WhatIf
+from kubectl_dra.explain.remedies.prove import WhatIf
 from tests.explain.test_nothing_unproved import RESTS_ON_A_PROOF
 from tools.examples import arguments, examples
 

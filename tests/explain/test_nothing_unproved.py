@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.explain.remedies.what_if import WhatIf
+from kubectl_dra.explain.remedies.prove import WhatIf
 from tools.cases import CASES, Case, run_case
 
 RESTS_ON_A_PROOF = re.compile(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.explain.remedies import what_if
-from kubectl_dra.explain.remedies.what_if import WhatIf
+from kubectl_dra.explain.remedies import prove
+from kubectl_dra.explain.remedies.prove import WhatIf
 from tools.cases import FOLDER, cases_of
 from tools.live.proved import proof_of, way_of
 
@@ -82,6 +82,6 @@ def test_only_the_filters_keep_it_back(
 
 
 def test_it_says_where_it_stopped(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(what_if, "REREAD_PER_STEP", 0.00001)
+    monkeypatch.setattr(prove, "REREAD_PER_STEP", 0.00001)
     answer = explained("devices-held", "the pod wants to be beside the one that holds the devices")
     assert any(note.startswith("not every change was tried") for note in answer["notes"])

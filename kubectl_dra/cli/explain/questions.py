@@ -33,7 +33,7 @@ from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
-    from kubectl_dra.explain.question.new_nodes import NewNodes
+    from kubectl_dra.explain.question.with_node_flag import NewNodes
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
 
 
@@ -91,7 +91,7 @@ def new_nodes(flags: ExplainFlags) -> list[NewNodes]:
     """What ``--with-node`` says. Raises UsageError: that is not understood."""
     if not flags.with_nodes:
         return []
-    from kubectl_dra.explain.question.new_nodes import parse
+    from kubectl_dra.explain.question.with_node_flag import parse
 
     return [parse(text) for text in flags.with_nodes]
 
@@ -100,7 +100,7 @@ def _with_nodes(
     wanted: Sequence[NewNodes], questions: Sequence[Question], snapshot: Snapshot, settings: Settings
 ) -> tuple[Snapshot, Settings]:
     """The cluster with the new nodes, and the settings that say so."""
-    from kubectl_dra.explain.question.new_nodes import additions, require_known, with_nodes
+    from kubectl_dra.explain.question.with_node_flag import additions, require_known, with_nodes
 
     added = tuple(additions(wanted, snapshot))
     require_known(added, questions, snapshot, settings.scheduler)

@@ -39,7 +39,7 @@ from kubectl_dra.report.explain_words import Invocation
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
-    from kubectl_dra.explain.question.new_nodes import Addition
+    from kubectl_dra.explain.question.with_node_flag import Addition
     from kubectl_dra.explain.settings import Settings
 
 
@@ -68,7 +68,7 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
     with Progress() as progress:
         options = FitOptions(flags.replicas, flags.most)
         if flags.with_nodes:
-            from kubectl_dra.fit.new_nodes import fit_with_nodes
+            from kubectl_dra.fit.nodes_needed import fit_with_nodes
 
             added, notes = _new_nodes(reading, workloads, snapshot, settings)
             answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
@@ -113,7 +113,7 @@ def _new_nodes(
 ) -> tuple[list[Addition], list[Words]]:
     """The new nodes, and what to say of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
-    from kubectl_dra.explain.question.new_nodes import additions, assumed_of, require_known
+    from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, require_known
 
     added = additions(new_nodes(flags), snapshot)
     pods = [role.pod for workload in workloads for role in workload.roles]

@@ -1,4 +1,4 @@
-"""The pods and claims of manifests for the schedulers of both releases of an upgrade."""
+"""``--from``: what is judged for an upgrade, with what the schedulers of both releases say about a cluster."""
 
 from __future__ import annotations
 

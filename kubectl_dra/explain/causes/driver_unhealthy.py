@@ -1,8 +1,4 @@
-"""A driver that is broken on a node is named before anything else where it keeps the pod waiting.
-
-That is so where its driver publishes nothing at all, and where the pod fits as soon as the node has what the driver
-publishes on nodes that are alike. Otherwise the driver's state has nothing to do with the pod.
-"""
+"""The driver itself is broken on a node; ``explain/causes/driver_unhealthy.py`` finds it."""
 
 from __future__ import annotations
 

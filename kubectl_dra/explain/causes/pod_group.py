@@ -25,7 +25,7 @@ from kubectl_dra.scheduling.gang_scheduling import (
     PriorityDiffers,
     TooFewPeers,
 )
-from kubectl_dra.scheduling.queue import kept_out
+from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.reasons import Reason
 
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")

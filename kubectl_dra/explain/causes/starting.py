@@ -15,9 +15,9 @@ from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
-from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.known_defects import left_unprepared
 from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, node_troubles, unready_since, withdrawn
+from kubectl_dra.explain.causes.other_schedulers_groups import placed_without_dra
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy

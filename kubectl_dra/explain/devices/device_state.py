@@ -1,8 +1,4 @@
-"""Devices that claims hold and that no ResourceSlice has: their driver is away, or publishes others by now.
-
-A kubelet deletes the slices of a driver 30 s after it is gone, and those of all its drivers when it starts; allocations
-stay (pkg/kubelet/cm/dra/plugin).
-"""
+"""Where each device is, and what the scheduler could do with it now."""
 
 from __future__ import annotations
 

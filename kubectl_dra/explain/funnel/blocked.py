@@ -18,7 +18,7 @@ from kubectl_dra.explain.funnel.stages import StageResult, counted
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.remedies.change import LowerCount
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.what_if import WhatIf
+from kubectl_dra.explain.remedies.prove import WhatIf
 
 MAX_EVIDENCE = 6
 

@@ -1,4 +1,4 @@
-"""What overlays of a migrated base need: files that say it, and references that follow the names of claims."""
+"""What differs between builds of an overlay before and after its base is migrated, and what the overlay then needs."""
 
 from __future__ import annotations
 

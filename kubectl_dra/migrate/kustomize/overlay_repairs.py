@@ -1,7 +1,4 @@
-"""Patches that an overlay gets for its pods, where its own patches change what they ask for and cannot say the claims.
-
-They are JSON patches from what is built to what should be, so they need no knowledge of what the overlay's patches do.
-"""
+"""Puts what overlays of a migrated base need into the texts of its group, by the first way that can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML from untrusted text: everything not made here is escaped."""
+"""The page around a report: embedded style and script, and a policy that forbids everything else."""
 
 from __future__ import annotations
 

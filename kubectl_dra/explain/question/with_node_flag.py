@@ -1,4 +1,8 @@
-"""A node in words: devices of a driver as the catalogue knows them, and what is typed besides."""
+"""Nodes that are not there yet, with their slices: from a file, like one that exists, or in words.
+
+A copy is what cluster-autoscaler takes for the next node of a group that has one: the node, its ResourceSlices in pools
+of new names, and the pods that run on each such node (docs/dra_support.md of cluster-autoscaler).
+"""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
-from kubectl_dra.explain.causes.gangs import placed_without_dra
 from kubectl_dra.explain.causes.on_node import started
+from kubectl_dra.explain.causes.other_schedulers_groups import placed_without_dra
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
 from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy

@@ -11,7 +11,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.question.new_nodes import FLAG, Addition, with_nodes
+from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.place import Progress
