@@ -117,7 +117,7 @@ WithNodes = Annotated[
         "--with-node",
         metavar="NODES",
         help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), [like=]NODE, "
-        "or driver=NAME,product=NAME,devices=N[,ATTRIBUTE=VALUE]..., each with ,count=N.",
+        "or driver=NAME,product=NAME,devices=N, which ,ATTRIBUTE=VALUE may follow; each with ,count=N.",
     ),
 ]
 Snapshots = Annotated[

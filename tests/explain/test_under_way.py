@@ -18,6 +18,7 @@ UNDER_WAY: Final = {
     "claim-missing",
     "claim-not-created",
     "claim-not-reserved",
+    "other-scheduler",
     "pod-group-claim-unknown",
     "waiting-for-pod-group",
 }

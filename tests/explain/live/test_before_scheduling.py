@@ -158,6 +158,8 @@ def test_past_the_scheduler(referee: Referee, spec: Json, cause: str) -> None:
     claim = cluster.claim([request(gpus(cluster))])
     spec = {key: cluster.name("node") if value == "NODE" else value for key, value in spec.items()}
     cluster.pod(claims={"gpu": claim}, **spec)
+    # A scheduler that is only asked for gets its time.
+    wait(lambda: referee.explain("pod/pod").code == 1 or None, "that to count as stuck")
     assert silent(referee, cause).report["claims"][0]["state"] == "pending"
 
 

@@ -184,11 +184,12 @@ def test_selector_fixed_in_a_new_class(referee: Referee) -> None:
     gpu = cluster.device_class(selectors=[f'device.attributes["{driver}"].model == "a"'])
     cluster.publish([device("gpu-0"), device("gpu-1", {"model": "a"})], pool="pool", node=cluster.node())
     answer = referee.fails("selector-error", "no such key: model", claims={"gpu": cluster.claim([request(gpu)])})
-    assert ".?model.orValue(" in answer.report["causes"][0]["fix"]["text"]
+    guard = f'has(device.attributes["{driver}"].model) &&'
+    assert f"put {guard} before the term" in answer.report["causes"][0]["fix"]["text"]
 
     fixed = cluster.get("DeviceClass", gpu)
     fixed.update({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"})
-    selectors = cel_selectors([f'device.attributes["{driver}"].?model.orValue("") == "a"'])
+    selectors = cel_selectors([f'{guard} device.attributes["{driver}"].model == "a"'])
     cluster.api.patch(fixed, {"spec": {"selectors": selectors}})
 
     referee.same(referee.fits_now(), cluster.scheduled("pod"))
