@@ -242,8 +242,8 @@ def _why(group: AlikeDevices) -> str:
     elif claims:
         parts.append(f"held by {held_by(claims)}")
     if why := reason(group.first.reason):
-        alike = any(row.reason != group.first.reason for row in group.rows)
-        parts.append(f"{why} (the others likewise)" if alike else why)
+        differ = any(row.reason != group.first.reason for row in group.rows)
+        parts.append(f"{group.first.id.device}: {why}" if differ else why)
     return "; ".join(parts) or EMPTY
 
 

@@ -23,7 +23,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
-from kubectl_dra.taint.rules import DesiredRule, blind_scheduler
+from kubectl_dra.taint.rules import DesiredRule, rules_unseen
 from kubectl_dra.taint.targets import RuleStep, Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -177,7 +177,7 @@ def blast_radius(
     )
     blocking = [desired for desired in desired_rules if desired.taint.effect in BLOCKING_EFFECTS]
     # A scheduler that does not see rules goes on placing pods; the caller warns of it.
-    blind = blind_scheduler(snapshot.release)
+    blind = rules_unseen(snapshot) is True
     devices = [row.device for desired in blocking if (target := targets.get(desired.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     all_requests = tuple(_all_requests(blocking, targets, snapshot, cycle))

@@ -16,6 +16,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import ApiServer
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import one_line
 from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.taint.typed import TaintSpec
@@ -300,12 +301,25 @@ def undetermined(serving: Serving) -> str:
     )
 
 
-def blind_scheduler(release: Release | None) -> str:
-    """A warning if this release's scheduler may crash on rules; otherwise empty."""
-    if release is None or not RULES_UNSEEN.affects(release, release.patch):
+def rules_unseen(snapshot: Snapshot) -> bool | None:
+    """Whether the cluster's scheduler ignores DeviceTaintRules and may crash on them; None if its patch release is
+    unknown: a kubelet's says nothing of it.
+    """
+    release = snapshot.release
+    if release is None:
+        return False
+    return RULES_UNSEEN.affects(release, release.patch if snapshot.release_source == "server" else None)
+
+
+def blind_scheduler(snapshot: Snapshot) -> str:
+    """A warning if the cluster's scheduler ignores rules, or may be one that does; otherwise empty."""
+    unseen, release = rules_unseen(snapshot), snapshot.release
+    if unseen is False or release is None:
         return ""
+    who = f"kube-scheduler {release}.{release.patch} does not see"
+    if unseen is None:
+        who = f"kube-scheduler {RULES_UNSEEN.patches(release.minor)}, of which this may be one, does not see"
     return (
-        f"kube-scheduler {release}.{release.patch} does not see DeviceTaintRules, and may crash at the next change of "
-        f"a ResourceSlice while there is one ({RULES_UNSEEN.reference}, "
-        f"fixed in {RULES_UNSEEN.fixed_in(release.minor)}); eviction works"
+        f"{who} DeviceTaintRules, and may crash at the next change of a ResourceSlice while there is one "
+        f"({RULES_UNSEEN.reference}, fixed in {RULES_UNSEEN.fixed_in(release.minor)}); eviction works"
     )

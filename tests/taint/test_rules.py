@@ -14,6 +14,7 @@ from kubectl_dra.api.releases import parse_release
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.taint.rules import (
     Decision,
@@ -26,6 +27,7 @@ from kubectl_dra.taint.rules import (
     gates_of,
     how_to_turn_on,
     rule_name,
+    rules_unseen,
     undetermined,
 )
 from kubectl_dra.taint.typed import TaintSpec
@@ -184,10 +186,21 @@ def test_how_to_turn_on(release: str, said: list[str], not_said: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("release", "blind"), [("1.35.9", False), ("1.36.0", True), ("1.36.2", True), ("1.36.3", False)]
+    ("release", "source", "blind", "said"),
+    [
+        ("1.35.9", "server", False, ""),
+        ("1.36.0", "server", True, "kube-scheduler 1.36.0 does not see"),
+        ("1.36.2", "server", True, "kube-scheduler 1.36.2 does not see"),
+        ("1.36.3", "server", False, ""),
+        # A kubelet may be older than the control plane.
+        ("1.36.2", "kubelet of node n1", None, "kube-scheduler 1.36.0 to 1.36.2, of which this may be one,"),
+    ],
 )
-def test_schedulers_that_do_not_stand_rules(release: str, blind: bool) -> None:
-    assert bool(blind_scheduler(parse_release(release))) is blind
+def test_schedulers_that_do_not_stand_rules(release: str, source: str, blind: bool | None, said: str) -> None:
+    snapshot = Snapshot(release=parse_release(release), release_source=source)
+    assert rules_unseen(snapshot) is blind
+    warning = blind_scheduler(snapshot)
+    assert warning.startswith(said) and bool(warning) is bool(said)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from kubectl_dra.taint.rules import (
     blind_scheduler,
     content,
     decide,
+    rules_unseen,
     undetermined,
     version_assumed,
 )
@@ -95,7 +96,7 @@ class Plan(Struct, frozen=True):
     @property
     def scheduler_is_blind(self) -> bool:
         """Whether the cluster's scheduler ignores DeviceTaintRules, so that writing one may do harm."""
-        return bool(blind_scheduler(self.world.snapshot.release))
+        return rules_unseen(self.world.snapshot) is True
 
 
 def make_plan(flags: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
@@ -152,7 +153,7 @@ def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datet
 
 
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
-    blind = blind_scheduler(world.snapshot.release)
+    blind = blind_scheduler(world.snapshot)
     if blind:
         yield blind
     unknown = undetermined(world.serving) if world.serving is not None else ""
