@@ -87,6 +87,23 @@ def test_the_test_sees_a_comparison(code: str, tmp_path: Path) -> None:
     assert len([*comparisons(source)]) == 1
 
 
+PATCHES = {
+    "cli/lint/upgrade.py": "what the user names",
+    "cli/release.py": "what the user names",
+    "cluster/snapshot.py": "the server's own word",
+    "explain/causes/known_defects.py": "a kubelet's, of a defect of kubelets",
+    "manifests/charts.py": "what the user names, for helm",
+    "taint/rules.py": "in the sentence, where it is the server's",
+}
+"""Who reads the patch release of a release, and whose it is."""
+
+
+def test_a_patch_release_is_nobody_elses() -> None:
+    """A snapshot's release may be a kubelet's: for the control plane there is ``Snapshot.server_patch``."""
+    readers = {path for path in FILES if "release.patch" in path.read_text(encoding="utf-8")}
+    assert {path.relative_to(PACKAGE).as_posix() for path in readers} == PATCHES.keys()
+
+
 def rows() -> dict[str, object]:
     """All rows of both tables, by name."""
     found = {**vars(behaviour), **vars(libraries)}

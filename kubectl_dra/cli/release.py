@@ -91,7 +91,6 @@ def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
     if snapshot.release is None:
         return UNTOLD, "assumed: the snapshot does not say", None
     release, source = snapshot.release, snapshot.release_source
-    patch = release.patch if source == "server" else None
     if release in EXPLAINED:
-        return release, source, patch
-    return EXPLAINED.closest(release), f"{source}, {release} is not modelled", patch
+        return release, source, snapshot.server_patch
+    return EXPLAINED.closest(release), f"{source}, {release} is not modelled", snapshot.server_patch

@@ -194,6 +194,11 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """Whether the kinds without gaps have all of their objects: files that somebody made hold any part of them."""
         return self.declared or self.release_source == "server"
 
+    @property
+    def server_patch(self) -> int | None:
+        """The patch release of the control plane; None if only a kubelet's is known, which may be another one."""
+        return self.release.patch if self.release is not None and self.release_source == "server" else None
+
     def derived(self, make: Callable[[Snapshot], _T]) -> _T:
         """What ``make`` makes of the snapshot, made once: many questions are asked about one cluster."""
         known: dict[Callable[[Snapshot], Any], Any] = self.__dict__.setdefault("_derived", {})

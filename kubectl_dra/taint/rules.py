@@ -306,9 +306,7 @@ def rules_unseen(snapshot: Snapshot) -> bool | None:
     unknown: a kubelet's says nothing of it.
     """
     release = snapshot.release
-    if release is None:
-        return False
-    return RULES_UNSEEN.affects(release, release.patch if snapshot.release_source == "server" else None)
+    return False if release is None else RULES_UNSEEN.affects(release, snapshot.server_patch)
 
 
 def blind_scheduler(snapshot: Snapshot) -> str:

@@ -51,6 +51,21 @@ def test_half_of_a_claim(
     assert ("kubernetes/kubernetes#131662, fixed in 1.33.1, 1.34.0" in notes) == told
 
 
+def test_a_kubelet_does_not_say_which_patch_release_the_scheduler_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.example.com", "count": 17}}]}}
+    metadata = {"name": "many", "namespace": "default", "uid": "u"}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    info = {"nodeInfo": {"kubeletVersion": "v1.33.1"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": info}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [claim, node]}))
+    run(["explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json"])
+    notes = " ".join(json.loads(capsys.readouterr().out)["notes"])
+    assert "an early scheduler of 1.33, as this may be, serves none for more than 16" in notes
+
+
 def test_messages_agree() -> None:
     """Of a defect that a message tells too, both say the same release."""
     both = [entry for entry in known_messages() if entry.known.isdigit() and int(entry.known) in DEFECTS]

@@ -126,10 +126,13 @@ def left_unprepared(finding: Finding, pod: Pod, claims: Sequence[ResourceClaim],
 
 
 def devices_halved(analysis: Analysis) -> Iterator[Phrase]:
-    """That the scheduler of the cluster's own release serves no request as large as one of the question's."""
-    release = analysis.snapshot.release
-    if release is None or not HALF_A_CLAIM.affects(release, release.patch):
+    """That the scheduler of the cluster's release serves, or may, no request as large as one of the question's."""
+    release, patch = analysis.snapshot.release, analysis.snapshot.server_patch
+    if release is None or HALF_A_CLAIM.affects(release, patch) is False:
         return
+    who = say("the scheduler of {release}", release=release)
+    if patch is None:
+        who = say("an early scheduler of {release}, as this may be,", release=release)
     for claim in analysis.claims:
         before = 0
         for request in claim.requests:
@@ -137,12 +140,11 @@ def devices_halved(analysis: Analysis) -> Iterator[Phrase]:
             # It counts those of the request that it has taken twice.
             if before + 2 * largest - 1 > MAX_RESULTS >= before + largest:
                 text = (
-                    "request {request} of claim {claim} asks for {count} devices, and the scheduler of {release} "
-                    "serves none for more than {most} ({reference}, fixed in {fixes:some}): upgrade, or make several "
-                    "claims"
+                    "request {request} of claim {claim} asks for {count} devices, and {who} serves none for more than "
+                    "{most} ({reference}, fixed in {fixes:some}): upgrade, or make several claims"
                 )
                 words = {"request": request.name, "claim": claim.key, "count": largest, "most": MAX_RESULTS // 2}
-                known = {"reference": HALF_A_CLAIM.reference, "fixes": HALF_A_CLAIM.fixes, "release": release}
+                known = {"reference": HALF_A_CLAIM.reference, "fixes": HALF_A_CLAIM.fixes, "who": who}
                 yield say(text, **words, **known)
                 return
             before += largest
