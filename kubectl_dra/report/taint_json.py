@@ -175,7 +175,7 @@ def _pod(pod: PodHit) -> dict[str, Any]:
             why=pod.why,
             drained=pod.drained or None,
         ),
-        "priority": pod.priority,
+        **({} if pod.priority is None else {"priority": pod.priority}),
         "tolerates": pod.tolerates,
     }
 

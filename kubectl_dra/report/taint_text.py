@@ -201,7 +201,7 @@ def _pod_cells(pod: PodHit, claim: str, at: datetime) -> tuple[str, ...]:
         f"{pod.namespace}/{pod.name}",
         pod.owner or EMPTY,
         times.age(pod.created, at) if pod.created else EMPTY,
-        str(pod.priority),
+        EMPTY if pod.priority is None else str(pod.priority),
         pod.node or EMPTY,
         claim,
         "yes" if pod.tolerates else "no",

@@ -40,7 +40,8 @@ class PodHit(Struct, frozen=True):
     """A pod that uses a device. ``fate`` is one of the words above, ``at`` the time of a later deletion.
 
     ``tolerates`` says whether its request tolerates the taint; None if it is unknown whether the taint
-    matters. ``why`` explains an unusual fate. ``drained``: it is deleted then only if it has not ended by itself.
+    matters. ``priority`` is None if the pod was not found. ``why`` explains an unusual fate. ``drained``: it is deleted
+    then only if it has not ended by itself.
     """
 
     namespace: str
@@ -48,7 +49,7 @@ class PodHit(Struct, frozen=True):
     uid: str
     owner: str = ""
     created: str = ""
-    priority: int = 0
+    priority: int | None = None
     phase: str = ""
     node: str = ""
     tolerates: bool = False

@@ -86,6 +86,8 @@ def test_pods_that_are_not_evicted() -> None:
     found = radius_of(here, "gpu-0", "gpu-1")
     fates = {pod.name: pod.fate for hit in found.claims for pod in hit.pods}
     assert fates == {"ended": "has ended", "ghost": UNKNOWN, "ext": STAYS}
+    priorities = {pod.name: pod.priority for hit in found.claims for pod in hit.pods}
+    assert priorities == {"ended": 0, "ghost": None, "ext": 0}
     assert found.deleted() == 0
 
 
