@@ -44,5 +44,5 @@ def test_the_generator_sees_a_new_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     app.command("added")(added)
     monkeypatch.setattr(main, "everything", lambda: app)
     text = completions.table()
-    assert '"added": "Does something",' in text
-    assert '"--colour": ("node", False, "-c", "A colour"),' in text
+    assert "command\tadded\tDoes something\n" in text
+    assert "flag\tadded\t--colour\tnode\t\t-c\tA colour\n" in text

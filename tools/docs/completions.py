@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,9 +15,10 @@ from typing import Any
 
 from kubectl_dra.cli.completion import words as kinds
 from kubectl_dra.cli.completion.run import FILES, script
+from kubectl_dra.cli.completion.table import CONNECTION, EITHER, REPEATABLE, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = Path("kubectl_dra/cli/completion/table.py")
+TABLE = Path("kubectl_dra/cli/completion/table.tsv")
 FOLDER = Path("completions")
 _SUMMARY = 90
 _EFFECTS = {
@@ -37,60 +37,26 @@ def files() -> dict[Path, str]:
 
 
 def table() -> str:
-    """The source of ``table.py``."""
+    """The text of ``table.tsv``: a line for each command, argument, flag and value."""
     import typer.main
 
     from kubectl_dra.cli.main import everything
 
     root: Any = typer.main.get_command(everything())
-    lines = [
-        '"""The command line as data, so that completion needs neither typer nor the commands.',
-        "",
-        'Written by ``make completions`` from the commands; do not edit.\n"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from typing import Final",
-        "",
-        "COMMANDS: Final[dict[str, str]] = {",
-        *(f"    {_quoted(name)}: {_quoted(_summary(command))}," for name, command in _commands(root)),
-        "}",
-        '"""Command to its summary."""',
-        "",
-        "ARGUMENTS: Final[dict[str, tuple[tuple[str | tuple[str, ...], bool], ...]]] = {",
-    ]
-    for name, command in (("", root), *_commands(root)):
-        found = [_argument(parameter, name) for parameter in command.params if _is(parameter, "argument")]
-        lines.append(f"    {_quoted(name)}: {_tuple(found)},")
-    lines += [
-        "}",
-        '"""Command to its arguments: kind (or the words themselves), and whether it may be repeated."""',
-        "",
-        "_Flags = dict[str, tuple[str | tuple[str, ...], bool, str, str]]",
-        "_CONNECTION: Final[_Flags] = {",
-    ]
-    flags = {name: list(_flags(command)) for name, command in (("", root), *_commands(root))}
-    connection = _shared_end([each for each in flags.values() if any("--kubeconfig" in line for line in each)])
-    lines += [f"    {line}," for line in connection]
-    lines += ["}", "FLAGS: Final[dict[str, _Flags]] = {"]
-    for name, each in flags.items():
-        shared = bool(connection) and each[-len(connection) :] == connection
-        lines.append(f"    {_quoted(name)}: {{")
-        lines += [f"        {line}," for line in (each[: -len(connection)] if shared else each)]
-        lines += ["        **_CONNECTION,"] if shared else []
-        lines.append("    },")
-    lines += [
-        "}",
-        '"""Command to its flags: kind (or the words; empty takes no value), repeatable, short form, summary."""',
-        "",
-        "VALUES: Final[dict[str, tuple[tuple[str, str], ...]]] = {",
-    ]
-    for kind, values in _values().items():
-        lines.append(f"    {_quoted(kind)}: (")
-        lines += [f"        ({_quoted(value)}, {_quoted(summary)})," for value, summary in values]
-        lines.append("    ),")
-    lines += ["}", '"""Kind to its values with their meaning, where they do not depend on a cluster."""', ""]
-    return "\n".join(lines)
+    commands = [("", root), *_commands(root)]
+    flags = {name: list(_flags(command)) for name, command in commands}
+    connection = _shared_end([each for each in flags.values() if any(row[0] == "--kubeconfig" for row in each)])
+    lines: list[tuple[str, ...]] = [("command", name, _summary(command)) for name, command in _commands(root)]
+    for name, command in commands:
+        found = (_argument(each, name) for each in command.params if _is(each, "argument"))
+        lines += [("argument", name, *row) for row in found]
+    for name, rows in flags.items():
+        shared = bool(connection) and rows[-len(connection) :] == connection
+        lines += [("flag", name, *row) for row in (rows[: -len(connection)] if shared else rows)]
+        lines += [("connects", name)] if shared else []
+    lines += [("flag", CONNECTION, *row) for row in connection]
+    lines += [("value", kind, *row) for kind, rows in _values().items() for row in rows]
+    return "".join("\t".join(line) + "\n" for line in lines)
 
 
 def _commands(root: Any) -> Iterator[tuple[str, Any]]:
@@ -99,11 +65,11 @@ def _commands(root: Any) -> Iterator[tuple[str, Any]]:
             yield name, command
 
 
-def _argument(parameter: Any, command: str) -> str:
-    return _tuple([_kind(kinds.of_argument(parameter, command)), str(parameter.nargs == -1)])
+def _argument(parameter: Any, command: str) -> tuple[str, ...]:
+    return _kind(kinds.of_argument(parameter, command)), _again(parameter.nargs == -1)
 
 
-def _flags(command: Any) -> Iterator[str]:
+def _flags(command: Any) -> Iterator[tuple[str, ...]]:
     for option in command.params:
         if not _is(option, "option") or getattr(option, "hidden", False):
             continue
@@ -111,17 +77,25 @@ def _flags(command: Any) -> Iterator[str]:
         short = next((name for name in names if not name.startswith("--")), "")
         repeatable = bool(getattr(option, "multiple", False)) or bool(getattr(option, "count", False))
         for name in (name for name in names if name.startswith("--")):
-            entry = [_kind(kinds.of_option(option)), str(repeatable), _quoted(short), _quoted(_first(option.help))]
-            yield f"{_quoted(name)}: {_tuple(entry)}"
-    yield f"{_quoted('--help')}: {_tuple([_quoted(''), 'False', _quoted('-h'), _quoted('Show the help and exit')])}"
+            yield name, _kind(kinds.of_option(option)), _again(repeatable), short, _first(option.help)
+    yield "--help", "", "", "-h", "Show the help and exit"
 
 
-def _shared_end(commands: Sequence[list[str]]) -> list[str]:
+def _shared_end(commands: Sequence[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
     """The flags that all commands on a cluster have behind their own."""
     count = 0
-    while commands and len({tuple(each[-count - 1 :]) for each in commands}) == 1 and count < len(commands[0]):
+    first = commands[0] if commands else []
+    while count < len(first) and all(each[-count - 1 :] == first[-count - 1 :] for each in commands):
         count += 1
-    return commands[0][-count:] if count else []
+    return first[-count:] if count else []
+
+
+def _kind(kind: Kind) -> str:
+    return kind if isinstance(kind, str) else EITHER + EITHER.join(kind)
+
+
+def _again(repeatable: bool) -> str:
+    return REPEATABLE if repeatable else ""
 
 
 def _values() -> dict[str, list[tuple[str, str]]]:
@@ -144,10 +118,6 @@ def _is(parameter: Any, kind: str) -> bool:
     return bool(parameter.param_type_name == kind)
 
 
-def _kind(kind: kinds.Kind) -> str:
-    return _quoted(kind) if isinstance(kind, str) else _tuple([_quoted(word) for word in kind])
-
-
 def _summary(command: Any) -> str:
     return str(command.short_help or _first(command.help))
 
@@ -159,14 +129,6 @@ def _first(text: str | None) -> str:
     if len(sentence) <= _SUMMARY:
         return sentence
     return sentence[: _SUMMARY - 1].rpartition(" ")[0] + "…"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _tuple(items: list[str]) -> str:
-    return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
 
 
 def main() -> None:

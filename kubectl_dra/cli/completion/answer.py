@@ -83,8 +83,8 @@ def complete(words: Sequence[str]) -> tuple[list[str], int]:
 def _flags(typed: TypedWords) -> list[str]:
     flags = FLAGS.get(typed.command, {})
     if len(typed.typed) == 2 and typed.typed[1] != "-":
-        return [typed.typed] if any(short == typed.typed for _, _, short, _ in flags.values()) else []
-    fresh = ((name, summary) for name, (_, again, _, summary) in flags.items() if again or name not in typed.given)
+        return [typed.typed] if any(flag.short == typed.typed for flag in flags.values()) else []
+    fresh = ((name, flag.summary) for name, flag in flags.items() if flag.repeatable or name not in typed.given)
     return sorted(_starting(fresh, typed.typed))
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.cli.completion.table import ARGUMENTS, COMMANDS, FLAGS
+from kubectl_dra.cli.completion.table import ARGUMENTS, COMMANDS, FLAGS, Kind
 
 # What a flag or an argument takes, found from the command line's own declaration.
 
-Kind = str | tuple[str, ...]
-"""The values of a flag or argument: a tuple of words, or the name of a kind of value (see below)."""
 SWITCH: Final = ""
 """A flag without a value."""
 TEXT: Final = "text"
@@ -100,7 +98,7 @@ class TypedWords(NamedTuple):
     ``command``.
     """
 
-    kind: str | tuple[str, ...]
+    kind: Kind
     typed: str
     command: str
     given: Mapping[str, tuple[str, ...]]
@@ -134,11 +132,11 @@ def wanted(words: Sequence[str]) -> TypedWords:
             arguments.append(word)
     flags = {name: tuple(values) for name, values in given.items()}
 
-    def answer(kind: str | tuple[str, ...], typed: str = current) -> TypedWords:
+    def answer(kind: Kind, typed: str = current) -> TypedWords:
         return TypedWords(kind, typed, command, flags, tuple(arguments))
 
     if pending:
-        return answer(FLAGS[command][pending][0])
+        return answer(FLAGS[command][pending].kind)
     if current.startswith("-") and not closed:
         name, equals, value = current.partition("=")
         if not equals:
@@ -152,20 +150,20 @@ def wanted(words: Sequence[str]) -> TypedWords:
     return answer(_argument(command, len(arguments)))
 
 
-def _flag(command: str, word: str) -> tuple[str, str | tuple[str, ...]] | None:
+def _flag(command: str, word: str) -> tuple[str, Kind] | None:
     """The long name of a flag and its kind; None if the command has no such flag."""
     flags = FLAGS.get(command, {})
     if word in flags:
-        return word, flags[word][0]
+        return word, flags[word].kind
     if not word.startswith("--"):
-        for name, (kind, _, short, _) in flags.items():
-            if short and word.startswith(short):
-                return name, kind
+        for name, flag in flags.items():
+            if flag.short and word.startswith(flag.short):
+                return name, flag.kind
     return None
 
 
-def _argument(command: str, position: int) -> str | tuple[str, ...]:
-    for index, (kind, repeated) in enumerate(ARGUMENTS[command]):
+def _argument(command: str, position: int) -> Kind:
+    for index, (kind, repeated) in enumerate(ARGUMENTS.get(command, ())):
         if index == position or repeated:
             return kind
     return TEXT
