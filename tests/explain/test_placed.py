@@ -10,7 +10,9 @@ from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import pending_alike
+from kubectl_dra.explain.causes import started_without_devices
 from kubectl_dra.explain.pending_alike import placed
 
 JSON = dict[str, Any]
@@ -46,3 +48,44 @@ def test_pods_of_one_spec_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None
     builder.add(_pod("other", "example.com/nic"), Place("t"))
     assert [pod.metadata.name for pod in placed(builder.build())] == ["lacks"]
     assert len(read) == 3
+
+
+def test_slices_are_looked_through_once_for_all_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many running pods on many nodes: what each pod's devices are compared with does not depend on the pod."""
+    looked: list[Snapshot] = []
+    nodes_by_pool = started_without_devices._nodes_by_pool
+
+    def counted(snapshot: Snapshot) -> Any:
+        looked.append(snapshot)
+        return nodes_by_pool(snapshot)
+
+    monkeypatch.setattr(started_without_devices, "_nodes_by_pool", counted)
+    builder = SnapshotBuilder()
+    for node in ("n1", "n2"):
+        builder.add(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": node},
+                "spec": {
+                    "driver": "d",
+                    "nodeName": node,
+                    "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+                    "devices": [{"name": "gpu-0"}],
+                },
+            },
+            Place("t"),
+        )
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    builder.add({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": ready}, Place("t"))
+    for number in range(20):
+        home = "n2" if number == 7 else "n1"
+        results = [{"request": "gpu", "driver": "d", "pool": home, "device": "gpu-0"}]
+        claim = {"metadata": {"name": f"c{number}", "namespace": "ml"}, "spec": {"devices": {}}}
+        status = {"status": {"allocation": {"devices": {"results": results}}}}
+        builder.add({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **claim, **status}, Place("t"))
+        pod = _pod(f"p{number}", "cpu")
+        pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": f"c{number}"}]
+        builder.add(pod, Place("t"))
+    assert [pod.metadata.name for pod in placed(builder.build())] == ["p7"]
+    assert len(looked) == 1

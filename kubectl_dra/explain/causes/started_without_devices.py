@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX, amount_of, class_by_resource, resources_of
 from kubectl_dra.api.behaviour import IMPLICIT_PASSED_OVER
@@ -30,16 +30,22 @@ def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snaps
     """
     if not pod.node_name:
         return {}
-    homes: dict[PoolID, set[str]] = {}
-    for slice_ in snapshot.slices:
-        homes.setdefault(slice_.pool, set()).add(slice_.scope.node_name)
+    homes = snapshot.derived(_nodes_by_pool)
     out: dict[DeviceID, str] = {}
     for claim in claims:
         for result in claim.results:
-            there = homes.get(PoolID(result.device.driver, result.device.pool), set())
+            there = homes.get(PoolID(result.device.driver, result.device.pool), frozenset())
             if there and "" not in there and pod.node_name not in there:
                 out[result.device] = min(there)
     return out
+
+
+def _nodes_by_pool(snapshot: Snapshot) -> Mapping[PoolID, Set[str]]:
+    """The nodes that publish a pool; an empty name stands for more than one node at once."""
+    nodes: dict[PoolID, set[str]] = {}
+    for slice_ in snapshot.slices:
+        nodes.setdefault(slice_.pool, set()).add(slice_.scope.node_name)
+    return nodes
 
 
 def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
@@ -99,8 +105,12 @@ def unserved(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
     node = snapshot.nodes.get(pod.node_name)
     if node is None:
         return ()
-    classes = class_by_resource(snapshot.classes)
+    classes = snapshot.derived(_served)
     return tuple(name for name in resources_of(pod) if name in classes and not amount_of(node.allocatable.get(name)))
+
+
+def _served(snapshot: Snapshot) -> Set[str]:
+    return class_by_resource(snapshot.classes).keys()
 
 
 FINDERS = (
