@@ -35,11 +35,15 @@ class CommandEffect(Enum):
 
 
 class CommandLine(Struct, frozen=True):
-    """A command. ``misnamed``: a name among its words that no object can have; nobody is to run such a command."""
+    """A command. ``misnamed``: a name among its words that no object can have; nobody is to run such a command.
+
+    ``placed``: its words choose the cluster or the snapshot already.
+    """
 
     argv: Argv
     effect: CommandEffect = CommandEffect.READS
     misnamed: str = ""
+    placed: bool = False
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
@@ -54,7 +58,9 @@ class ClusterFlags(Struct, frozen=True):
     def asks(self, command: CommandLine) -> CommandLine:
         """The command for the same cluster; kubectl does not read snapshots."""
         of_snapshots = command.argv[1] == "dra" and command.argv[2] in _OF_SNAPSHOTS
-        return command if self.saved and not of_snapshots else replace(command, argv=(*command.argv, *self.flags))
+        if command.placed or (self.saved and not of_snapshots):
+            return command
+        return replace(command, argv=(*command.argv, *self.flags), placed=True)
 
 
 CURRENT: Final = ClusterFlags()

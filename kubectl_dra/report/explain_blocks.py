@@ -9,7 +9,6 @@ from typing import Final, TextIO
 
 from msgspec.structs import replace
 
-from kubectl_dra.command import CURRENT
 from kubectl_dra.data.messages import Speaker
 from kubectl_dra.explain.cause_kinds import Look
 from kubectl_dra.explain.diagnosis import (
@@ -202,7 +201,7 @@ def _commands(
     if commands := making(changes):
         yield shell(commands, invocation.where)
     elif tried := supposing(what.what_if, invocation):
-        yield shell((tried,), CURRENT)
+        yield shell((tried,), invocation.where)
     own = what.commands if isinstance(what, Remedy) else ()
     yield from (shell((command,), invocation.where) for command in own)
 
@@ -368,6 +367,4 @@ def _next(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[ShellCommand
         label = "Full report" if elsewhere else "Next"
         yield ShellCommand((invocation.refined("--full"),), label, counts="more note", brief=Brief(), full=False)
     if following is not None:
-        # A question that is refined has its flags already.
-        where = invocation.where if elsewhere else CURRENT
-        yield replace(shell((following,), where, "Next"), brief=Brief() if elsewhere else None)
+        yield replace(shell((following,), invocation.where, "Next"), brief=Brief() if elsewhere else None)

@@ -67,7 +67,7 @@ class Invocation(NamedTuple):
 
     def refined(self, *flags: str, others: Iterable[str] = ()) -> CommandLine:
         """The same question with more flags, in which names are ``others``."""
-        return CommandLine((*self.argv, *flags), misnamed=misnamed(others))
+        return CommandLine((*self.argv, *flags), misnamed=misnamed(others), placed=True)
 
 
 def answer(diagnosis: Diagnosis) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
+from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
@@ -154,7 +154,7 @@ def _how(changes: Sequence[Change], remedy: Remedy | RemedyPlan, invocation: Inv
     own = remedy.commands if isinstance(remedy, Remedy) else ()
     if commands := commands_json(*making(changes), *own, where=invocation.where):
         out["commands"] = commands
-    if tried := commands_json(supposing(remedy.what_if, invocation), where=CURRENT):
+    if tried := commands_json(supposing(remedy.what_if, invocation), where=invocation.where):
         (out["tryWith"],) = tried
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,17 @@ def words_of(folder: Path) -> list[str]:
     return shlex.split((folder / "command").read_text())[2:]
 
 
+def argvs(value: Any) -> Iterator[list[str]]:
+    """The commands in a result, wherever they stand."""
+    if isinstance(value, dict):
+        if "argv" in value:
+            yield value["argv"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from argvs(part)
+
+
 def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
@@ -47,6 +58,8 @@ def test_examples_validate(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPa
     VALIDATOR.validate(result)
     assert result["exitCode"] == ran.code == int((folder / "exit-code").read_text())
     assert result["secondOpinion"]["differ"] == []
+    files = words_of(folder).count("--snapshot")
+    assert [argv for argv in argvs(result) if argv.count("--snapshot") not in (0, files)] == []
     assert list(unknown(result, objects_of(folder))) == []
 
 
