@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import asdict
@@ -11,28 +10,19 @@ from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, say
-from kubectl_dra.scheduling import (
-    chain,
-    inter_pod_affinity,
-    node_affinity,
-    node_resources_of_devices,
-    node_volume_limits,
-    pod_topology_spread,
-    taint_toleration,
-    volume_binding,
+from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet
+from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
+from kubectl_dra.scheduling.node_resources import Insufficient, TooManyPods
+from kubectl_dra.scheduling.node_resources_of_devices import (
+    InsufficientForDevices,
+    PodLimitExceeded,
+    PodRequestExceeded,
 )
-from kubectl_dra.scheduling import node_resources as node_resources_fit
-from kubectl_dra.scheduling import simple_filters as node_declared_features
-from kubectl_dra.scheduling import simple_filters as node_name
-from kubectl_dra.scheduling import simple_filters as node_ports
-from kubectl_dra.scheduling import simple_filters as node_unschedulable
-from kubectl_dra.scheduling import volume_filters as volume_restrictions
-from kubectl_dra.scheduling import volume_filters as volume_zone
-from kubectl_dra.scheduling import volumes as pod_claims
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import NotRead, Reason, Rejection
-from kubectl_dra.scheduling.simple_filters import CORDON, Cordoned
+from kubectl_dra.scheduling.simple_filters import CORDON, Cordoned, PortsTaken
 from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
+from kubectl_dra.scheduling.volumes import ObjectNotFound
 
 # The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.
 _CONDITIONS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -120,41 +110,6 @@ class ShortForDevices(Statement, frozen=True):
         return (self.needed.nanos - self.left.nanos) / max(1, self.total.nanos)
 
 
-_TEXTS: Final[Mapping[type[Reason], str]] = {
-    chain.NotAmongThose: "the pod names other nodes (matchFields), or a volume of it is elsewhere",
-    chain.NoneInCommon: "no node is among those that the pod and its volumes name",
-    node_name.OtherNodeNamed: "the pod names node {node_name}",
-    node_affinity.ProfileDoesNotMatch: "the scheduler's profile requires {affinity} (addedAffinity)",
-    node_affinity.TermsConflict: "each term of the node affinity names several nodes at once",
-    node_declared_features.FeaturesNotDeclared: "the node does not declare {features}",
-    node_volume_limits.VolumeLimitReached: "{attached} of {limit} volumes of {driver} attached, {wanted} wanted",
-    node_volume_limits.DriverNotOnNode: "CSI driver {driver} is not on the node",
-    node_volume_limits.ClaimUnknown: "PersistentVolumeClaim {namespace}/{claim} does not exist",
-    pod_claims.ObjectNotFound: "{kind} {name} does not exist",
-    pod_claims.ClaimOfAnotherPod: "PersistentVolumeClaim {namespace}/{claim} belongs to another pod",
-    node_resources_of_devices.MappedClaimInUse: "claim {claim} stands for resources of the node, for one pod alone",
-    node_resources_of_devices.DeviceGone: "what claim {claim} takes from the node is not known: {device} is gone",
-    node_resources_of_devices.NothingConsumed: "{device} takes {resource} by {capacity}, of which nothing is consumed",
-    node_resources_of_devices.PublishedTwice: "slices differ in what {device} takes from the node",
-    volume_binding.EphemeralClaimNotMade: "PersistentVolumeClaim {claim} of an ephemeral volume is not made yet",
-    volume_binding.ClaimLost: "PersistentVolumeClaim {claim} is bound to volume {volume}, which is gone",
-    volume_binding.ClaimEnding: "PersistentVolumeClaim {claim} is being deleted",
-    volume_binding.UnboundImmediateClaims: "nothing is bound to PersistentVolumeClaim {claims}, which waits for no pod",
-    volume_binding.VolumeElsewhere: "volume {volume} of PersistentVolumeClaim {claim} cannot be used there",
-    volume_binding.NoVolumeToBind: "no volume for PersistentVolumeClaim {claims} can be used or made there",
-    volume_binding.NotEnoughStorage: "storage class {storage_class} has too little room there for volume claim {claim}",
-    volume_binding.VolumeMissing: "volume {volume} of PersistentVolumeClaim {claim} does not exist",
-    volume_binding.StorageClassNotFound: "StorageClass {storage_class} does not exist",
-    volume_restrictions.DiskConflict: "pod {holder} uses the disk of volume {volume}",
-    volume_restrictions.ClaimOfOnePodInUse: "another pod uses PersistentVolumeClaim {claims} (ReadWriteOncePod)",
-    volume_zone.WrongZone: "volume {volume} is in {label} {values}",
-    volume_zone.ClaimWithoutName: "a volume of the pod names no PersistentVolumeClaim",
-    volume_zone.ClaimWithoutClass: "PersistentVolumeClaim {claim} has neither volume nor storage class",
-    volume_zone.VolumeWithoutName: "PersistentVolumeClaim {claim} has no volume yet",
-    pod_topology_spread.NoDomain: "topology spread: the node has no label {key}",
-    inter_pod_affinity.AntiAffinityBroken: "pod anti-affinity: a pod that it excludes is in {key}={value}",
-    inter_pod_affinity.ExistingAntiAffinityBroken: "a pod in {key}={value} excludes this one (its anti-affinity)",
-}
 KINDS: Final = {
     "persistentvolumeclaim": "PersistentVolumeClaim",
     "persistentvolume": "PersistentVolume",
@@ -174,16 +129,13 @@ class Refused(Statement, frozen=True):
         """The reason in our words."""
         reason = self.reason
         values = asdict(reason)
-        if isinstance(reason, node_ports.PortsTaken):
+        if isinstance(reason, PortsTaken):
             taken = [say("{port} by {pod}", port=str(port), pod=pod) for port, pod in reason.taken]
             return say("host port taken: {taken:some}", taken=taken)
-        if isinstance(reason, inter_pod_affinity.AffinityNotMet):
+        if isinstance(reason, AffinityNotMet):
             text = "pod affinity: no pod that it wants is in {key}={value}"
             return say(text if reason.value is not None else "pod affinity: the node has no label {key}", **values)
-        if isinstance(reason, pod_topology_spread.TooManyInDomain):
-            text = "topology spread: {here} matching pods in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
-            return say(text, **values)
-        if isinstance(reason, node_resources_of_devices.PodRequestExceeded):
+        if isinstance(reason, PodRequestExceeded):
             text = "the pod as a whole requests {requested} {resource}, but needs {needed}: {shares}"
             own = reason.needed - reason.of_devices
             amounts = _quantities(reason.resource, needed=reason.needed, requested=reason.requested)
@@ -191,15 +143,14 @@ class Refused(Statement, frozen=True):
                 _quantity(reason.resource, own), _quantity(reason.resource, reason.of_devices), reason.devices
             )
             return say(text, resource=reason.resource, shares=shares, **amounts)
-        if isinstance(reason, node_resources_of_devices.PodLimitExceeded):
+        if isinstance(reason, PodLimitExceeded):
             text = "the pod as a whole is limited to {limit} {resource}, but {who} with {devices:some} may use {needed}"
             who = say("container {name}", name=reason.container) if reason.container else "all containers"
             amounts = _quantities(reason.resource, needed=reason.needed, limit=reason.limit)
             return say(text, resource=reason.resource, who=who, devices=reason.devices, **amounts)
-        if isinstance(reason, pod_claims.ObjectNotFound):
+        if isinstance(reason, ObjectNotFound):
             values["kind"] = KINDS.get(reason.resource, reason.resource)
-        template = _TEXTS.get(type(reason))
-        return reason.words if template is None else say(template, **values)
+        return say(reason.SAID, **values) if reason.SAID else reason.words
 
 
 class KindUnread(Statement, frozen=True):
@@ -218,22 +169,22 @@ def reason_of(rejection: Rejection) -> Words:
 def _statements(reason: Reason) -> list[Words]:
     if isinstance(reason, NotRead):
         return [KindUnread(reason.kind)]
-    if isinstance(reason, node_unschedulable.Cordoned):
+    if isinstance(reason, Cordoned):
         return [NodeCordoned()]
-    if isinstance(reason, taint_toleration.UntoleratedTaint):
+    if isinstance(reason, UntoleratedTaint):
         return [Untolerated(reason.taint)]
-    if isinstance(reason, node_affinity.NodeDoesNotMatch):
+    if isinstance(reason, NodeDoesNotMatch):
         # The first entry that does not hold stands for all of them.
         for key, value in reason.selector[:1]:
             return [LabelDiffers(key, value)]
         return [AffinityDiffers(str(reason.affinity))]
-    if isinstance(reason, node_resources_fit.TooManyPods):
+    if isinstance(reason, TooManyPods):
         return [PodLimitReached()]
-    if isinstance(reason, node_resources_of_devices.InsufficientForDevices):
+    if isinstance(reason, InsufficientForDevices):
         amounts = (reason.requested, reason.free, reason.capacity, reason.of_devices)
         needed, left, total, taken = (_quantity(reason.resource, value) for value in amounts)
         return [ShortForDevices(reason.resource, needed, left, total, taken, reason.devices)]
-    if isinstance(reason, node_resources_fit.Insufficient):
+    if isinstance(reason, Insufficient):
         name = reason.resource
         numbers = (_quantity(name, value) for value in (reason.requested, reason.free, reason.capacity))
         return [ResourceShort(name, *numbers)]

@@ -48,6 +48,8 @@ _KINDS: Final[Mapping[str, type[Plugin]]] = {
 class NotAmongThose(Reason, frozen=True):
     """The node is not among those to which these plugins narrowed the choice, so it was not examined further."""
 
+    SAID = "the pod names other nodes (matchFields), or a volume of it is elsewhere"
+
     plugins: tuple[PluginName, ...]
 
     @property
@@ -57,6 +59,8 @@ class NotAmongThose(Reason, frozen=True):
 
 class NoneInCommon(Reason, frozen=True):
     """These plugins narrowed the choice to nodes that have none in common."""
+
+    SAID = "no node is among those that the pod and its volumes name"
 
     plugins: tuple[PluginName, ...]
 

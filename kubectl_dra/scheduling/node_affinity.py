@@ -30,6 +30,7 @@ class ProfileDoesNotMatch(Reason, frozen=True):
     """The node does not meet what the scheduler's profile requires for all its pods (addedAffinity)."""
 
     TEXT = "node(s) didn't match scheduler-enforced node affinity"
+    SAID = "the scheduler's profile requires {affinity} (addedAffinity)"
     affinity: NodeSelector
 
 
@@ -37,6 +38,7 @@ class TermsConflict(Reason, frozen=True):
     """Every term of the required node affinity names several nodes at once, so no node can match."""
 
     TEXT = "pod affinity terms conflict"
+    SAID = "each term of the node affinity names several nodes at once"
 
 
 class NodeAffinityFilter(Plugin):

@@ -44,6 +44,8 @@ class InsufficientForDevices(Insufficient, frozen=True):
 class MappedClaimInUse(Reason, frozen=True):
     """A device of the claim stands for resources of the node, and another pod uses the claim."""
 
+    SAID = "claim {claim} stands for resources of the node, for one pod alone"
+
     claim: str
 
     @property
@@ -90,6 +92,8 @@ class PodLimitExceeded(Reason, frozen=True):
 class DeviceGone(Reason, frozen=True):
     """Another device of the claim takes resources of the node, and this one is not published, or not for the node."""
 
+    SAID = "what claim {claim} takes from the node is not known: {device} is gone"
+
     claim: str
     device: DeviceID
     elsewhere: bool
@@ -108,6 +112,7 @@ class NothingConsumed(Reason, frozen=True):
         "claim {claim}, device {device.device}: ConsumedCapacity is nil, but Capacity key "
         "'{capacity}' is set in NodeAllocatableResources for resource {resource}"
     )
+    SAID = "{device} takes {resource} by {capacity}, of which nothing is consumed"
     claim: str
     device: DeviceID
     capacity: str
@@ -116,6 +121,8 @@ class NothingConsumed(Reason, frozen=True):
 
 class PublishedTwice(Reason, frozen=True):
     """Undetermined: slices say different things about the device, and the scheduler reads any of them."""
+
+    SAID = "slices differ in what {device} takes from the node"
 
     device: DeviceID
 

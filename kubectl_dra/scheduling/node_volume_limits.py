@@ -157,6 +157,7 @@ class VolumeLimitReached(Reason, frozen=True):
     """With the pod, the node would exceed its volume limit for the driver."""
 
     TEXT = "node(s) exceed max volume count"
+    SAID = "{attached} of {limit} volumes of {driver} attached, {wanted} wanted"
     driver: str
     limit: int
     attached: int
@@ -167,6 +168,7 @@ class DriverNotOnNode(Reason, frozen=True):
     """The node lacks a CSI driver that must be there before pods (gate VolumeLimitScaling)."""
 
     TEXT = "{driver} CSI driver is not installed on the node"
+    SAID = "CSI driver {driver} is not on the node"
     driver: str
 
 
@@ -174,6 +176,7 @@ class ClaimUnknown(Reason, frozen=True):
     """A claim of the pod does not exist."""
 
     TEXT = 'looking up PVC {namespace}/{claim}: persistentvolumeclaim "{claim}" not found'
+    SAID = "PersistentVolumeClaim {namespace}/{claim} does not exist"
     namespace: str
     claim: str
 

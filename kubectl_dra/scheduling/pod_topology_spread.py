@@ -173,6 +173,7 @@ class TooManyInDomain(Reason, frozen=True):
     """
 
     TEXT = "node(s) didn't match pod topology spread constraints"
+    SAID = "topology spread: {here} matching pods in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
     key: str
     value: str
     here: int
@@ -186,6 +187,7 @@ class NoDomain(Reason, frozen=True):
     """The node lacks the label over which the pods are spread."""
 
     TEXT = "node(s) didn't match pod topology spread constraints (missing required label)"
+    SAID = "topology spread: the node has no label {key}"
     key: str
 
 

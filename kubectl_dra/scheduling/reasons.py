@@ -39,10 +39,12 @@ class PluginName(StrEnum):
 class Reason(Struct, frozen=True):
     """One reason of one plugin. Concrete reasons have typed fields and are defined in the plugin's file.
 
-    ``TEXT`` is the scheduler's own text, with the names of fields in braces.
+    ``TEXT`` is the scheduler's own text, ``SAID`` what we say in its place, with the names of fields in braces. Empty:
+    the scheduler's text says enough, or ``explain.node_reasons`` has a statement for it.
     """
 
     TEXT: ClassVar[str] = ""
+    SAID: ClassVar[str] = ""
 
     @property
     def words(self) -> str:

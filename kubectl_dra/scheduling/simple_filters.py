@@ -17,6 +17,7 @@ class OtherNodeNamed(Reason, frozen=True):
     """The pod's ``spec.nodeName`` is another node."""
 
     TEXT = "node(s) didn't match the requested node name"
+    SAID = "the pod names node {node_name}"
     node_name: str
 
 
@@ -129,6 +130,7 @@ class FeaturesNotDeclared(Reason, frozen=True):
     """Features that the pod needs and the node does not declare."""
 
     TEXT = "node(s) didn't match Pod's required features"
+    SAID = "the node does not declare {features}"
     features: tuple[str, ...]
 
 

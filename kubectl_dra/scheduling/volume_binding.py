@@ -51,6 +51,7 @@ class EphemeralClaimNotMade(Reason, frozen=True):
     """The controller has not yet made the claim of an ephemeral volume."""
 
     TEXT = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{claim}"'
+    SAID = "PersistentVolumeClaim {claim} of an ephemeral volume is not made yet"
     claim: str
 
 
@@ -58,6 +59,7 @@ class ClaimLost(Reason, frozen=True):
     """The volume of a claim is gone for good."""
 
     TEXT = 'persistentvolumeclaim "{claim}" bound to non-existent persistentvolume "{volume}"'
+    SAID = "PersistentVolumeClaim {claim} is bound to volume {volume}, which is gone"
     claim: str
     volume: str
 
@@ -66,6 +68,7 @@ class ClaimEnding(Reason, frozen=True):
     """A claim is being deleted."""
 
     TEXT = 'persistentvolumeclaim "{claim}" is being deleted'
+    SAID = "PersistentVolumeClaim {claim} is being deleted"
     claim: str
 
 
@@ -73,6 +76,7 @@ class UnboundImmediateClaims(Reason, frozen=True):
     """Claims that do not wait for a pod have no volume yet."""
 
     TEXT = "pod has unbound immediate PersistentVolumeClaims"
+    SAID = "nothing is bound to PersistentVolumeClaim {claims}, which waits for no pod"
     claims: tuple[str, ...]
 
 
@@ -80,6 +84,7 @@ class VolumeElsewhere(Reason, frozen=True):
     """The volume of a claim cannot be used on the node."""
 
     TEXT = "node(s) didn't match PersistentVolume's node affinity"
+    SAID = "volume {volume} of PersistentVolumeClaim {claim} cannot be used there"
     claim: str
     volume: str
 
@@ -88,6 +93,7 @@ class NoVolumeToBind(Reason, frozen=True):
     """No existing volume serves these claims on the node, and none can be created for it."""
 
     TEXT = "node(s) didn't find available persistent volumes to bind"
+    SAID = "no volume for PersistentVolumeClaim {claims} can be used or made there"
     claims: tuple[str, ...]
 
 
@@ -95,6 +101,7 @@ class NotEnoughStorage(Reason, frozen=True):
     """The driver reports too little room for a claim's volume that the node could use."""
 
     TEXT = "node(s) did not have enough free storage"
+    SAID = "storage class {storage_class} has too little room there for volume claim {claim}"
     claim: str
     storage_class: str
 
@@ -103,6 +110,7 @@ class VolumeMissing(Reason, frozen=True):
     """A claim is bound to a volume that does not exist."""
 
     TEXT = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+    SAID = "volume {volume} of PersistentVolumeClaim {claim} does not exist"
     claim: str
     volume: str
 
@@ -111,6 +119,7 @@ class StorageClassNotFound(Reason, frozen=True):
     """The storage class that should provision a volume does not exist."""
 
     TEXT = 'failed to find storage class "{storage_class}"'
+    SAID = "StorageClass {storage_class} does not exist"
     storage_class: str
 
 

@@ -26,6 +26,7 @@ class DiskConflict(Reason, frozen=True):
     """A pod on the node uses a disk of this volume, and one of the two writes to it."""
 
     TEXT = "node(s) had no available disk"
+    SAID = "pod {holder} uses the disk of volume {volume}"
     volume: str
     holder: str
 
@@ -37,6 +38,7 @@ class ClaimOfOnePodInUse(Reason, frozen=True):
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
         "another pod"
     )
+    SAID = "another pod uses PersistentVolumeClaim {claims} (ReadWriteOncePod)"
     claims: tuple[str, ...]
 
 
@@ -137,6 +139,7 @@ class WrongZone(Reason, frozen=True):
     """The volume is in other zones or regions than the node."""
 
     TEXT = "node(s) had no available volume zone"
+    SAID = "volume {volume} is in {label} {values}"
     volume: str
     label: str
     values: tuple[str, ...]
@@ -146,12 +149,14 @@ class ClaimWithoutName(Reason, frozen=True):
     """A volume of the pod has an empty claim name."""
 
     TEXT = "PersistentVolumeClaim had no name"
+    SAID = "a volume of the pod names no PersistentVolumeClaim"
 
 
 class ClaimWithoutClass(Reason, frozen=True):
     """A claim has neither a volume nor a storage class."""
 
     TEXT = "PersistentVolumeClaim had no pv name and storageClass name"
+    SAID = "PersistentVolumeClaim {claim} has neither volume nor storage class"
     claim: str
 
 
@@ -159,6 +164,7 @@ class VolumeWithoutName(Reason, frozen=True):
     """A claim that does not wait for a pod has no volume yet."""
 
     TEXT = "PersistentVolume had no name"
+    SAID = "PersistentVolumeClaim {claim} has no volume yet"
     claim: str
 
 

@@ -36,6 +36,7 @@ class ObjectNotFound(Reason, frozen=True):
     """The pod needs an object that does not exist. ``resource`` is its kind as the scheduler writes it."""
 
     TEXT = '{resource} "{name}" not found'
+    SAID = "{kind} {name} does not exist"
     resource: str
     name: str
 
@@ -49,6 +50,7 @@ class ClaimOfAnotherPod(Reason, frozen=True):
     """A claim has the name of the ephemeral volume's claim, but the pod does not own it."""
 
     TEXT = "PVC {namespace}/{claim} was not created for pod {namespace}/{pod} (pod is not owner)"
+    SAID = "PersistentVolumeClaim {namespace}/{claim} belongs to another pod"
     namespace: str
     claim: str
     pod: str
