@@ -19,7 +19,7 @@ from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, Erro
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
-from kubectl_dra.allocation.search_context import CandidateDevice, PickedDevice, SearchContext
+from kubectl_dra.allocation.search_context import CandidateDevice, Lack, PickedDevice, SearchContext
 from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
@@ -161,27 +161,17 @@ class Search:
 
     def _eligible(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         """The checks before a device is placed: in use, selectable, capacity."""
-        if not self._free(chosen, candidate):
-            return False
-        if not self.context.selectable(chosen, candidate):
-            self._reject(chosen, candidate, "not-selected", None)
-            return False
-        return self._has_capacity(chosen, candidate)
+        return (
+            self._free(chosen, candidate)
+            and self.context.selectable(chosen, candidate)
+            and self._has_capacity(chosen, candidate)
+        )
 
     def _free(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         holders = self._held.get(candidate.id)
         if chosen.spec.admin_access:
-            if holders and chosen.claim in holders:
-                self._reject(chosen, candidate, "held-by-claim", None)
-                return False
-            return True
-        if candidate.id in self.context.state.exclusive:
-            self._reject(chosen, candidate, "allocated", None)
-            return False
-        if holders:
-            self._reject(chosen, candidate, "held-by-pod", None)
-            return False
-        return True
+            return not (holders and chosen.claim in holders)
+        return candidate.id not in self.context.state.exclusive and not holders
 
     def _has_capacity(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         if not self.context.features.consumable_capacity:
@@ -195,7 +185,7 @@ class Search:
         )
         if short is None:
             return True
-        self._reject(chosen, candidate, "capacity", short)
+        self._tell(chosen, candidate, short)
         return False
 
     def _place(self, chosen: Alternative, candidate: CandidateDevice, *, must: bool) -> bool:
@@ -205,11 +195,10 @@ class Search:
         if not (candidate.shareable and admin) and not self._free(chosen, candidate):
             return False
         if candidate.slice.skip_node_operations and context.lacks_node_operations:
-            self._reject(chosen, candidate, "node-operations", None)
             return False
         charged = False
         if self._counts(candidate):
-            if not self._can_charge(chosen, candidate):
+            if not context.features.partitionable_devices:
                 return False
             charged = not (candidate.shareable and self._capacity_in_use(candidate.id))
         if charged and not self._charge(chosen, candidate):
@@ -218,7 +207,6 @@ class Search:
             taint = blocking_taint(device.taints, chosen.spec.tolerations)
             if taint is not None:
                 self._refund(candidate, charged)
-                self._reject(chosen, candidate, "taint", taint)
                 return False
         if not self._constrain(chosen, candidate, must=must):
             self._refund(candidate, charged)
@@ -247,19 +235,14 @@ class Search:
         return True
 
     def _counts(self, candidate: CandidateDevice) -> bool:
+        """Whether the device draws on counters; a search that leaves them aside overrides it."""
         return bool(candidate.device.consumes_counters)
-
-    def _can_charge(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
-        if self.context.features.partitionable_devices:
-            return True
-        self._reject(chosen, candidate, "counters-disabled", None)
-        return False
 
     def _charge(self, chosen: Alternative, candidate: CandidateDevice) -> bool:
         short = self._ledger.charge(candidate.pool, candidate.device)
         if short is None:
             return True
-        self._reject(chosen, candidate, "counters", short)
+        self._tell(chosen, candidate, short)
         return False
 
     def _capacity_in_use(self, device: DeviceID) -> bool:
@@ -296,7 +279,6 @@ class Search:
                 )
             for earlier in constraints[:index]:
                 earlier.remove(request, subrequest)
-            self._reject(chosen, candidate, "constraint", constraint.constraint)
             return False
         return True
 
@@ -330,9 +312,9 @@ class Search:
             if self.context.defects.counters_leak and held and not any(held.values()):
                 del self._held_capacity[device]
 
-    def _reject(self, chosen: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
+    def _tell(self, chosen: Alternative, candidate: CandidateDevice, lack: Lack) -> None:
         if self.context.observer is not None:
-            self.context.observer.rejected(chosen, candidate, check, detail)
+            self.context.observer.lacks(chosen, candidate, lack)
 
 
 def constraint_state(constraint: DeviceConstraint, features: Features, defects: KnownDefects) -> ConstraintState:

@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct, field
 
 from kubectl_dra.allocation.budgets import Budget
-from kubectl_dra.allocation.capacity import fault
+from kubectl_dra.allocation.capacity import CapacityShortage, fault
+from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool, scope_matches
@@ -45,10 +46,14 @@ class PickedDevice(Struct, frozen=True):
     shared_before: bool
 
 
-class Observer(Protocol):
-    """Learns of every device that the search refuses. ``check`` names the rule, ``detail`` what it saw."""
+Lack = CapacityShortage | CounterShortage | GroupClash
+"""What a device lacks because of others that were picked or are in use."""
 
-    def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None: ...
+
+class Observer(Protocol):
+    """Learns of each device that the search refuses for what it lacks."""
+
+    def lacks(self, alternative: Alternative, candidate: CandidateDevice, lack: Lack) -> None: ...
 
 
 class SearchContext(Struct):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.constraints import attribute_of, values_of
+from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
+from kubectl_dra.allocation.search_context import Lack
 from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceConstraint, Request, ResourceClaim
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
@@ -64,7 +67,11 @@ def _competition(analysis: Analysis) -> Iterator[Finding]:
         return
 
 
-_KINDS: Final = {"counters": COUNTERS, "capacity": CAPACITY, "groups": GROUPS}
+_KINDS: Final[Mapping[type[Lack], tuple[CauseKind, str]]] = {
+    CounterShortage: (COUNTERS, "counters"),
+    CapacityShortage: (CAPACITY, "capacity"),
+    GroupClash: (GROUPS, "groups"),
+}
 
 
 def _used_up(analysis: Analysis) -> Iterator[Finding]:
@@ -72,12 +79,12 @@ def _used_up(analysis: Analysis) -> Iterator[Finding]:
     refusal = analysis.world.refusals().most_frequent()
     if refusal is None:
         return
-    kind = _KINDS[refusal.check]
-    text = 'the devices for request "{request}" cannot be had together: they share {check}, and {lack}'
-    if refusal.check == "groups":
+    kind, shared = _KINDS[type(refusal.lack)]
+    text = 'the devices for request "{request}" cannot be had together: they share {shared}, and {lack}'
+    if kind is GROUPS:
         text = 'the devices for request "{request}" cannot be had together: {lack}'
-    summary = say(text, request=refusal.request, check=refusal.check, lack=refusal.lack)
-    facts = (Evidence(Subject("device", refusal.device), refusal.check, refusal.lack), *_usable(analysis))
+    summary = say(text, request=refusal.request, shared=shared, lack=refusal.said)
+    facts = (Evidence(Subject("device", refusal.device), shared, refusal.said), *_usable(analysis))
     for claim in analysis.claims:
         for request in claim.requests:
             spec = request.exactly

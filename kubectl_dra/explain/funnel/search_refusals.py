@@ -10,58 +10,52 @@ from msgspec import Struct, field
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search_context import CandidateDevice
+from kubectl_dra.allocation.search_context import CandidateDevice, Lack
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 
-_KINDS = ("counters", "capacity")
-
 
 class LostDevice(NamedTuple):
-    """A device that a request lost to others of the same pod: the check, and what the device then lacks."""
+    """A device that a request lost to others of the same pod, and what the device then lacks."""
 
-    check: str
     request: str
     device: DeviceID
-    lack: Words
+    lack: Lack
+
+    @property
+    def said(self) -> Words:
+        """What it lacks."""
+        lack = self.lack
+        if isinstance(lack, CounterShortage):
+            return say(
+                "counter {short.counter} of set {short.counter_set}: {short.available} available, {short.charged} "
+                "taken by the pod's other devices, {short.needed} more needed",
+                short=lack,
+            )
+        if isinstance(lack, CapacityShortage):
+            return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=lack)
+        text = "one {own}, and what draws on counter set {clash.counter_set} by then {common}"
+        return say(text, clash=lack, own=own_groups(lack), common=common_groups(lack))
 
 
 class Refusals(Struct):
     """An observer of one attempt that keeps the refusals caused by devices picked before."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    first: dict[str, LostDevice] = field(default_factory=dict)
+    counts: Counter[type[Lack]] = field(default_factory=Counter)
+    first: dict[type[Lack], LostDevice] = field(default_factory=dict)
 
-    def rejected(self, alternative: Alternative, candidate: CandidateDevice, check: str, detail: object) -> None:
+    def lacks(self, alternative: Alternative, candidate: CandidateDevice, lack: Lack) -> None:
         """Record one refusal of the search."""
-        if check in _KINDS:
-            check = "groups" if check == "counters" and not isinstance(detail, CounterShortage) else check
-            self.counts[check] += 1
-            if check not in self.first:
-                self.first[check] = LostDevice(check, alternative.result_name, candidate.id, _lack(detail))
+        kind = type(lack)
+        self.counts[kind] += 1
+        if kind not in self.first:
+            self.first[kind] = LostDevice(alternative.result_name, candidate.id, lack)
 
     def most_frequent(self) -> LostDevice | None:
         """The first example of the most frequent kind of refusal, or None."""
         if not self.counts:
             return None
         return self.first[self.counts.most_common(1)[0][0]]
-
-
-def _lack(detail: object) -> Words:
-    if isinstance(detail, CounterShortage):
-        return say(
-            "counter {short.counter} of set {short.counter_set}: {short.available} available, {short.charged} taken "
-            "by the pod's other devices, {short.needed} more needed",
-            short=detail,
-        )
-    if isinstance(detail, CapacityShortage):
-        return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=detail)
-    from kubectl_dra.allocation.counters import GroupClash
-
-    if isinstance(detail, GroupClash):
-        text = "one {own}, and what draws on counter set {clash.counter_set} by then {common}"
-        return say(text, clash=detail, own=own_groups(detail), common=common_groups(detail))
-    return ""
 
 
 # Compatibility groups that keep a device from being used beside others, in words.
