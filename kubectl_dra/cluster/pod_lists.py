@@ -140,41 +140,42 @@ class PodLists:
     def read(self, raw: PodText) -> Pod:
         """The pod without the parts that nobody reads. Raises ValueError if it needs a closer look."""
         meta, status = raw.metadata, raw.status
+        ending = bool(meta.deletion_timestamp)
         owners = bytes(memoryview(meta.owners))
         node, (spec, (requests, first_requests), plugin) = self._spec(bytes(memoryview(raw.spec)), owners)
         metadata = ObjectMeta(
-            meta.name,
-            intern(meta.namespace),
-            meta.uid,
+            name=meta.name,
+            namespace=intern(meta.namespace),
+            uid=meta.uid,
             # What was written after what matters where a pod waits, or has ended.
-            "" if node and status.phase not in ENDED else meta.resource_version,
-            meta.generation,
-            intern(meta.generate_name),
-            self._times.first(meta.creation_timestamp, meta.creation_timestamp),
-            meta.deletion_timestamp,
-            self._labels.made(bytes(memoryview(meta.labels)), _labels.decode),
-            self._annotations.made(bytes(memoryview(meta.annotations)), _kept_annotations),
-            meta.finalizers,
-            self._owners.made(owners, _owners.decode),
+            resource_version="" if node and status.phase not in ENDED else meta.resource_version,
+            generation=meta.generation,
+            generate_name=intern(meta.generate_name),
+            creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
+            deletion_timestamp=meta.deletion_timestamp,
+            labels=self._labels.made(bytes(memoryview(meta.labels)), _labels.decode),
+            annotations=self._annotations.made(bytes(memoryview(meta.annotations)), _kept_annotations),
+            finalizers=meta.finalizers,
+            owners=self._owners.made(owners, _owners.decode),
         )
         return Pod(
             metadata,
             spec,
             self._shared_status(
                 PodStatus(
-                    intern(status.phase),
-                    _conditions(status.conditions, runs=bool(node) and not spec.resource_claims),
-                    status.nominated_node_name,
-                    status.start_time,
-                    status.resource_claim_statuses,
-                    status.extended_resource_claim_status,
-                    _telling(status.container_statuses, requests, ending=bool(meta.deletion_timestamp)),
-                    _telling(status.init_container_statuses, first_requests, ending=bool(meta.deletion_timestamp)),
-                    status.resources,
-                    status.allocated_resources,
-                    status.node_allocatable_resource_claim_statuses,
-                    status.reason,
-                    status.message,
+                    phase=intern(status.phase),
+                    conditions=_conditions(status.conditions, runs=bool(node) and not spec.resource_claims),
+                    nominated_node_name=status.nominated_node_name,
+                    start_time=status.start_time,
+                    resource_claim_statuses=status.resource_claim_statuses,
+                    extended_resource_claim_status=status.extended_resource_claim_status,
+                    container_statuses=_telling(status.container_statuses, requests, ending=ending),
+                    init_container_statuses=_telling(status.init_container_statuses, first_requests, ending=ending),
+                    resources=status.resources,
+                    allocated_resources=status.allocated_resources,
+                    node_allocatable_resource_claim_statuses=status.node_allocatable_resource_claim_statuses,
+                    reason=status.reason,
+                    message=status.message,
                 )
             ),
             node,

@@ -56,6 +56,8 @@ def blocks(section: str) -> list[tuple[str, str]]:
 
 
 def replaced(text: str, name: str, body: str) -> str:
-    """A page with another text in a section."""
-    pattern = re.compile(rf"^(## {re.escape(name)}\n\n).*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-    return pattern.sub(lambda match: f"{match[1]}{body.rstrip()}\n\n", text).rstrip("\n") + "\n"
+    """A page with another text in a section. Raises ValueError where the page has no such section."""
+    pattern = re.compile(rf"^## {re.escape(name)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    if pattern.search(text) is None:
+        raise ValueError(f"the page has no section '{name}'")
+    return pattern.sub(lambda match: f"## {name}\n\n{body.rstrip()}\n\n", text).rstrip("\n") + "\n"

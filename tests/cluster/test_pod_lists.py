@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import json, structs
 
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.pods import Pod, PodStatus
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.cluster import pod_lists
 from kubectl_dra.cluster.pod_lists import KEPT_ANNOTATIONS
@@ -226,3 +227,31 @@ def test_a_wrong_value_needs_a_closer_look(path: tuple[str, ...], value: Any) ->
     found = reader.read("Pod", json.encode(raw))
     if found is not None:
         assert found.object == expected(raw)
+
+
+def test_no_field_is_lost_between_a_list_and_the_pod() -> None:
+    """A field that a pod's status or metadata has is read from a list, too: two structs name it."""
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    values: Json = {
+        "labels": {"a": "b"},
+        "annotations": {f"{KEPT_ANNOTATIONS[0]}a": "b"},
+        "finalizers": ["f"],
+        "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "uid": "u"}],
+        "generation": 3,
+        "conditions": [{"type": "PodScheduled", "status": "False"}],
+        "resourceClaimStatuses": [{"name": "c", "resourceClaimName": "n"}],
+        "extendedResourceClaimStatus": {"resourceClaimName": "e"},
+        "containerStatuses": [{"name": "web", "state": waiting}],
+        "initContainerStatuses": [{"name": "web", "state": waiting}],
+        "resources": {"requests": {"cpu": "1"}},
+        "allocatedResources": {"cpu": "1"},
+        "nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}],
+    }
+    for part, struct in (("metadata", ObjectMeta), ("status", PodStatus)):
+        for field, name in zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True):
+            raw: Json = {"metadata": {"name": "p"}, "spec": {"containers": []}, "status": {}}
+            raw[part] = {**raw[part], name: values.get(name, "x")}
+            (pod,) = read(Reader(), [raw])
+            whole = getattr(Pod.from_json(raw), part)
+            assert getattr(whole, field) != getattr(struct(), field), f"give {name} a value"
+            assert pod is not None and getattr(pod, part) == whole, name
