@@ -11,6 +11,8 @@ from collections.abc import Mapping, Set
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parent.parent / "kubectl_dra"
 LEVELS = {
     "cli": 12,
@@ -143,10 +145,19 @@ def test_the_page_tells_of_every_folder() -> None:
     assert sorted(told) == sorted(LEVELS)
 
 
-def test_files_that_the_page_names_exist() -> None:
-    named = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|yaml))?)`", PAGE.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", [PAGE, PACKAGE.parent / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|yaml))?)`", text)
     roots = (PACKAGE, PACKAGE.parent, PACKAGE / "admission", PACKAGE / "explain", PACKAGE / "lint")
-    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
+    assert [name for name in named if "CODE" not in name and not any((root / name).exists() for root in roots)] == []
+    alone = {
+        path.name
+        for root in (PACKAGE, PACKAGE.parent / "tools", PACKAGE.parent / "tests")
+        for path in root.rglob("*.*")
+    }
+    alone |= {path.name for path in PACKAGE.parent.iterdir()}
+    assert [name for name in re.findall(r"`(\w+\.(?:py|yaml))`", text) if name not in alone] == []
 
 
 def test_imports_point_downward() -> None:
