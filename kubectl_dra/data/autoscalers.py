@@ -60,6 +60,20 @@ class Cloud(Struct, frozen=True):
         )
 
 
+class NodeMaker(Struct, frozen=True):
+    """Who makes nodes, and what to know of claims there (``message``, a sentence without its full stop).
+
+    An object of ``group`` and ``kind`` says that it does, and so do node labels that a pod asks for (``labels``, a
+    pattern for the beginning of their names).
+    """
+
+    message: str
+    source: str
+    group: str = ""
+    kind: str = ""
+    labels: str = ""
+
+
 @cache
 def _read() -> Any:
     return parsed(FILE.read_text("utf-8"))
@@ -75,6 +89,22 @@ def limits() -> tuple[AutoscalerLimit, ...]:
 def clouds() -> tuple[Cloud, ...]:
     """The known clouds; the last one stands for any other."""
     return tuple(convert(_read()["clouds"], list[Cloud]))
+
+
+@cache
+def makers() -> tuple[NodeMaker, ...]:
+    """Those that objects of their own kinds tell of."""
+    return tuple(maker for maker in _makers() if maker.group)
+
+
+def maker_of_deployments() -> NodeMaker:
+    """The one that only its Deployment tells of: cluster-autoscaler."""
+    return next(maker for maker in _makers() if not maker.group)
+
+
+@cache
+def _makers() -> tuple[NodeMaker, ...]:
+    return tuple(convert(_read()["makers"], list[NodeMaker]))
 
 
 def cloud_of(nodes: Iterable[Node]) -> Cloud:

@@ -19,6 +19,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
+from kubectl_dra.data.autoscalers import maker_of_deployments, makers
 from kubectl_dra.errors import DraError, FileError, InputError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
@@ -236,68 +237,14 @@ def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, i
 _SHARED: Final = re.compile(r"^\s*(timeSlicing|mps)\s*:", re.MULTILINE)
 
 
-class Autoscaler(NamedTuple):
-    """Who makes nodes: the group and kind of an object that says so, the node labels by which pods do, and what to
-    know of claims there.
-    """
-
-    group: str
-    kind: str
-    labels: re.Pattern[str] | None
-    message: str
-
-
-# https://karpenter.sh/docs/tasks/dra/ and https://docs.aws.amazon.com/eks/latest/userguide/device-management.html,
-# both as of November 2026.
-_KARPENTER: Final = (
-    "Karpenter makes nodes for pods with claims only from 1.15 and with settings.enableDRA (alpha, for NVIDIA GPUs and "
-    "EFA on AWS; Kubernetes 1.34 or later): without it, keep nodes that are there already"
-)
-AUTOSCALERS: Final = (
-    Autoscaler("karpenter.k8s.aws", "EC2NodeClass", re.compile(r"karpenter\.(k8s\.aws|sh)/"), _KARPENTER),
-    Autoscaler(
-        "eks.amazonaws.com",
-        "NodeClass",
-        re.compile(r"eks\.amazonaws\.com/(compute-type\Z|instance-)"),
-        # The same page of EKS.
-        "EKS Auto Mode does not support claims: run pods with claims on managed node groups, self-managed nodes or "
-        "nodes of your own Karpenter",
-    ),
-    Autoscaler(
-        "karpenter.azure.com",
-        "AKSNodeClass",
-        re.compile(r"karpenter\.azure\.com/"),
-        # https://learn.microsoft.com/azure/aks/node-autoprovision says nothing of claims, as of November 2026.
-        "AKS does not document whether its node auto-provisioning reads claims: try it before you count on it, or "
-        "keep a node pool with the driver",
-    ),
-    Autoscaler(
-        "cloud.google.com",
-        "ComputeClass",
-        re.compile(r"cloud\.google\.com/(gke-accelerator|compute-class|gke-spot|gke-provisioning)\Z"),
-        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra, as of November 2026.
-        "GKE makes no new node pools for pods with claims (neither Autopilot nor node auto-provisioning does): create "
-        "the node pool, with gke-no-default-nvidia-gpu-device-plugin=true and gpu-driver-version=disabled for NVIDIA "
-        "GPUs, and with the node label that the driver's DaemonSet selects, which scaling from zero needs too",
-    ),
-    Autoscaler("karpenter.sh", "NodePool", None, _KARPENTER),
-)
-# https://github.com/kubernetes/autoscaler/issues/7724 and 10199: what the first node of a group would have is up to
-# each cloud provider of the autoscaler.
-_CLUSTER_AUTOSCALER: Final = (
-    "the Cluster Autoscaler looks at claims only with --enable-dynamic-resource-allocation, and makes the first node "
-    "of a group only if it knows the devices of such a node: keep one node in each group"
-)
-
-
 def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """What to know of claims where the labels that a pod asks of its nodes say who makes these; once for each."""
     messages: set[str] = set()
     for path, key in _labels(spec):
-        for autoscaler in AUTOSCALERS:
-            if autoscaler.labels is not None and autoscaler.labels.match(key) and autoscaler.message not in messages:
-                messages.add(autoscaler.message)
-                yield path, autoscaler.message
+        for maker in makers():
+            if maker.labels and re.match(maker.labels, key) and maker.message not in messages:
+                messages.add(maker.message)
+                yield path, maker.message
 
 
 def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
@@ -313,9 +260,7 @@ def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
 def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
     """What to know of claims where an object says who makes nodes; empty where it says nothing of it."""
     group, kind = key_of(raw)
-    known = next(
-        (autoscaler.message for autoscaler in AUTOSCALERS if (autoscaler.group, autoscaler.kind) == (group, kind)), ""
-    )
+    known = next((maker.message for maker in makers() if (maker.group, maker.kind) == (group, kind)), "")
     if (group, kind) == ("karpenter.sh", "NodePool"):
         made_by = value_at(raw, ("spec", "template", "spec", "nodeClassRef", "group"))
         # The class says it, where it is one of those above.
@@ -325,12 +270,12 @@ def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> s
         for spec in pod_specs(raw)
         for container in containers(spec)
     ):
-        return _CLUSTER_AUTOSCALER
+        return maker_of_deployments().message
     return known
 
 
 def _of_pool(group: str, otherwise: str) -> str:
-    return next((autoscaler.message for autoscaler in AUTOSCALERS if autoscaler.group == group), otherwise)
+    return next((maker.message for maker in makers() if maker.group == group), otherwise)
 
 
 def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:
