@@ -94,6 +94,7 @@ class CauseKind(Struct, frozen=True):
     devices exist, but the pod will not be bound to them. ``ends_pod``: the pod will never get devices.
     ``queued`` is when somebody else lets the pod go to the scheduler, so that what it would say then is told as well.
     ``held``: somebody else has the devices. ``missing`` is the kind of an object that does not exist.
+    ``instead``: its fix helps whatever else is the matter, so it is offered beside theirs.
     ``state`` describes the pod if "cannot be scheduled" would be wrong.
     """
 
@@ -104,6 +105,7 @@ class CauseKind(Struct, frozen=True):
     never_binds: bool = False
     ends_pod: bool = False
     held: bool = False
+    instead: bool = False
     queued: str = ""
     missing: str = ""
     state: str = ""

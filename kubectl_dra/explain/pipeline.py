@@ -315,13 +315,13 @@ def _resting_on(proof: Proof, others: Sequence[Finding]) -> Proof:
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> list[Finding]:
-    """The findings; the first one says if only several changes together help."""
+    """The findings; the first one that no new node ends says if only several changes together help."""
     together = ways and len(ways[0].changes) > 1
     if not together or not findings or any(finding.proof for finding in findings):
         return list(findings)
-    first = findings[0]
-    remedy = replace(first.remedy or Remedy(first.kind.fix), not_alone=True)
-    return [replace(first, remedy=remedy), *findings[1:]]
+    at = next((at for at, finding in enumerate(findings) if not finding.kind.instead), 0)
+    remedy = replace(findings[at].remedy or Remedy(findings[at].kind.fix), not_alone=True)
+    return [*findings[:at], replace(findings[at], remedy=remedy), *findings[at + 1 :]]
 
 
 def _unproved(findings: Sequence[Finding]) -> list[Finding]:

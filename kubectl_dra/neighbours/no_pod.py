@@ -73,10 +73,11 @@ TASK_NAME: Final = "volcano.sh/task-spec"
 VOLCANO_GROUP: Final = "PodGroup.scheduling.volcano.sh"
 MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Job": (JOB, VOLCANO_JOB),
+    VOLCANO_JOB: (VOLCANO_JOB,),
     "JobSet": (JOBSET,),
     "LeaderWorkerSet": (LWS,),
 }
-"""The kinds that may have no pods for a reason that stands in the object, by their plain names."""
+"""The kinds that may have no pods for a reason that stands in the object, by the words for them."""
 _VERSIONS: Final = {
     JOB: "batch/v1",
     VOLCANO_JOB: "batch.volcano.sh/v1alpha1",
@@ -104,13 +105,13 @@ def would_make(kind: str, name: str, namespace: str, snapshot: Snapshot) -> Pod 
     if maker is None or template is None:
         return None
     meta = maker.metadata
-    owner = OwnerReference(kind, name, meta.uid, controller=True, api_version=_VERSIONS[known])
+    owner = OwnerReference(known.partition(".")[0], name, meta.uid, controller=True, api_version=_VERSIONS[known])
     metadata = ObjectMeta(
         name=name,
         namespace=namespace,
         # Queues are named on the workload.
         labels={**meta.labels, **template.metadata.labels},
-        annotations={MADE_BY: f"{kind} {namespace}/{name}", **(_of_volcano(maker, snapshot))},
+        annotations={MADE_BY: f"{owner.kind} {namespace}/{name}", **(_of_volcano(maker, snapshot))},
         owners=(owner, *meta.owners),
     )
     if isinstance(maker, VolcanoJob):

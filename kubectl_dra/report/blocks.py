@@ -140,6 +140,7 @@ class ShellCommand(Struct, frozen=True):
 class FixOffer(Struct, frozen=True):
     """A change that helps. Brief text gathers them, the lowest ``price`` first: ``told``, and the command.
 
+    Unless it is proved, or helps ``instead`` of what ends the first cause, only the first is told.
     Of those with the same ``change`` the last is told; those that help only together (``joint``) are told as one.
     """
 
@@ -149,6 +150,7 @@ class FixOffer(Struct, frozen=True):
     price: int = 0
     change: Hashable = ()
     joint: bool = False
+    instead: bool = False
 
     def changes_cluster(self) -> bool:
         """Whether one of its commands does: it stands after those that only show something."""

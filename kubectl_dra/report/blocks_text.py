@@ -24,9 +24,10 @@ _STYLES: Final = {
     blocks.Tone.BAD: "red",
     blocks.Tone.QUIET: "dim",
 }
+_OTHER_WAY: Final = 1
 _NEXT_FIX: Final = 2
 _MORE_FIXES: Final = 8
-"""Ranks of the fixes after the first."""
+"""Ranks of the fixes after the first; of two that help each by itself the second counts more than facts."""
 
 Line = tuple[str | tuple[str, str], ...]
 
@@ -228,7 +229,7 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     pieces = list(_pieces(out, parts))
     chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
     room = lines - len(head) - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
-    for at in sorted(range(len(pieces)), key=lambda at: pieces[at].rank or 0):
+    for at in sorted(range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES)):
         piece = pieces[at]
         if piece.rank and len(piece.lines) <= room:
             chosen.add(at)
@@ -304,8 +305,8 @@ def _width(out: Painter) -> int:
 
 
 def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
-    """The fixes, the first with a heading: what ends the first cause, and whatever is proved."""
-    chosen = [fix for number, fix in enumerate(fixes) if fix.proved or not number]
+    """The fixes, the first with a heading: what ends the first cause, or helps instead, and whatever is proved."""
+    chosen = [fix for number, fix in enumerate(fixes) if fix.proved or fix.instead or not number]
     # Where one change is the fix of several requests, the last proof has it for all of them.
     last = {fix.change: fix for fix in chosen if fix.change}
     chosen = [fix for fix in chosen if not fix.change or last[fix.change] is fix]
@@ -316,10 +317,9 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
         head = "Fixes, proved by running the scheduler's steps with them"
     own, *rest = _together(chosen)
     parts = sorted((own, *rest), key=lambda part: max(fix.price for fix in part))
-    if own in parts[2:]:
-        # What ends the first cause is not left out for what costs less.
-        parts.remove(own)
-        parts.insert(1, own)
+    # What ends the first cause is not left out for what costs less, nor what helps instead of it.
+    needed = [parts[0], own, *(part for part in parts if part[0].instead)]
+    parts.sort(key=lambda part: part not in needed)
     yield _Piece(_FIXES, 0, [((head, "bold"),)])
     texts = [(part, [line for fix in part for line in _fix(out, fix)]) for part in parts]
     # A fix is told whole or not at all: half of one would not help.
@@ -327,7 +327,8 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     if not short:
         yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
     for number, (part, whole) in enumerate(short):
-        rank = _MORE_FIXES if number > 1 else _NEXT_FIX if number else 0
+        second = _OTHER_WAY if any(part[0].instead for part, _ in short[:2]) else _NEXT_FIX
+        rank = _MORE_FIXES if number > 1 else second if number else 0
         yield _Piece(_FIXES, rank, whole, changes=any(fix.changes_cluster() for fix in part))
 
 

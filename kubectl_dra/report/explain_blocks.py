@@ -130,8 +130,9 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
         return
     quoted = _quoted(diagnosis)
     several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
-    # Whoever mends the first must not be stuck on a second that was not named.
-    rank = 1 if findings[0].proof is not None and findings[0].proof.enough else 0
+    # Whoever mends the first must not be stuck on a second that was not named, nor miss what helps instead.
+    proved, instead = findings[0].proof, any(finding.kind.instead for finding in findings[1:2])
+    rank = 1 if proved is not None and proved.enough and not instead else 0
     items = Items(
         tuple((*_cause(finding, at, quoted, several, invocation, rank),) for at, finding in enumerate(findings)), "1. "
     )
@@ -183,15 +184,16 @@ def _fix(cause: Finding, several: bool, invocation: Invocation) -> FixOffer:
     changes = remedy.offers[:1] if remedy else ()
     blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), text), Tone.GOOD, len("Fix: "))]
     if remedy and remedy.proof:
-        proved = f"{proof(remedy.proof)}."
-        blocks.append(Para((Marked("Proved: ", WordMark.LABEL), proved), Tone.GOOD, len("Proved: ")))
+        shown = f"{proof(remedy.proof)}."
+        blocks.append(Para((Marked("Proved: ", WordMark.LABEL), shown), Tone.GOOD, len("Proved: ")))
     if remedy:
         blocks += _commands(remedy, changes, invocation)
     if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     title = "" if remedy and remedy.not_alone else _told(text, cause.proof)
     price = remedy.price if remedy else Price.WAIT
-    return FixOffer(tuple(blocks), title, cause.proof is not None, price, changes, _is_joint(cause.proof))
+    proved, joint = cause.proof is not None, _is_joint(cause.proof)
+    return FixOffer(tuple(blocks), title, proved, price, changes, joint, cause.kind.instead)
 
 
 def _commands(

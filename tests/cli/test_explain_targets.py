@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.cli.explain.target import find, targets_of
+from kubectl_dra.cli.kind_words import kind_of
+from kubectl_dra.cluster.files import read_snapshot
 from tests.cli.conftest import Ran
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
@@ -254,3 +257,58 @@ def test_a_name_that_nothing_has_is_answered_with_those_that_there_are(
 ) -> None:
     ran = dra("explain", *words, "--snapshot", ALL_HELD)
     assert ran.code == 2 and way_out in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("deployment.apps", "Deployment"),
+        ("deployments.v1.apps", "Deployment"),
+        ("job.batch", "Job"),
+        ("jobs.v1.batch", "Job"),
+        ("jobs.batch.volcano.sh", "Job.batch.volcano.sh"),
+        ("job.v1alpha1.batch.volcano.sh", "Job.batch.volcano.sh"),
+        ("vj", "Job.batch.volcano.sh"),
+        ("vcjobs", "Job.batch.volcano.sh"),
+        ("pods.v1.", "pod"),
+        ("resourceclaims.v1.resource.k8s.io", "claim"),
+        ("jobsets.jobset.x-k8s.io", "JobSet"),
+        ("leaderworkersets.leaderworkerset.x-k8s.io", "LeaderWorkerSet"),
+        ("rollouts.argoproj.io", "Rollout"),
+        ("rayclusters.ray.io", "RayCluster"),
+        ("pytorchjobs.kubeflow.org", "PyTorchJob"),
+        ("virtualmachineinstance.kubevirt.io", "VirtualMachineInstance"),
+        ("computedomains.resource.nvidia.com", "computedomain"),
+        ("deployments.batch", ""),
+        ("train.apps", ""),
+    ],
+)
+def test_types_are_written_as_kubectl_takes_and_prints_them(word: str, kind: str) -> None:
+    assert kind_of(word) == kind
+
+
+def _made(kind: str, api_version: str, name: str, age: str) -> dict[str, Any]:
+    owner = {"apiVersion": api_version, "kind": kind, "name": "sweep", "uid": f"uid-{name}", "controller": True}
+    meta = {"name": name, "namespace": "ml", "uid": name, "creationTimestamp": age, "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "main"}]}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "pods", "answers"),
+    [
+        ("vcjob/sweep", "both", "volcano-0"),
+        ("jobs.batch.volcano.sh/sweep", "both", "volcano-0"),
+        ("job/sweep", "both", "batch-0"),
+        ("jobs.batch/sweep", "both", "batch-0"),
+        ("job/sweep", "volcano", "volcano-0"),
+    ],
+)
+def test_two_jobs_of_one_name_are_told_apart(asked: str, pods: str, answers: str, tmp_path: Path) -> None:
+    items = [_made("Job", "batch.volcano.sh/v1alpha1", "volcano-0", "2026-03-01T08:00:00Z")]
+    if pods == "both":
+        items.append(_made("Job", "batch/v1", "batch-0", "2026-03-01T09:00:00Z"))
+    saved = tmp_path / "cluster.json"
+    saved.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    target = targets_of([asked])[0]
+    looked = find(target, "ml", read_snapshot([str(saved)]))
+    assert looked.item.metadata.name == answers

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kubectl_dra.cli.main import run
+from tools.cases import CASES, run_case
 from tools.examples import EXAMPLES, arguments
 
 
@@ -50,3 +53,24 @@ def test_only_commands_are_wider_than_the_terminal(
     for line in shown(capsys, monkeypatch, "no-device-matches", columns=columns):
         assert len(line) <= columns or "kubectl " in line
     assert len(shown(capsys, monkeypatch, "no-device-matches", columns=columns)) <= 18
+
+
+OTHER_WAYS = [
+    ("karpenter-3228", "Add a node with such devices yourself. From 1.14 on IGNORE_DRA_REQUESTS=false"),
+    ("autoscaler-7724", "Add a node with such devices by hand"),
+    ("autoscaler-5692", "Raise the maximum of the group with such devices"),
+]
+
+
+@pytest.mark.parametrize(("thread", "fix"), OTHER_WAYS)
+def test_what_brings_a_node_is_told_before_another_pod_is_ended(
+    thread: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    (case,) = (case for case in CASES if case.file == thread)
+    _, text = run_case(case, tmp_path, "text", full=False)
+    lines = text.splitlines()
+    ending = "  - End pod default/probe (holds 1 device, priority 0), or wait until it ends; then it fits on n2."
+    fixes = [line for line in lines if line.startswith("  - ")]
+    assert len(lines) <= 18 and any(line.startswith("  no-scale-up: ") for line in lines), text
+    assert fixes[0].startswith(f"  - {fix}"[:60]) and fixes[1] == ending, text

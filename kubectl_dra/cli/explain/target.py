@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
-from kubectl_dra.cli.kind_words import KINDS, WORKLOADS, kind_of
+from kubectl_dra.cli.kind_words import KINDS, VOLCANO_JOB, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.unknown_words import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
@@ -15,7 +15,7 @@ from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.pending_alike import progress_of
-from kubectl_dra.neighbours.no_pod import MAKERS, would_make
+from kubectl_dra.neighbours.no_pod import JOB, MAKERS, would_make
 from kubectl_dra.text import did_you_mean, nearest, some
 
 T = TypeVar("T")
@@ -173,7 +173,11 @@ def has_made(pod: Pod, target: TypedTarget) -> bool:
 def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Looked:
     """The pod of a workload, or with labels, that has come least far, and of several the newest."""
     pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _is_meant(pod, target)]
-    title = f"-l {target.name}" if target.kind == LABELS else f"{target.kind} {target.name}"
+    if not pods and target.kind == "Job" and (namespace, target.name) not in snapshot.others.get(JOB, {}):
+        # Of Kubernetes there is none of that name.
+        volcano = target._replace(kind=VOLCANO_JOB)
+        pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _is_meant(pod, volcano)]
+    title = f"-l {target.name}" if target.kind == LABELS else f"{_shown(target.kind)} {target.name}"
     if not pods and (pod := would_make(target.kind, target.name, namespace, snapshot)) is not None:
         return Looked(pod, NotMade(title))
     if not pods:
@@ -188,6 +192,11 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
     progress = {pod.metadata.name: progress_of(pod, snapshot) for pod in pods}
     hanging = sum(each.hangs for each in progress.values())
     return Looked(min(pods, key=lambda pod: progress[pod.metadata.name]), Picked(title, len(pods), hanging))
+
+
+def _shown(kind: str) -> str:
+    """The kind in sentences."""
+    return "Volcano Job" if kind == VOLCANO_JOB else kind
 
 
 def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str:
@@ -212,7 +221,7 @@ def _workloads(namespace: str, snapshot: Snapshot) -> set[Owner]:
 def _workload_of_that_name(name: str, namespace: str, snapshot: Snapshot) -> str:
     """The workload that has the name which something of another kind was looked up by."""
     owners = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)
-    return f"there is a {owners[0].kind} of that name: write {TypedTarget(*owners[0])}" if owners else ""
+    return f"there is a {_shown(owners[0].kind)} of that name: write {TypedTarget(*owners[0])}" if owners else ""
 
 
 def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:

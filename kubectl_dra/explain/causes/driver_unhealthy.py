@@ -14,11 +14,13 @@ from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
-from kubectl_dra.explain.causes.devices_published import NO_SLICES
+from kubectl_dra.explain.causes.devices_published import NO_SLICES, NOT_FOR_NODE
 from kubectl_dra.explain.causes.more_nodes import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
 from kubectl_dra.explain.causes.nodes import NO_NODE
+from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_gates import with_gates
+from kubectl_dra.explain.from_zero import names_group_without_nodes, scales_from_zero
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say
 from kubectl_dra.neighbours.operators import not_ready, words_of
 
@@ -36,20 +38,24 @@ _COMING: Final = (DriverState.STARTING, DriverState.ENDING)
 """States of a driver that is about to publish, or whose next pod is."""
 
 
+_NONE_THERE: Final = (NO_SLICES, NOT_FOR_NODE, NO_NODE, CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING)
+"""What is said where no node that is there has what the pod asks for."""
+
+
 def drivers_first(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     """The findings, before them the broken driver that keeps the pod or claim waiting, if there is one.
 
-    Before that comes a node that is on its way, and where no driver is broken on a node and none publishes anything, an
-    autoscaler that adds none.
+    Before that comes a node that is on its way, and where no driver is broken on a node and none publishes such
+    devices, an autoscaler that adds none: what else is wrong is said of the nodes that are there.
     """
     first = _with_operator(analysis, with_gates(analysis, _with_broken(analysis, findings)))
     ahead = [NODE_COMING]
     if first and first[0].kind is not UNHEALTHY:
         ahead.append(NEW_NODE_SILENT)
-    none = bool(analysis.claims) and not any(slice_.devices for slice_ in analysis.view.cycle.index.slices)
-    # Labels of a group that has no node are on no node.
-    if first and not first[0].under_way and (first[0].kind is NO_SLICES or (first[0].kind is NO_NODE and none)):
-        ahead.append(NO_SCALE_UP)
+    if any(finding.kind is NO_SCALE_UP for finding in first[1:]) and first[0].kind in _NONE_THERE:
+        by_label = first[0].kind is NO_NODE and names_group_without_nodes(analysis)
+        if not first[0].under_way and (by_label or scales_from_zero(analysis)):
+            ahead.append(NO_SCALE_UP)
     return sorted(first, key=lambda finding: finding.kind not in ahead)
 
 

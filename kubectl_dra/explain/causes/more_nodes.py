@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Final
 
 from kubectl_dra.api.operators import NodeClaim
@@ -18,6 +17,7 @@ from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.from_zero import PATIENCE, deciding_sign, scales_from_zero
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say, subject
 from kubectl_dra.neighbours.autoscalers import (
     NODE_CLAIM,
@@ -28,7 +28,6 @@ from kubectl_dra.neighbours.autoscalers import (
     ScaleSign,
     groups,
     node_claim_of,
-    scale_signs,
     unready_pools,
 )
 from kubectl_dra.neighbours.provisioning import (
@@ -44,37 +43,29 @@ NODE_COMING = CauseKind(
     code="node-coming", family=Family.POD, look=Look.POD, state="waits for a node that is on its way"
 )
 NEW_NODE_SILENT = CauseKind(code="new-node-without-devices", family=Family.POD, look=Look.DRIVERS)
-NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD)
+NO_SCALE_UP = CauseKind(code="no-scale-up", family=Family.POD, look=Look.POD, instead=True)
 _WAITS: Final = "waits for the devices of a new node"
 _MAX_REASONS: Final = 3
 _MAX_GROUPS: Final = 3
 _MANY_CLAIMS: Final = 3
 """So many nodes for one pod are no coincidence."""
-_PATIENCE: Final = timedelta(minutes=PROVISION_MINUTES)
 
 
 def _more_nodes(analysis: Analysis) -> Iterator[Finding]:
     pod = analysis.pod
     if pod is None or pod.node_name or not analysis.question.exists:
         return
-    clock = Clock(analysis.snapshot)
-    newest_first = sorted(scale_signs(pod, analysis.snapshot), key=lambda sign: sign.event.last, reverse=True)
-    # Where one of two autoscalers makes a node, the other need not; unless that was to be there long ago.
-    signs = sorted(newest_first, key=lambda sign: sign.outcome != COMING or _is_stale(sign, clock))
-    for sign in signs[:1]:
-        if sign.outcome == COMING and sign.node_claim:
-            yield from _claimed(analysis, sign)
-        elif sign.outcome == COMING and sign.who == KARPENTER:
-            yield _expected_elsewhere(analysis, sign)
-        elif sign.outcome == COMING:
-            yield from _asked(analysis, sign)
-        else:
-            yield _none(analysis, sign)
-
-
-def _is_stale(sign: ScaleSign, clock: Clock) -> bool:
-    """Whether the node should have come; of a NodeClaim its own conditions say so."""
-    return not sign.node_claim and clock.age(sign.event.last) > _PATIENCE
+    sign = deciding_sign(analysis)
+    if sign is None:
+        return
+    if sign.outcome == COMING and sign.node_claim:
+        yield from _claimed(analysis, sign)
+    elif sign.outcome == COMING and sign.who == KARPENTER:
+        yield _expected_elsewhere(analysis, sign)
+    elif sign.outcome == COMING:
+        yield from _asked(analysis, sign)
+    else:
+        yield _none(analysis, sign)
 
 
 def _expected_elsewhere(analysis: Analysis, sign: ScaleSign) -> Finding:
@@ -105,7 +96,7 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         yield Finding(NO_SCALE_UP, say(text, name=sign.node_claim), (_event(analysis, sign),), remedy)
         return
     if not claim.status.conditions:
-        late = Clock(snapshot).age(sign.event.last) > _PATIENCE
+        late = Clock(snapshot).age(sign.event.last) > PATIENCE
         yield _coming(analysis, sign, (_event(analysis, sign),), late=late, at=_named(claim))
         return
     step = claim.unmet()
@@ -116,7 +107,7 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         remedy = Remedy(fix, commands=(kubectl("describe", "nodeclaims"),))
         yield Finding(NO_SCALE_UP, say(text, count=len(sign.claims)), facts, remedy)
         return
-    late = step is not None and Clock(snapshot).age(step.last_transition_time) > _PATIENCE
+    late = step is not None and Clock(snapshot).age(step.last_transition_time) > PATIENCE
     silent = step is not None and any(
         each.entry.scale == DRIVER for each in all_understood(f"{step.reason}: {step.message}", KARPENTER)
     )
@@ -159,7 +150,7 @@ def _uninitialized(
 def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     """A node was asked for, and nothing but the nodes themselves says whether it has come."""
     snapshot, since = analysis.snapshot, sign.event.first or sign.event.last
-    late = Clock(snapshot).age(sign.event.last) > _PATIENCE
+    late = Clock(snapshot).age(sign.event.last) > PATIENCE
     group = next((each for each in groups(snapshot) if each.name == sign.group), None)
     facts = (_event(analysis, sign), *([_group(group)] if group is not None else []))
     new = [name for name, node in snapshot.nodes.items() if _came(node.metadata.creation_timestamp, sign, since)]
@@ -174,7 +165,7 @@ def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
 def _came(created: str, sign: ScaleSign, since: str) -> bool:
     """Whether a node was made after it was asked for, and before the autoscaler gives up: later ones are for others."""
     last, at = parse(sign.event.last), parse(created)
-    return bool(since) and created >= since and not (last and at and at - last > _PATIENCE)
+    return bool(since) and created >= since and not (last and at and at - last > PATIENCE)
 
 
 _STOCK: Final = "Wait, or let the group have other kinds of nodes or zones, or raise the quota of the cloud."
@@ -248,10 +239,11 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
     whys: Words = Joined(tuple(reason.why for reason in sign.deciding[:_MAX_REASONS]))
     if not sign.reasons:
         whys = sign.event.message
-    zero = sign.outcome in (UNKNOWN, "") and not any(slice_.devices for slice_ in slices)
+    zero = sign.outcome in (UNKNOWN, "") and scales_from_zero(analysis)
+    such = "such " if any(slice_.devices for slice_ in slices) else ""
     text = "{who} adds no node for the pod, and waiting does not help: {whys}"
     if zero:
-        text = "no node has devices yet, and {who} does not know that a new one would: {whys}"
+        text = "no node has {such}devices yet, and {who} does not know that a new one would: {whys}"
     elif sign.outcome == LATER:
         text = "{who} adds no node for the pod at the moment, maybe later: {whys}"
     elif not sign.outcome:
@@ -267,12 +259,14 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
         for name, condition in (unready_pools(snapshot) if who == KARPENTER else {}).items()
     ]
     facts.append(Evidence("ResourceSlices", "nodes", scope))
-    return Finding(NO_SCALE_UP, say(text, who=who, whys=whys), tuple(facts), _remedy(analysis, sign, zero=zero))
+    return Finding(
+        NO_SCALE_UP, say(text, who=who, whys=whys, such=such), tuple(facts), _remedy(analysis, sign, zero=zero)
+    )
 
 
 def _remedy(analysis: Analysis, sign: ScaleSign, *, zero: bool) -> Remedy | None:
-    if zero:
-        cloud = cloud_of(analysis.snapshot.nodes.values())
+    cloud = cloud_of(analysis.snapshot.nodes.values())
+    if zero and (cloud.title or not any(slice_.devices for slice_ in analysis.view.cycle.index.slices)):
         text = "{zero}. What a group of no nodes would publish, {who} learns only from its cloud provider."
         return Remedy(say(text, zero=cloud.zero, who=sign.who))
     commands = _look(sign.who) if sign.outcome == LATER else ()
