@@ -30,7 +30,7 @@ def test_a_pod_that_another_layer_keeps_is_explained_by_it(code: str, tmp_path: 
     case = next(each for each in CASES if each.file == code)
     saved = tmp_path / "cluster.json"
     saved.write_text("\n---\n".join(map(json.dumps, asked(case).files["cluster.yaml"])))
-    source = SavedCluster(UiFlags(snapshots=[str(saved)]))
+    source = SavedCluster(UiFlags(snapshots=(str(saved),)))
     snapshot, settings, _ = source.read(cast(Any, SimpleNamespace()))
     seen = cast(Any, SimpleNamespace(snapshot=snapshot, settings=settings))
     kind, _, name = case.raw["explain"].partition("/")
