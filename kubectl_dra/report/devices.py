@@ -15,7 +15,7 @@ from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
+from kubectl_dra.report.blocks import Answer, Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, reason, written
@@ -44,20 +44,24 @@ def write_table(
     more: CommandLine | None = None,
     limit: int | None = None,
     headers: bool = True,
+    answer: Answer | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and a row for each group; a sentence where no device matches.
+    """Write the summary and a row for each group; a sentence where no device matches. An ``answer`` stands for both.
 
     ``more`` is the command that shows each device, where groups have several. ``limit``: at most so many rows.
     Without ``headers`` there are only the rows.
     """
     out = Painter(stream, color, bare=not headers)
+    if answer is not None:
+        write_blocks(out, [answer])
+        out.write("")
+    elif inventory.rows and headers:
+        out.sentence(summary(inventory))
+        out.write("")
     if not inventory.rows:
         out.sentence(nothing(inventory))
         return
-    if headers:
-        out.sentence(summary(inventory))
-        out.write("")
     if out.draws:
         write_bars(out, _by_node(inventory))
     whole, groups = len(groups), groups[:limit]
@@ -141,12 +145,12 @@ def summary(inventory: Inventory) -> str:
     """How many devices there are, on how many nodes, and in which states."""
     total, nodes = len(inventory.rows), inventory.node_count()
     also = Counter(row.state for row in inventory.rows if row.also_tainted)
-    states = ", ".join(_with_taints(count, state, also[state]) for state, count in inventory.states().items())
+    states = ", ".join(_withtaint_words(count, state, also[state]) for state, count in inventory.states().items())
     place = f" on {amount(nodes, 'node')}" if nodes else ""
     return f"{amount(total)}{place}: {states}"
 
 
-def _with_taints(count: int, state: DeviceState, tainted: int) -> str:
+def _withtaint_words(count: int, state: DeviceState, tainted: int) -> str:
     """So many devices in a state, and how many of them are tainted besides."""
     part = "all" if tainted == count > 1 else f"{tainted:,}"
     return f"{count:,} {state} ({part} tainted)" if tainted else f"{count:,} {state}"
@@ -185,7 +189,7 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
     yield DeviceColumn("WHY", _why)
     if wide:
         yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
-        yield DeviceColumn("TAINTS", lambda group: ",".join(_taints(group.first)) or EMPTY)
+        yield DeviceColumn("TAINTS", lambda group: ",".join(taint_words(group.first)) or EMPTY)
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
@@ -257,11 +261,12 @@ def _why(group: AlikeDevices) -> str:
         differ = any(row.reason != group.first.reason and reason(row.reason) != why for row in group.rows)
         parts.append(f"{group.first.id.device}: {why}" if differ else why)
     if group.first.taints and group.first.state is not DeviceState.TAINTED:
-        parts.append(f"tainted with {', '.join(_taints(group.first))}")
+        parts.append(f"tainted with {', '.join(taint_words(group.first))}")
     return "; ".join(parts) or EMPTY
 
 
-def _taints(row: DeviceRow) -> Iterator[str]:
+def taint_words(row: DeviceRow) -> Iterator[str]:
+    """Each taint, and who sets it."""
     return (f"{taint} ({taint_owner(taint)})" for taint in row.taints)
 
 
@@ -316,6 +321,11 @@ def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, strea
     why = written(row.reason)
     style = STATE_STYLES.get(row.state, "red")
     out.heading(state_of(row), f": {why}" if why else "", style=f"bold {style}".strip())
+    write_device_facts(out, row, claims, at)
+
+
+def write_device_facts(out: Painter, row: DeviceRow, claims: Sequence[ClaimUse], at: datetime) -> None:
+    """Write what a device is, where, who holds it, and all that its driver says of it."""
     for label, text in _facts(row):
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
     out.write("")

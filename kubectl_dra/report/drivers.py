@@ -16,7 +16,7 @@ from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.drivers.while_away import DriverUsers, Update, WhileAway
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
-from kubectl_dra.report.blocks import TableBlock, shell
+from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
@@ -50,9 +50,10 @@ def write_drivers(
     nodes: Sequence[str] = (),
     limit: int | None = None,
     headers: bool = True,
+    explained: str = "",
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``; or only its rows.
+    """Write the table below its summary, or the answer about the driver that is ``explained``, with at most ``limit`` rows (30 if that is None), with ages as of ``at``; or only its rows.
 
     ``drivers`` and ``nodes`` are those that were asked for, if not all.
     """
@@ -64,7 +65,10 @@ def write_drivers(
     if not by_node.rows:
         out.sentence(_nothing(by_node, drivers, nodes))
         return
-    if headers:
+    if explained:
+        write_blocks(out, [driver_answer(explained, by_node)])
+        out.write("")
+    elif headers:
         out.sentence(summary(by_node))
         out.write("")
     write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
@@ -107,6 +111,30 @@ def summary(by_node: NodeDrivers) -> str:
     drivers = {row.driver for row in by_node.rows}
     nodes = {row.node for row in by_node.rows} - {""}
     return f"{amount(len(drivers), 'driver')} on {amount(len(nodes), 'node')}: {listed}"
+
+
+def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
+    """What is wrong with a driver first, and on how many nodes; or that nothing is."""
+    lead, rows = f"Driver {name}", by_node.rows
+    if not rows:
+        return Answer(lead, "it was not found in what was read", Tone.WARNING)
+    first, states = rows[0], Counter(row.state for row in rows)
+    on = f" on {first.node}" if first.node else ""
+    if first.state.broken or first.state.open:
+        same, others = states[first.state] - 1, len(rows) - states[first.state]
+        more = [f"the same on {amount(same, 'more node')}"] if same else []
+        rest = Counter(row.state.value for row in rows if row.state is not first.state)
+        more += [f"{', '.join(f'{count:,} {state}' for state, count in rest.items())} on the others"] if others else []
+        listed = f" ({'; '.join(more)})" if more else ""
+        return Answer(f"{lead}: {first.state.value}{on}", f"{written(why(first))}{listed}", _TONES[first.state.broken])
+    nodes = amount(len({row.node for row in rows} - {""}), "node")
+    devices = amount(sum(row.devices for row in rows))
+    if not states[DriverState.HEALTHY]:
+        return Answer(lead, written(why(first)), Tone.WARNING)
+    return Answer(lead, f"nothing is wrong on {nodes}; it publishes {devices}", Tone.GOOD)
+
+
+_TONES: Final = {True: Tone.BAD, False: Tone.WARNING}
 
 
 def _style(state: DriverState) -> str:
@@ -195,18 +223,26 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
     return f"While the driver on node {node} is away, {listed}{runs_on}. Wait until they have, or end them first."
 
 
-def to_json(drivers: NodeDrivers, concerns: Concerns) -> dict[str, Any]:
-    """A DriverList."""
+def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "") -> dict[str, Any]:
+    """A DriverList; with the answer about the driver that is ``explained``."""
     states: dict[str, int] = {}
     for row in drivers.rows:
         states[row.state.value] = states.get(row.state.value, 0) + 1
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DriverList",
+        **(_explained(explained, drivers) if explained else {}),
         "summary": {"drivers": len({row.driver for row in drivers.rows}), "states": states},
         "items": [{**_row(row), **_concerns(row, concerns)} for row in drivers.rows],
         "unread": [gap_json(gap) for gap in drivers.gaps],
     }
+
+
+def _explained(name: str, drivers: NodeDrivers) -> dict[str, Any]:
+    worst = drivers.rows[0].state if drivers.rows else DriverState.UNKNOWN
+    verdict = "broken" if worst.broken else "undetermined" if worst.open or drivers.gaps else "healthy"
+    answer = driver_answer(name, drivers).text
+    return {"subject": {"kind": "Driver", "name": name}, "verdict": verdict, "answer": answer}
 
 
 def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:

@@ -27,8 +27,8 @@ EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
 
 
-def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
-    """Lists and prints; returns the exit code.
+def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -> int:
+    """Lists and prints; returns the exit code. ``explained``: the driver that ``explain`` is asked about.
 
     Raises:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not answer.
@@ -48,7 +48,7 @@ def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
     drivers = _chosen(joined(snapshot), flags, snapshot)
     if flags.drain_check:
         return _drain(flags, connection, drivers, snapshot)
-    _print(drivers, flags, connection, snapshot)
+    _print(drivers, flags, connection, snapshot, explained)
     return _code(drivers)
 
 
@@ -68,7 +68,13 @@ def _look(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers
     return drivers, lambda: _print(drivers, flags, connection, snapshot)
 
 
-def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> None:
+def _print(
+    drivers: NodeDrivers,
+    flags: DriversFlags,
+    connection: ConnectionFlags,
+    snapshot: Snapshot,
+    explained: str = "",
+) -> None:
     # What is usual is so among all nodes, not among those that were asked for.
     concerns = concerns_of(snapshot, joined(snapshot).rows)
     output = flags.output.value
@@ -76,7 +82,7 @@ def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlag
         from kubectl_dra.report.drivers import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(drivers, concerns), output, sys.stdout, _code(drivers))
+        write(to_json(drivers, concerns, explained), output, sys.stdout, _code(drivers))
     else:
         from kubectl_dra.report.drivers import write_drivers
         from kubectl_dra.report.paint import tell
@@ -99,6 +105,7 @@ def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlag
             where=where,
             limit=flags.limit,
             headers=not flags.no_headers,
+            explained=explained,
         )
 
 
