@@ -149,11 +149,12 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
     since = unready_since(state.name, snapshot)
     if state.object is None and not snapshot.is_gap("Node"):
         text = "there is no node {node} any more, and pods are bound to it"
-        yield say(text, **words), say("If the machine is gone, delete its pods by force: they hold devices."), look, None
+        change = say("If the machine is gone, delete its pods by force: they hold devices.")
+        yield say(text, **words), change, look, None
     elif since is not None and not _boots(state, snapshot):
         text = "it has not been ready since {since}" if since else "it is not ready"
-        change = "Bring node {node} and its kubelet back: until then nobody starts, ends or unprepares pods there."
-        yield say(text, since=since, **words), say(change, **words), look, None
+        bring = "Bring node {node} and its kubelet back: until then nobody starts, ends or unprepares pods there."
+        yield say(text, since=since, **words), say(bring, **words), look, None
     for row in state.drivers:
         # Of what the kubelet does not reach the pod that waits says more.
         if row.state.broken and row.state is not DriverState.NODE_DOWN and row.failing is None:
@@ -164,9 +165,9 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
         # Where its pod runs, the kubelet has just started: it deletes all slices of the node, and they come back.
         if group.silent and group.driver not in there:
             text = "driver {driver} is away, and {count:device} of it {count:is|are} held there: {devices:some 3}"
-            change = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
+            start = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
             fault = say(text, driver=group.driver, count=len(group.devices), devices=group.devices)
-            yield fault, say(change, driver=group.driver, **words), NextStep(Look.DAEMON_SETS), None
+            yield fault, say(start, driver=group.driver, **words), NextStep(Look.DAEMON_SETS), None
 
 
 def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:

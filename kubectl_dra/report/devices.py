@@ -55,13 +55,12 @@ def write_table(
     out = Painter(stream, color, bare=not headers)
     if answer is not None:
         write_blocks(out, [answer])
-        out.write("")
-    elif inventory.rows and headers:
-        out.sentence(summary(inventory))
-        out.write("")
+    elif headers or not inventory.rows:
+        out.sentence(summary(inventory) if inventory.rows else nothing(inventory))
     if not inventory.rows:
-        out.sentence(nothing(inventory))
         return
+    if headers:
+        out.write("")
     if out.draws:
         write_bars(out, _by_node(inventory))
     whole, groups = len(groups), groups[:limit]
@@ -324,15 +323,20 @@ def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, strea
     write_device_facts(out, row, claims, at)
 
 
-def write_device_facts(out: Painter, row: DeviceRow, claims: Sequence[ClaimUse], at: datetime) -> None:
-    """Write what a device is, where, who holds it, and all that its driver says of it."""
+def write_device_facts(
+    out: Painter, row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, *, full: bool = True
+) -> None:
+    """Write what a device is, where, who holds it, and, in ``full``, all that its driver says of it."""
     for label, text in _facts(row):
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
+    if not full and row.device.attributes:
+        out.paragraph(f"{len(row.device.attributes)} (--full shows them)", indent=" " * 10, first="Values".ljust(10))
     out.write("")
     _holders(out, row, claims, at)
     taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
     attributes = [f"{name} = {plain(value)}" for name, value in sorted(row.device.attributes.items())]
-    listed = (("Taints", taints), ("Capacity", list(_capacity_lines(row))), ("Attributes", attributes))
+    listed = [("Capacity", list(_capacity_lines(row)))]
+    listed = [("Taints", taints), *listed, ("Attributes", attributes)] if full else listed
     write_blocks(out, [Section(heading, tuple(map(prose, lines))) for heading, lines in listed if lines])
 
 

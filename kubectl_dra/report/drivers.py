@@ -53,7 +53,9 @@ def write_drivers(
     explained: str = "",
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table below its summary, or the answer about the driver that is ``explained``, with at most ``limit`` rows (30 if that is None), with ages as of ``at``; or only its rows.
+    """Write the table below its summary, or below the answer about the driver that is ``explained``.
+
+    It has at most ``limit`` rows (30 if that is None), with ages as of ``at``; without ``headers`` these are all.
 
     ``drivers`` and ``nodes`` are those that were asked for, if not all.
     """
@@ -122,9 +124,10 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
     on = f" on {first.node}" if first.node else ""
     if first.state.broken or first.state.open:
         same, others = states[first.state] - 1, len(rows) - states[first.state]
-        more = [f"the same on {amount(same, 'more node')}"] if same else []
+        more = [f"on {amount(same, 'more node')} the same"] if same else []
         rest = Counter(row.state.value for row in rows if row.state is not first.state)
-        more += [f"{', '.join(f'{count:,} {state}' for state, count in rest.items())} on the others"] if others else []
+        counted = ", ".join(f"{count:,} {state}" for state, count in rest.items())
+        more += [f"on {amount(others, 'more node')}: {counted}"] if others else []
         listed = f" ({'; '.join(more)})" if more else ""
         return Answer(f"{lead}: {first.state.value}{on}", f"{written(why(first))}{listed}", _TONES[first.state.broken])
     nodes = amount(len({row.node for row in rows} - {""}), "node")

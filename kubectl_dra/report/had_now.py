@@ -8,7 +8,7 @@ from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.driver_words import at_fault, why
+from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.report.blocks import Answer, Tone
 from kubectl_dra.report.devices import summary, taint_words
 from kubectl_dra.report.phrases import written
@@ -33,7 +33,7 @@ def _of_class(now: ClassNow) -> str:
         if now.verdict is Verdict.UNDETERMINED:
             return "whether a request can get a device of it is unknown, because not all slices were read"
         fault = next(iter(now.broken), None)
-        cause = "" if fault is None else f": driver {fault.driver}: {written(why(fault))}"
+        cause = "" if fault is None else f": {written(at_fault(fault))}"
         return f"no request can get a device of it now, because no published device matches it{cause}"
     if now.verdict is Verdict.UNDETERMINED:
         return "whether a request can get a device of it now is unknown"
@@ -44,7 +44,8 @@ def _of_class(now: ClassNow) -> str:
         more = ", or more elsewhere" if largest.at_least else ""
         return f"a request can get {count} of it now, on node {largest.node}{more}"
     if now.free:
-        return f"no request can get a device of it now, though {now.free:,} of them are free: no node can take a pod for it"
+        free = f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
+        return f"no request can get a device of it now, though {free}: no node can take a pod for it"
     fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
     return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
 
@@ -98,6 +99,8 @@ def _of_device(now: DeviceNow) -> str:
 def _holder(use: ClaimUse) -> str:
     if use.state is ClaimState.UNUSED:
         return f"unused claim {use.claim.key}: nothing frees it until that claim is deleted"
+    if use.state is ClaimState.ENDED:
+        return f"claim {use.claim.key}, whose pods have ended ({some(use.pods, 1)})"
     pods = f" (pod {some(use.pods, 1)}, {use.state})" if use.pods else f" ({use.state})"
     return f"claim {use.claim.key}{pods}"
 

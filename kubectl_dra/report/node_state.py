@@ -80,7 +80,8 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         # The one at fault is in the answer.
         said = [EMPTY if row is state.of else written(why(row)) or EMPTY for row in state.drivers]
         cells = ((row.driver, row.state.value, f"{row.devices:,}") for row in state.drivers)
-        drivers = [("DRIVER", "STATE", "DEVICES", "WHY"), *((*row, text) for row, text in zip(cells, said, strict=True))]
+        heads = ("DRIVER", "STATE", "DEVICES", "WHY")
+        drivers = [heads, *((*row, text) for row, text in zip(cells, said, strict=True))]
         if {*said} == {EMPTY}:
             drivers = [row[:3] for row in drivers]
         yield Section("Drivers", (TableBlock(drivers, drivers[0][3:], True, amid=True),))

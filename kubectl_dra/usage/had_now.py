@@ -71,16 +71,19 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     rows, states = inventory.rows, inventory.states()
     largest = largest_request(name, rows, RequestTrials(snapshot, scheduler)) if rows else LargestRequest(0)
     verdict = Verdict.UNSCHEDULABLE
-    if largest is not None and largest.count:
-        verdict = Verdict.SCHEDULABLE
-    elif largest is None and (DeviceState.FREE in states or DeviceState.SHARED in states):
+    if largest.count if largest is not None else any(map(_has_room, rows)):
         verdict = Verdict.SCHEDULABLE
     elif DeviceState.UNKNOWN in states or inventory.unread or (largest is not None and largest.at_least):
         verdict = Verdict.UNDETERMINED
     held = {id(claim) for row in rows for claim in row.holders}
     idle = (use for use in _uses(snapshot) if use.state in UNUSED and id(use.claim) in held)
     drivers = {row.id.driver for row in rows} | set(named_in(snapshot.classes[name].selectors))
-    broken = tuple(row for row in joined(snapshot).rows if row.driver in drivers and (row.state.broken or row.wanted_by))
+    nodes = {row.slice.scope.node_name for row in rows}
+    broken = tuple(
+        row
+        for row in joined(snapshot).rows
+        if row.driver in drivers and (row.state.broken or row.wanted_by) and (not rows or row.node in nodes)
+    )
     return ClassNow(name, verdict, inventory, largest, tuple(idle), broken)
 
 
@@ -99,8 +102,14 @@ def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:
         return Verdict.UNDETERMINED
     if row.state is DeviceState.HELD:
         return Verdict.ALLOCATED
-    free = row.state is DeviceState.FREE or (row.state is DeviceState.SHARED and not row.also_tainted)
-    return Verdict.SCHEDULABLE if free and selected and not cordoned else Verdict.UNSCHEDULABLE
+    return Verdict.SCHEDULABLE if _has_room(row) and selected and not cordoned else Verdict.UNSCHEDULABLE
+
+
+def _has_room(row: DeviceRow) -> bool:
+    """Whether some of a device is left for a request."""
+    if row.state is DeviceState.SHARED:
+        return not row.also_tainted and row.used_part < 1
+    return row.state is DeviceState.FREE
 
 
 def _uses(snapshot: Snapshot) -> Sequence[ClaimUse]:

@@ -235,3 +235,23 @@ def test_so_many_rows_and_how_many_more(words: tuple[str, ...], rows: int, dra: 
 def test_all_rows_and_a_limit_exclude_each_other(dra: Dra) -> None:
     ran = dra("top", "--full", "--limit", "3", "--snapshot", CLUSTER)
     assert (ran.code, ran.err) == (2, "error: --full shows all rows; leave --limit out\n")
+
+
+def test_what_is_left_of_shared_devices(dra: Dra) -> None:
+    path = str(Path(__file__).parent.parent.parent / "examples/explain/shared-capacity-fits/cluster.yaml")
+    header, *rows = (re.split(" {3,}", line) for line in dra("top", "--snapshot", path).out.splitlines()[2:])
+    telco = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [(row["NODE"], row["SHARED"], row["HELD"], row["HELD(%)"], row["LEFT"]) for row in telco] == [
+        ("telco-1", "2", "-", "68%", "cpu 40 of 128"),
+        ("telco-2", "2", "-", "75%", "cpu 32 of 128"),
+    ]
+    found = json.loads(dra("top", "--snapshot", path, "-o", "json").out)
+    assert found["items"][0]["capacity"] == [{"name": "dra.cpu/cpu", "value": "128", "left": "40"}]
+    assert found["items"][0]["heldPart"] == 0.6875
+
+
+def test_blocked_partitions_are_no_room(dra: Dra) -> None:
+    """Two whole cards are held, and with them all 12 partitions of theirs."""
+    path = str(Path(__file__).parent.parent.parent / "examples/explain/different-reason-per-node/cluster.yaml")
+    (row,) = (line.split() for line in dra("top", "--snapshot", path).out.splitlines() if line.startswith("a30-2"))
+    assert row == ["a30-2", "14", "-", "2", "-", "12", "-", "100%"]

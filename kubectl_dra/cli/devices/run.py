@@ -87,7 +87,7 @@ def listed(
     return inventory, settings, snapshot
 
 
-class Explained(NamedTuple):
+class ObjectAnswer(NamedTuple):
     """The answer about the one object whose devices are listed: for text, for JSON, and its exit code."""
 
     answer: Answer
@@ -101,7 +101,7 @@ def print_devices(
     snapshot: Snapshot,
     flags: DevicesFlags,
     connection: ConnectionFlags,
-    explained: Explained | None = None,
+    explained: ObjectAnswer | None = None,
 ) -> None:
     """Print the devices, behind the answer of which they are the evidence if there is one."""
     output = flags.output.value
@@ -145,7 +145,7 @@ def _check(flags: DevicesFlags) -> None:
 
 
 def _write_text(
-    inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags, explained: Explained | None
+    inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags, explained: ObjectAnswer | None
 ) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
     from kubectl_dra.report.paint import tell

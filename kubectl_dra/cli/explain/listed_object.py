@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.devices.run import KINDS, Explained, listed, print_devices
+from kubectl_dra.cli.devices.run import KINDS, ObjectAnswer, listed, print_devices
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
@@ -45,7 +45,7 @@ def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> i
     now = class_now(name, inventory, snapshot, settings.scheduler)
     answer, fix = class_answer(now), class_fix(now)
     about = answer_json("DeviceClass", name, now.verdict, answer, fix)
-    print_devices(inventory, settings, snapshot, flags, connection, Explained(answer, about, now.exit_code))
+    print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
     _print_rest(fix, None, flags, connection)
     return now.exit_code
 
@@ -63,7 +63,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     answer, fix = device_answer(now), device_fix(now)
     about = answer_json("Device", str(now.row.id), now.verdict, answer, fix)
     if flags.output is not DevicesOutput.text:
-        print_devices(inventory, settings, snapshot, flags, connection, Explained(answer, about, now.exit_code))
+        print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
         return now.exit_code
     from kubectl_dra.cluster.time_read import moment
     from kubectl_dra.report.blocks_text import write_blocks
@@ -76,7 +76,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     out = Painter(color=flags.color.value)
     write_blocks(out, [answer])
     out.write("")
-    write_device_facts(out, now.row, now.uses, moment(snapshot).at)
+    write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full)
     _print_rest(fix, device_next(now), flags, connection)
     return now.exit_code
 
@@ -93,7 +93,6 @@ def _print_rest(
 
     out = Painter(color=flags.color.value)
     if fix:
-        out.write("")
         write_blocks(out, [Section("Fixes", (prose(f"- {fix}", Tone.GOOD, 2),))])
     if following is not None:
         write_blocks(out, [shell((following,), cluster_flags(flags, connection), "Next")])

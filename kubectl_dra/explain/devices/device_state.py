@@ -177,7 +177,7 @@ class DeviceStates:
         return DeviceState.FREE, ""
 
     def blocking(self, item: PublishedDevice) -> tuple[DeviceTaint, ...]:
-        """The taints because of which the scheduler gives a device, held or not, only to requests that tolerate them."""
+        """The taints that the scheduler heeds: requests that do not tolerate them do not get the device."""
         if not self._cycle.features.device_taints:
             return ()
         return tuple(taint for taint in item.device.taints if taint.effect in BLOCKING_EFFECTS)

@@ -122,6 +122,21 @@ class DeviceRow(NamedTuple):
     consumed: Mapping[str, Quantity]
     also_tainted: bool = False
 
+    @property
+    def used_part(self) -> float:
+        """How much of a shared device is taken, by the capacity of which most is: a part of 1; of others 0 or 1."""
+        if self.device.allow_multiple_allocations:
+            return max((_part(self.device, name, used) for name, used in self.consumed.items()), default=0.0)
+        return float(self.state is DeviceState.HELD)
+
+
+def _part(device: Device, name: str, used: Quantity) -> float:
+    try:
+        total = Quantity.parse(device.capacity[name].get("value", "0")).approximate_float()
+    except (KeyError, ValueError):
+        return 0.0
+    return min(1.0, max(0.0, used.approximate_float() / total)) if total else 1.0
+
 
 class Inventory(Struct, frozen=True):
     """The devices listed, by driver, pool and slice.
