@@ -49,8 +49,8 @@ def at_fault(row: NodeDriver) -> Words:
     """What is wrong with a driver of a node, as a sentence that names the driver."""
     if row.wanted_by and row.state is not DriverState.PART_OFF:
         return say("no node has a ResourceSlice or a pod of driver {driver}", driver=row.driver)
-    words = {"driver": row.driver, "pod": pod_named(row.pod), "devices": row.devices, "beside": _beside(row)}
-    words["pool"] = row.incomplete
+    words: dict[str, object] = {"driver": row.driver, "pod": pod_named(row.pod), "devices": row.devices}
+    words |= {"beside": _beside(row), "pool": row.incomplete}
     return say(_AT_FAULT.get(row.state, "driver {driver}: {why}"), why=why(row), **words)
 
 

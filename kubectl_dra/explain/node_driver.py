@@ -24,6 +24,7 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect,
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
 
+
 def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[NodeDriver, ...]:
     """How these drivers are on a node, as far as their pods were found; worst first."""
     rows = joined(snapshot).rows

@@ -122,9 +122,7 @@ def _users(name: str, snapshot: Snapshot) -> Iterator[Pod]:
             yield pod
 
 
-def _others(
-    name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: Settings
-) -> Iterator[HeldHere]:
+def _others(name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: Settings) -> Iterator[HeldHere]:
     """The claims with devices of the node that none of these pods uses."""
     shown = {(pod.namespace, pod.name) for pod in pods}
     own = {slice_.pool for slice_ in snapshot.slices if slice_.scope.node_name == name}

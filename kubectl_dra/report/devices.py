@@ -284,7 +284,7 @@ def held_by(holders: Sequence[ResourceClaim]) -> str:
 
 
 def _consumers(claim: ResourceClaim) -> str:
-    return some([str(consumer) for consumer in claim.reserved_for], 1) or "no pod"
+    return some([str(consumer) for consumer in claim.reserved_for], 1) or "unused"
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:

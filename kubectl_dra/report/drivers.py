@@ -187,7 +187,7 @@ def write_drain(
         for pod in claim.pods:
             rows.append((*head, pod.name, pod.owner or EMPTY, _SAID[pod.outcome]))
         if not claim.pods:
-            rows.append((*head, EMPTY, EMPTY, "no pod uses it"))
+            rows.append((*head, EMPTY, EMPTY, "unused"))
     write_blocks(out, [TableBlock(rows, ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
     out.write("")
     out.sentence("To remove the driver for good, or to change how it divides its devices, end all of these pods first:")

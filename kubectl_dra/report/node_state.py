@@ -80,11 +80,10 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         # The one at fault is in the answer.
         said = [EMPTY if row is state.of else written(why(row)) or EMPTY for row in state.drivers]
         cells = ((row.driver, row.state.value, f"{row.devices:,}") for row in state.drivers)
-        heads = ("DRIVER", "STATE", "DEVICES", "WHY")
-        drivers = [heads, *((*row, text) for row, text in zip(cells, said, strict=True))]
-        if {*said} == {EMPTY}:
-            drivers = [row[:3] for row in drivers]
-        yield Section("Drivers", (TableBlock(drivers, drivers[0][3:], True, amid=True),))
+        told = {*said} != {EMPTY}
+        rows = [("DRIVER", "STATE", "DEVICES", *(("WHY",) if told else ()))]
+        rows += [(*row, *((text,) if told else ())) for row, text in zip(cells, said, strict=True)]
+        yield Section("Drivers", (TableBlock(rows, rows[0][3:], True, amid=True),))
     if state.pods:
         ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
         shown = ranked if full else ranked[:_ROWS]

@@ -37,9 +37,9 @@ K = TypeVar("K", bound=Hashable)
 class DeviceDemand(Struct, frozen=True):
     """What the claims of a namespace, or of one owner in it, hold and wait for.
 
-    ``devices`` counts a shared device once; ``idle`` are those held by claims that nobody uses. ``pending`` are
-    claims for which a pod waits. ``owner`` is None for a whole namespace, or for claims without one. ``largest`` is
-    the owner that holds most of them.
+    ``devices`` counts a shared device once; ``idle`` are those whose claims are unused or have pods that have ended.
+    ``pending`` are claims for which a pod waits. ``owner`` is None for a whole namespace, or for claims without one.
+    ``largest`` is the owner that holds most of them.
     """
 
     namespace: str
@@ -173,7 +173,7 @@ def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, m
     return best
 
 
-# The devices of each node or class: free, held, tainted, held and idle; and the largest request that still fits.
+# The devices of each node or class: free, held, tainted, idle; and the largest request that still fits.
 
 _HELD = (DeviceState.HELD, DeviceState.SHARED)
 
@@ -189,7 +189,7 @@ class CapacityRoom(NamedTuple):
 class DeviceSupply(Struct, frozen=True):
     """The devices of one node (or place that no node is) or class.
 
-    ``idle`` of those held are reserved for nobody, or for pods that have ended. ``largest`` is for classes alone.
+    ``idle`` are held by claims that are unused or whose pods have ended. ``largest`` is for classes alone.
     ``used`` is how many whole devices those that are held and the used parts of shared ones come to; ``room`` what is
     left of the capacity of devices that can be shared and are not tainted.
     """
@@ -242,7 +242,7 @@ def supply_of_classes(
 
 
 def idle_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow]:
-    """The devices that are held by claims which nobody uses, and by no other."""
+    """The devices that are held by claims that are unused or whose pods have ended, and by no other."""
     nobody = {id(item.claim) for item in claims.items if item.state in UNUSED}
     return [row for row in rows if row.holders and all(id(claim) in nobody for claim in row.holders)]
 

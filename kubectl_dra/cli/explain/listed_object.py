@@ -81,9 +81,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     return now.exit_code
 
 
-def _print_rest(
-    fix: str, following: CommandLine | None, flags: DevicesFlags, connection: ConnectionFlags
-) -> None:
+def _print_rest(fix: str, following: CommandLine | None, flags: DevicesFlags, connection: ConnectionFlags) -> None:
     """The fix and the next command, of text."""
     if flags.output is not DevicesOutput.text:
         return

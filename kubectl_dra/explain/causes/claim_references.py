@@ -341,7 +341,7 @@ def _remedy(listed: Consumers, users: Sequence[Phrase], finalizers: Phrase) -> R
         text = "Wait a few seconds: its pods have ended, and kube-controller-manager then lets it go."
         return Remedy(text)
     if not claim.reserved_for and claim.metadata.finalizers:
-        text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
+        text = "No pod keeps it: what does is finalizer {finalizers}, which its controller has to remove."
         return Remedy(say(text, finalizers=finalizers))
     if not users:
         return None

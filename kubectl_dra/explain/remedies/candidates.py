@@ -224,7 +224,7 @@ def _constraints(claims: Sequence[ResourceClaim]) -> Iterator[Change]:
 
 
 def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex) -> Iterator[Change]:
-    """Claims that hold devices which a request lost: those that nobody uses first, then the smallest."""
+    """Claims that hold devices which a request lost: unused ones first, then the smallest."""
     claims: dict[int, ResourceClaim] = {}
     for located in funnels:
         for name in (StageName.CAPACITY, StageName.HELD, StageName.GROUPS, StageName.COUNTERS):

@@ -216,7 +216,7 @@ def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
 def claim_words(claim: ResourceClaim) -> str:
     """A claim with those that it is reserved for."""
     names = [str(consumer) for consumer in claim.reserved_for]
-    return f"{claim.key} ({some(names, MAX_PODS) or 'no pod uses it'})"
+    return f"{claim.key} ({some(names, MAX_PODS) or 'unused'})"
 
 
 def counted(states: Mapping[str, int]) -> str:
