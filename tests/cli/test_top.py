@@ -89,7 +89,7 @@ def fleet(tmp_path: Path, *more: Json) -> str:
 
 def test_classes_say_the_largest_request_that_fits(dra: Dra, tmp_path: Path) -> None:
     ran = dra("top", "classes", "--snapshot", fleet(tmp_path))
-    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 held and idle\n")
+    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 idle\n")
     assert table(ran)[1] == ["gpu", "12", "3", "9", "-", "-", "4", "75%", "3", "2 on n0"]
     assert ran.out.endswith("\n\ngpu: 3 free, and no request for more than 2 fits on one node.\n")
 
@@ -206,8 +206,8 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
     ran = dra("top", "--snapshot", "fleet.yaml", "--watch")
     assert ran.code == 130 and "note: the server is away; asking again" in ran.err
     assert [line for line in ran.out.splitlines() if line.startswith("12 devices")] == [
-        "12 devices on 3 nodes: 3 free, 9 held; 4 held and idle",
-        "12 devices on 3 nodes: 5 free, 7 held; 4 held and idle",
+        "12 devices on 3 nodes: 3 free, 9 held; 4 idle",
+        "12 devices on 3 nodes: 5 free, 7 held; 4 idle",
     ]
 
 
