@@ -74,7 +74,7 @@ def test_namespaces_and_owners(dra: Dra) -> None:
 
 
 def fleet(tmp_path: Path, *more: Json) -> str:
-    """Three nodes of four devices, of which two, three and all are held; the last by a claim that nobody uses."""
+    """Three nodes of four devices, of which two, three and all are held; the last by an unused claim."""
     listed: Json = {"read": ["DeviceTaintRule", "Pod"]}
     head: Json = {"apiVersion": "v1", "kind": "List", "kubectl-dra": listed, "items": []}
     objects: list[Json] = [head, device_class("gpu", f'device.driver == "{DRIVER}"'), *more]
