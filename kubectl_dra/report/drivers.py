@@ -243,9 +243,8 @@ def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "") -> di
 
 def _explained(name: str, drivers: NodeDrivers) -> dict[str, Any]:
     worst = drivers.rows[0].state if drivers.rows else DriverState.UNKNOWN
-    verdict = "broken" if worst.broken else "undetermined" if worst.open or drivers.gaps else "healthy"
     answer = driver_answer(name, drivers).text
-    return {"subject": {"kind": "Driver", "name": name}, "verdict": verdict, "answer": answer}
+    return {"subject": {"kind": "Driver", "name": name}, "state": worst.value, "answer": answer}
 
 
 def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _supply(row: DeviceSupply) -> dict[str, Any]:
     }
     out["heldPart"] = round(row.held_part, 4)
     if row.room:
-        out["capacity"] = [{"name": room.name, "value": str(room.total), "left": str(room.left)} for room in row.room]
+        out["capacity"] = {room.name: {"value": str(room.total), "remaining": str(room.left)} for room in row.room}
     if row.largest is not None:
         out["largestRequest"] = {
             "count": row.largest.count,

@@ -78,23 +78,27 @@ def test_the_verdict_is_first(dra: Dra, cluster: str, target: str) -> None:
 
 
 DRIVER_ANSWERS = {
-    "driver-gone-from-node": (1, "not-registered on h100-1: the kubelet says that it is not registered", "broken"),
-    "pool-incomplete": (1, "pool-incomplete on a30-1: the pool is incomplete: 2 of 3 slices", "broken"),
-    "gpu-part-switched-off": (1, "switched-off on h100-1: its GPU part is off", "broken"),
-    "fits": (3, "unknown on ip-10-0-42-143.us-west-2.compute.internal: its pod was not found", "undetermined"),
+    "driver-gone-from-node": (
+        1,
+        "not-registered on h100-1: the kubelet says that it is not registered",
+        "not-registered",
+    ),
+    "pool-incomplete": (1, "pool-incomplete on a30-1: the pool is incomplete: 2 of 3 slices", "pool-incomplete"),
+    "gpu-part-switched-off": (1, "switched-off on h100-1: its GPU part is off", "switched-off"),
+    "fits": (3, "unknown on ip-10-0-42-143.us-west-2.compute.internal: its pod was not found", "unknown"),
 }
 
 
 @pytest.mark.parametrize("example", DRIVER_ANSWERS)
 def test_a_driver_with_its_cause_first(dra: Dra, example: str) -> None:
-    code, said, verdict = DRIVER_ANSWERS[example]
+    code, said, state = DRIVER_ANSWERS[example]
     path = str(EXAMPLES / example / "cluster.yaml")
     ran = dra("explain", "driver/gpu.nvidia.com", "--snapshot", path)
     first = " ".join(ran.out.partition("\n\n")[0].split())
     assert ran.code == code and first.startswith(f"Driver gpu.nvidia.com: {said}")
     found = json.loads(dra("explain", "driver/gpu.nvidia.com", "--snapshot", path, "-o", "json").out)
     jsonschema.validate(found, DRIVERS)
-    assert (found["answer"], found["verdict"]) == (first, verdict)
+    assert (found["answer"], found["state"]) == (first, state)
     # The list of all drivers says the same of it.
     rows = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
     assert found["items"] == [row for row in rows if row["driver"] == "gpu.nvidia.com"]

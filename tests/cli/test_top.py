@@ -246,7 +246,7 @@ def test_what_is_left_of_shared_devices(dra: Dra) -> None:
         ("telco-2", "2", "-", "75%", "cpu 32 of 128"),
     ]
     found = json.loads(dra("top", "--snapshot", path, "-o", "json").out)
-    assert found["items"][0]["capacity"] == [{"name": "dra.cpu/cpu", "value": "128", "left": "40"}]
+    assert found["items"][0]["capacity"] == {"dra.cpu/cpu": {"value": "128", "remaining": "40"}}
     assert found["items"][0]["heldPart"] == 0.6875
 
 
