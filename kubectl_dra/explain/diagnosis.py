@@ -299,7 +299,7 @@ class Diagnosis(Struct, frozen=True):
     @property
     def troubled(self) -> bool:
         """Whether there are devices that serve nobody, or not for long: the pod does not run as it should or is being
-        deleted, or nobody uses the claim.
+        deleted, or the claim is unused.
         """
         first = self.findings[0] if self.findings and self.verdict is Verdict.ALLOCATED else None
         if first is None or first.under_way is not None:

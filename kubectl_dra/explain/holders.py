@@ -125,7 +125,7 @@ class ClaimHolder(Struct, frozen=True):
 
 _REPLICATED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Rollout"))
 _WHO: Final = {
-    HolderState.UNUSED: "claim {claim}, which nobody uses,",
+    HolderState.UNUSED: "unused claim {claim}",
     HolderState.ENDED: "{users}, which {count:has|have} ended,",
     HolderState.ENDING: "{users}, Terminating since {since},",
     HolderState.FOREIGN: "claim {claim}, reserved for {users},",
@@ -226,7 +226,7 @@ class HolderIndex:
     def _describe(self, claim: ResourceClaim) -> Phrase:
         consumers = [_consumer(claim, use) for use in self.uses(claim).entries]
         if not consumers:
-            return say("claim {key} (allocated, but nobody consumes it)", key=named("ResourceClaim", claim))
+            return say("claim {key} (unused)", key=named("ResourceClaim", claim))
         if not claim.metadata.deletion_timestamp:
             return say("claim {key} ({consumers:some 3})", key=named("ResourceClaim", claim), consumers=consumers)
         return say(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kubectl_dra.scheduling.scoring import BestNodes
 
 _NEAREST = 10_000
-_AFTER = say("all claims fit when the scheduler has taken back the claim that nobody uses")
+_AFTER = say("all claims fit when the scheduler has taken back the unused claim")
 
 
 def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGroup]:

@@ -40,7 +40,7 @@ def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     yield from _by_state("claims", text, ("namespace",), fleet.claims, _CLAIM_STATES)
     text = "Devices that the claims of a namespace hold."
     yield from _counted("namespace_devices_held", text, ("namespace",), fleet.held)
-    text = "Devices that claims of a namespace hold and nobody uses."
+    text = "Idle devices: held by claims of a namespace that are unused, or whose pods have ended."
     yield from _counted("namespace_devices_idle", text, ("namespace",), fleet.idle)
     text = "Nodes by how a driver is on them: healthy, crashing, publishes-nothing and so on."
     yield from _counted("driver_nodes", text, ("driver", "state"), fleet.drivers)

@@ -16,10 +16,10 @@ from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.drivers.while_away import DriverUsers, Update, WhileAway
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
-from kubectl_dra.report.blocks import TableBlock, shell
+from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, owner_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import write_matrix
@@ -50,9 +50,12 @@ def write_drivers(
     nodes: Sequence[str] = (),
     limit: int | None = None,
     headers: bool = True,
+    explained: str = "",
     stream: TextIO | None = None,
 ) -> None:
-    """Write the table, at most ``limit`` rows (30 if that is None), with ages as of ``at``; or only its rows.
+    """Write the table below its summary, or below the answer about the driver that is ``explained``.
+
+    It has at most ``limit`` rows (30 if that is None), with ages as of ``at``; without ``headers`` these are all.
 
     ``drivers`` and ``nodes`` are those that were asked for, if not all.
     """
@@ -64,7 +67,10 @@ def write_drivers(
     if not by_node.rows:
         out.sentence(_nothing(by_node, drivers, nodes))
         return
-    if headers:
+    if explained:
+        write_blocks(out, [driver_answer(explained, by_node)])
+        out.write("")
+    elif headers:
         out.sentence(summary(by_node))
         out.write("")
     write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
@@ -107,6 +113,31 @@ def summary(by_node: NodeDrivers) -> str:
     drivers = {row.driver for row in by_node.rows}
     nodes = {row.node for row in by_node.rows} - {""}
     return f"{amount(len(drivers), 'driver')} on {amount(len(nodes), 'node')}: {listed}"
+
+
+def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
+    """What is wrong with a driver first, and on how many nodes; or that nothing is."""
+    lead, rows = f"Driver {name}", by_node.rows
+    if not rows:
+        return Answer(lead, "it was not found in what was read", Tone.WARNING)
+    first, states = rows[0], Counter(row.state for row in rows)
+    on = f" on {first.node}" if first.node else ""
+    if first.state.broken or first.state.open:
+        same, others = states[first.state] - 1, len(rows) - states[first.state]
+        more = [f"on {amount(same, 'more node')} the same"] if same else []
+        rest = Counter(row.state.value for row in rows if row.state is not first.state)
+        counted = ", ".join(f"{count:,} {state}" for state, count in rest.items())
+        more += [f"on {amount(others, 'more node')}: {counted}"] if others else []
+        listed = f" ({'; '.join(more)})" if more else ""
+        return Answer(f"{lead}: {first.state.value}{on}", f"{written(why(first))}{listed}", _TONES[first.state.broken])
+    nodes = amount(len({row.node for row in rows} - {""}), "node")
+    devices = amount(sum(row.devices for row in rows))
+    if not states[DriverState.HEALTHY]:
+        return Answer(lead, written(why(first)), Tone.WARNING)
+    return Answer(lead, f"nothing is wrong on {nodes}; it publishes {devices}", Tone.GOOD)
+
+
+_TONES: Final = {True: Tone.BAD, False: Tone.WARNING}
 
 
 def _style(state: DriverState) -> str:
@@ -156,7 +187,7 @@ def write_drain(
         for pod in claim.pods:
             rows.append((*head, pod.name, pod.owner or EMPTY, _SAID[pod.outcome]))
         if not claim.pods:
-            rows.append((*head, EMPTY, EMPTY, "no pod uses it"))
+            rows.append((*head, EMPTY, EMPTY, "unused"))
     write_blocks(out, [TableBlock(rows, ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
     out.write("")
     out.sentence("To remove the driver for good, or to change how it divides its devices, end all of these pods first:")
@@ -195,18 +226,25 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
     return f"While the driver on node {node} is away, {listed}{runs_on}. Wait until they have, or end them first."
 
 
-def to_json(drivers: NodeDrivers, concerns: Concerns) -> dict[str, Any]:
-    """A DriverList."""
+def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "") -> dict[str, Any]:
+    """A DriverList; with the answer about the driver that is ``explained``."""
     states: dict[str, int] = {}
     for row in drivers.rows:
         states[row.state.value] = states.get(row.state.value, 0) + 1
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DriverList",
+        **(_explained(explained, drivers) if explained else {}),
         "summary": {"drivers": len({row.driver for row in drivers.rows}), "states": states},
         "items": [{**_row(row), **_concerns(row, concerns)} for row in drivers.rows],
         "unread": [gap_json(gap) for gap in drivers.gaps],
     }
+
+
+def _explained(name: str, drivers: NodeDrivers) -> dict[str, Any]:
+    worst = drivers.rows[0].state if drivers.rows else DriverState.UNKNOWN
+    answer = driver_answer(name, drivers).text
+    return {"subject": {"kind": "Driver", "name": name}, "state": worst.value, "answer": answer}
 
 
 def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
@@ -234,6 +272,10 @@ def _row(row: NodeDriver) -> dict[str, Any]:
         out["node"] = row.node
     if row.slices:
         out |= {"generation": row.generation, "missingSlices": row.missing_slices}
+    if row.wanted_by:
+        out["wantedBy"] = {"classes": list(row.wanted_by), "claimCount": row.claims}
+    if row.failing is not None:
+        out["waitingPod"] = object_json(row.failing.namespace, row.failing.pod)
     if row.usual:
         out["likes"] = {"deviceCount": row.usual, "nodes": list(row.likes)}
     if row.since:

@@ -55,6 +55,9 @@ def _supply(row: DeviceSupply) -> dict[str, Any]:
         "idle": row.idle,
         "nodeCount": row.tally.nodes,
     }
+    out["heldPart"] = round(row.held_part, 4)
+    if row.room:
+        out["capacity"] = {room.name: {"value": str(room.total), "remaining": str(room.left)} for room in row.room}
     if row.largest is not None:
         out["largestRequest"] = {
             "count": row.largest.count,
@@ -102,7 +105,7 @@ MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
 _OMITTED: Final = (
     *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "HELD(%)", "IDLE", "NODE", "LARGEST-REQUEST"),
-    *("OTHER", "TAINTED"),
+    *("OTHER", "TAINTED", "LEFT", "SHARED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
 _KEYS: Final = {
@@ -173,7 +176,7 @@ def summary(report: UseReport) -> str:
     if not report.devices and not_read("ResourceSlice", report.unread):
         parts = ["devices were not read"]
     if report.idle:
-        parts.append(f"{report.idle:,} held and idle")
+        parts.append(f"{report.idle:,} idle")
     if report.unpublished:
         parts.append(f"{report.unpublished:,} held and not published")
     if report.pending:
@@ -199,10 +202,13 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
     """The header and the first rows, as cells."""
     if report.supply:
         by_class = report.by is UseBy.classes
-        heading = (*_KEYS[report.by], "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)")
-        yield (*heading, "NODES", "LARGEST-REQUEST") if by_class else heading
+        shared = DeviceState.SHARED in report.states
+        numbers = ("DEVICES", "FREE", *(("SHARED",) if shared else ()), "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)")
+        own = ("NODES", "LARGEST-REQUEST") if by_class else ()
+        yield (*_KEYS[report.by], *numbers, *own, *(("LEFT",) if shared else ()))
         for supply in report.supply[:shown]:
-            yield _supply_row(supply, by_class, "" if supply.name else nameless("class", "DeviceClass", report.notes))
+            nobody = "" if supply.name else nameless("class", "DeviceClass", report.notes)
+            yield _supply_row(supply, by_class, nobody, shared)
     elif report.demand:
         owners = report.by is UseBy.owners
         nobody = nameless("owner", "Pod", report.unread)
@@ -216,16 +222,24 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
             yield _claim_row(claim, at)
 
 
-def _supply_row(row: DeviceSupply, by_class: bool, nobody: str) -> tuple[str, ...]:
+def _supply_row(row: DeviceSupply, by_class: bool, nobody: str, shared: bool) -> tuple[str, ...]:
     states = row.tally.states
-    tainted = states.get(DeviceState.TAINTED, 0)
+    tainted, parts = states.get(DeviceState.TAINTED, 0), states.get(DeviceState.SHARED, 0)
     other = row.tally.devices - row.free - row.held - tainted
-    numbers = (row.tally.devices, row.free, row.held, tainted, other, row.idle)
+    held = (parts, row.held - parts) if shared else (row.held,)
+    numbers = (row.tally.devices, row.free, *held, tainted, other, row.idle)
     # Where the state of devices is unknown, any of the other numbers may be larger.
     unknown = bool(states.get(DeviceState.UNKNOWN))
-    use = UNKNOWN if unknown else f"{100 * row.held // row.tally.devices}%"
+    use = UNKNOWN if unknown else f"{int(100 * row.held_part)}%"
     cells = (row.name or nobody, *(_number(number, UNKNOWN if unknown else EMPTY) for number in numbers), use)
-    return (*cells, _number(row.tally.nodes), _largest(row.largest)) if by_class else cells
+    cells = (*cells, _number(row.tally.nodes), _largest(row.largest)) if by_class else cells
+    return (*cells, _left(row)) if shared else cells
+
+
+def _left(row: DeviceSupply) -> str:
+    """What is left of devices that can be shared, by the capacity of which least is."""
+    room = row.room[0] if row.room else None
+    return f"{room.name.rpartition('/')[2]} {room.left} of {room.total}" if room is not None else EMPTY
 
 
 def _largest(largest_request: LargestRequest | None) -> str:

@@ -182,7 +182,7 @@ class Drain:
             if claim.metadata.deletion_timestamp:
                 why = f"the claim is being deleted; finalizers: {', '.join(claim.metadata.finalizers) or 'none'}"
                 return [Blocker(holder.device, key, "", why, claim.metadata.deletion_timestamp)]
-            why = "allocated, but no pod uses it: nothing frees its devices by itself"
+            why = "unused: nothing frees its devices by itself"
             end = deleting("resourceclaim", holder.name, holder.namespace)
             return [Blocker(holder.device, key, "", why, command=end)]
         out: list[Blocker] = []

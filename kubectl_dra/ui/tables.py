@@ -131,7 +131,8 @@ BY: Final = (UseBy.nodes, UseBy.classes, UseBy.namespaces, UseBy.owners)
 """What the fleet can be counted by."""
 _MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
 _FLEET_GOES: Final = (
-    *("OTHER", "LARGEST-OWNER", "NODES", "IDLE", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "HELD(%)", "PENDING"),
+    *("OTHER", "LARGEST-OWNER", "NODES", "IDLE", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "LEFT", "SHARED"),
+    *("HELD(%)", "PENDING"),
     *("PICTURE", "HELD", "FREE", "DEVICES", "OWNER", "NAMESPACE", "CLASS", "NODE"),
 )
 """Columns that are left out where there is no room, first to go first."""
@@ -212,7 +213,7 @@ def _devices(inventory: Inventory) -> Table:
         return Table(sentence, empty=sentence)
     groups = singly(inventory.rows)
     shown = list(devices_text.columns(groups, several=False, wide=False))
-    styles = {str(state): STATE_STYLES.get(state, "red") for state in DeviceState}
+    styles = {devices_text.state_of(row): STATE_STYLES.get(row.state, "red") for row in inventory.rows}
     columns = _columns([column.heading for column in shown], _DEVICES_GO, styles)
     rows = (_row(tuple(column.cell(group) for column in shown), group.first.id) for group in groups)
     return _table(devices_text.summary(inventory), columns, rows)

@@ -33,7 +33,7 @@ class ClaimState(StrEnum):
 
 
 UNUSED = (ClaimState.UNUSED, ClaimState.ENDED)
-"""States of claims whose devices nobody uses."""
+"""States of claims whose devices are idle."""
 
 
 # By what use is counted and sorted. Free of imports, so that the command line can name it at once.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.budgets import LARGEST_NODES
+from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Owner
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.schema import MAX_RESULTS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
@@ -35,9 +37,9 @@ K = TypeVar("K", bound=Hashable)
 class DeviceDemand(Struct, frozen=True):
     """What the claims of a namespace, or of one owner in it, hold and wait for.
 
-    ``devices`` counts a shared device once; ``idle`` are those held by claims that nobody uses. ``pending`` are
-    claims for which a pod waits. ``owner`` is None for a whole namespace, or for claims without one. ``largest`` is
-    the owner that holds most of them.
+    ``devices`` counts a shared device once; ``idle`` are those whose claims are unused or have pods that have ended.
+    ``pending`` are claims for which a pod waits. ``owner`` is None for a whole namespace, or for claims without one.
+    ``largest`` is the owner that holds most of them.
     """
 
     namespace: str
@@ -171,20 +173,32 @@ def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, m
     return best
 
 
-# The devices of each node or class: free, held, tainted, held and idle; and the largest request that still fits.
+# The devices of each node or class: free, held, tainted, idle; and the largest request that still fits.
 
 _HELD = (DeviceState.HELD, DeviceState.SHARED)
+
+
+class CapacityRoom(NamedTuple):
+    """What is left of a capacity, and how much of it there is."""
+
+    name: str
+    left: Quantity
+    total: Quantity
 
 
 class DeviceSupply(Struct, frozen=True):
     """The devices of one node (or place that no node is) or class.
 
-    ``idle`` of those held are reserved for nobody, or for pods that have ended. ``largest`` is for classes alone.
+    ``idle`` are held by claims that are unused or whose pods have ended. ``largest`` is for classes alone.
+    ``used`` is how many whole devices those that are held and the used parts of shared ones come to; ``room`` what is
+    left of the capacity of devices that can be shared and are not tainted.
     """
 
     tally: Tally
     idle: int
     largest: LargestRequest | None = None
+    used: float = 0
+    room: tuple[CapacityRoom, ...] = ()
 
     @property
     def name(self) -> str:
@@ -201,10 +215,19 @@ class DeviceSupply(Struct, frozen=True):
         """The number of devices that claims hold, or hold shares of."""
         return sum(self.tally.states.get(state, 0) for state in _HELD)
 
+    @property
+    def held_part(self) -> float:
+        """How much of the hardware is held: a part of 1.
+
+        What other devices block is another division of hardware that these hold already, so it does not count.
+        """
+        whole = self.tally.devices - self.tally.states.get(DeviceState.BLOCKED, 0)
+        return self.used / whole if whole else 1.0
+
 
 def supply_of_nodes(inventory: Inventory, claims: ClaimUses) -> list[DeviceSupply]:
     """The devices of each node."""
-    return [DeviceSupply(tally, idle) for tally, idle in _counted(inventory, claims, CountedBy.node)]
+    return _counted(inventory, claims, CountedBy.node)
 
 
 def supply_of_classes(
@@ -213,23 +236,59 @@ def supply_of_classes(
     """The devices of each class, those of several classes in each of them."""
     trials = RequestTrials(snapshot, scheduler)
     return [
-        DeviceSupply(tally, idle, largest_request(tally.name, inventory.rows, trials) if tally.name else None)
-        for tally, idle in _counted(inventory, claims, CountedBy.class_)
+        replace(supply, largest=largest_request(supply.name, inventory.rows, trials)) if supply.name else supply
+        for supply in _counted(inventory, claims, CountedBy.class_)
     ]
 
 
 def idle_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow]:
-    """The devices that are held by claims which nobody uses, and by no other."""
+    """The devices that are held by claims that are unused or whose pods have ended, and by no other."""
     nobody = {id(item.claim) for item in claims.items if item.state in UNUSED}
     return [row for row in rows if row.holders and all(id(claim) in nobody for claim in row.holders)]
 
 
-def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[tuple[Tally, int]]:
+def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[DeviceSupply]:
     idle: dict[str, int] = {}
     for row in idle_devices(inventory.rows, claims):
         for name in names_of(row, by):
             idle[name] = idle.get(name, 0) + 1
-    return [(tally, idle.get(tally.name, 0)) for tally in tallies(inventory, by)]
+    used: dict[str, float] = {}
+    shareable: dict[str, list[DeviceRow]] = {}
+    for row in inventory.rows:
+        for name in names_of(row, by) if row.state in _HELD else ():
+            used[name] = used.get(name, 0) + row.used_part
+        for name in names_of(row, by) if row.device.allow_multiple_allocations and row.state in _ROOM else ():
+            shareable.setdefault(name, []).append(row)
+    return [
+        DeviceSupply(
+            tally,
+            idle.get(tally.name, 0),
+            used=used.get(tally.name, 0),
+            room=tuple(_room(shareable.get(tally.name, ()))),
+        )
+        for tally in tallies(inventory, by)
+    ]
+
+
+_ROOM = (DeviceState.SHARED, DeviceState.FREE)
+
+
+def _room(rows: Sequence[DeviceRow]) -> Iterator[CapacityRoom]:
+    """What is left of each capacity of devices that can be shared, the one of which least is first."""
+    left: dict[str, Quantity] = {}
+    total: dict[str, Quantity] = {}
+    for row in rows:
+        for name, quantity in row.device.capacity.items():
+            value = Quantity.parse(str(quantity.get("value", "0")))
+            rest = ZERO if row.also_tainted else value.sub(row.consumed.get(name, ZERO))
+            left[name] = left.get(name, ZERO) + rest
+            total[name] = total.get(name, ZERO) + value
+    rooms = (CapacityRoom(name, left[name], total[name]) for name in total)
+    yield from sorted(rooms, key=lambda room: _part_left(room))
+
+
+def _part_left(room: CapacityRoom) -> float:
+    return room.left.approximate_float() / room.total.approximate_float() if room.total else 0.0
 
 
 # Who uses what at one moment: all that ``top`` shows, counted and sorted.

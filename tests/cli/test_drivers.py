@@ -166,7 +166,7 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
         row["daemonSet"]["failure"] == denied
         and row["next"]["text"] == "kubectl describe daemonset/npu-driver -n drivers"
     )
-    assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 1
+    assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 2
 
 
 def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dra, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
     cluster = saved(tmp_path, CRASHING, [*READ, "DeviceTaintRule"])
     for command in ("top", "devices"):
         ran = dra(command, "--snapshot", cluster)
-        assert f"note: driver {DRIVER} on node n1 is crashing; kubectl dra drivers says more" in ran.err
+        assert f"note: driver {DRIVER} on node n1: crashing; kubectl dra drivers says more" in ran.err
     fine = saved(tmp_path, LIKES, [*READ, "DeviceTaintRule"])
     assert "driver" not in dra("top", "--snapshot", fine).err
 

@@ -74,7 +74,7 @@ def test_namespaces_and_owners(dra: Dra) -> None:
 
 
 def fleet(tmp_path: Path, *more: Json) -> str:
-    """Three nodes of four devices, of which two, three and all are held; the last by a claim that nobody uses."""
+    """Three nodes of four devices, of which two, three and all are held; the last by an unused claim."""
     listed: Json = {"read": ["DeviceTaintRule", "Pod"]}
     head: Json = {"apiVersion": "v1", "kind": "List", "kubectl-dra": listed, "items": []}
     objects: list[Json] = [head, device_class("gpu", f'device.driver == "{DRIVER}"'), *more]
@@ -89,7 +89,7 @@ def fleet(tmp_path: Path, *more: Json) -> str:
 
 def test_classes_say_the_largest_request_that_fits(dra: Dra, tmp_path: Path) -> None:
     ran = dra("top", "classes", "--snapshot", fleet(tmp_path))
-    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 held and idle\n")
+    assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 idle\n")
     assert table(ran)[1] == ["gpu", "12", "3", "9", "-", "-", "4", "75%", "3", "2 on n0"]
     assert ran.out.endswith("\n\ngpu: 3 free, and no request for more than 2 fits on one node.\n")
 
@@ -206,8 +206,8 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
     ran = dra("top", "--snapshot", "fleet.yaml", "--watch")
     assert ran.code == 130 and "note: the server is away; asking again" in ran.err
     assert [line for line in ran.out.splitlines() if line.startswith("12 devices")] == [
-        "12 devices on 3 nodes: 3 free, 9 held; 4 held and idle",
-        "12 devices on 3 nodes: 5 free, 7 held; 4 held and idle",
+        "12 devices on 3 nodes: 3 free, 9 held; 4 idle",
+        "12 devices on 3 nodes: 5 free, 7 held; 4 idle",
     ]
 
 
@@ -235,3 +235,23 @@ def test_so_many_rows_and_how_many_more(words: tuple[str, ...], rows: int, dra: 
 def test_all_rows_and_a_limit_exclude_each_other(dra: Dra) -> None:
     ran = dra("top", "--full", "--limit", "3", "--snapshot", CLUSTER)
     assert (ran.code, ran.err) == (2, "error: --full shows all rows; leave --limit out\n")
+
+
+def test_what_is_left_of_shared_devices(dra: Dra) -> None:
+    path = str(Path(__file__).parent.parent.parent / "examples/explain/shared-capacity-fits/cluster.yaml")
+    header, *rows = (re.split(" {3,}", line) for line in dra("top", "--snapshot", path).out.splitlines()[2:])
+    telco = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [(row["NODE"], row["SHARED"], row["HELD"], row["HELD(%)"], row["LEFT"]) for row in telco] == [
+        ("telco-1", "2", "-", "68%", "cpu 40 of 128"),
+        ("telco-2", "2", "-", "75%", "cpu 32 of 128"),
+    ]
+    found = json.loads(dra("top", "--snapshot", path, "-o", "json").out)
+    assert found["items"][0]["capacity"] == {"dra.cpu/cpu": {"value": "128", "remaining": "40"}}
+    assert found["items"][0]["heldPart"] == 0.6875
+
+
+def test_blocked_partitions_are_no_room(dra: Dra) -> None:
+    """Two whole cards are held, and with them all 12 partitions of theirs."""
+    path = str(Path(__file__).parent.parent.parent / "examples/explain/different-reason-per-node/cluster.yaml")
+    (row,) = (line.split() for line in dra("top", "--snapshot", path).out.splitlines() if line.startswith("a30-2"))
+    assert row == ["a30-2", "14", "-", "2", "-", "12", "-", "100%"]

@@ -63,7 +63,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 "Idle devices, by namespace",
-                "Held by claims that are reserved for nobody, or for pods that have ended.",
+                "Held by claims that are unused, or whose pods have ended.",
                 (("kubectl_dra_namespace_devices_idle > 0", "{{namespace}}"),),
             ),
             Panel(

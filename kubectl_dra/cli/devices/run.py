@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,6 +23,9 @@ from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.settings import Settings
+
+if TYPE_CHECKING:
+    from kubectl_dra.report.blocks import Answer
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
@@ -55,7 +59,15 @@ def _code(inventory: Inventory, flags: DevicesFlags) -> int:
 
 def _look(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, Callable[[], None]]:
     """The devices, and what prints them."""
-    snapshot = _read(flags, connection)
+    inventory, settings, snapshot = listed(flags, connection)
+    return inventory, lambda: print_devices(inventory, settings, snapshot, flags, connection)
+
+
+def listed(
+    flags: DevicesFlags, connection: ConnectionFlags, kinds: Sequence[str] = KINDS
+) -> tuple[Inventory, Settings, Snapshot]:
+    """The devices that are wanted, what was assumed, and the cluster; of a live one these kinds are read."""
+    snapshot = _read(flags, connection, kinds)
     snapshot.require_dra()
     settings = assumed(snapshot, flags.release, flags.gates)
     cycle = settings.scheduler.cycle(snapshot)
@@ -72,15 +84,29 @@ def _look(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, 
         tainted=flags.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    return inventory, lambda: _print(inventory, settings, snapshot, flags, connection)
+    return inventory, settings, snapshot
 
 
-def _print(
-    inventory: Inventory, settings: Settings, snapshot: Snapshot, flags: DevicesFlags, connection: ConnectionFlags
+class ObjectAnswer(NamedTuple):
+    """The answer about the one object whose devices are listed: for text, for JSON, and its exit code."""
+
+    answer: Answer
+    json: Mapping[str, object]
+    code: int
+
+
+def print_devices(
+    inventory: Inventory,
+    settings: Settings,
+    snapshot: Snapshot,
+    flags: DevicesFlags,
+    connection: ConnectionFlags,
+    explained: ObjectAnswer | None = None,
 ) -> None:
+    """Print the devices, behind the answer of which they are the evidence if there is one."""
     output = flags.output.value
     if output in ("text", "wide", "name"):
-        _write_text(inventory, flags, connection)
+        _write_text(inventory, flags, connection, explained)
         return
     if flags.sort is not SortKey.name:
         inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), flags.sort)))
@@ -94,10 +120,13 @@ def _print(
     from kubectl_dra.report.table import with_exit_code, write
 
     result = to_json(inventory, settings, flags.by, tallies(inventory, flags.by, flags.sort) if flags.by else ())
+    code = explained.code if explained is not None else _code(inventory, flags)
+    if explained is not None:
+        result |= explained.json
     if output == "json":
-        write_json(with_exit_code(result, _code(inventory, flags)), sys.stdout)
+        write_json(with_exit_code(result, code), sys.stdout)
     else:
-        write(result, output, sys.stdout, _code(inventory, flags))
+        write(result, output, sys.stdout, code)
 
 
 def _check(flags: DevicesFlags) -> None:
@@ -115,7 +144,9 @@ def _check(flags: DevicesFlags) -> None:
             raise UsageError(f"--by counts devices: sort by name, devices, free or held, not by {flags.sort}")
 
 
-def _write_text(inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags) -> None:
+def _write_text(
+    inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags, explained: ObjectAnswer | None
+) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
     from kubectl_dra.report.paint import tell
     from kubectl_dra.report.phrases import sentences
@@ -140,6 +171,7 @@ def _write_text(inventory: Inventory, flags: DevicesFlags, connection: Connectio
             more=_full(flags, connection),
             limit=flags.limit,
             headers=not flags.no_headers,
+            answer=explained.answer if explained is not None else None,
         )
 
 
@@ -158,14 +190,14 @@ def _full(typed: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
     return cluster_flags(typed, connection).asks(command)
 
 
-def _read(flags: DevicesFlags, connection: ConnectionFlags) -> Snapshot:
+def _read(flags: DevicesFlags, connection: ConnectionFlags, kinds: Sequence[str]) -> Snapshot:
     if flags.snapshots:
         return read_saved(flags)
     from kubectl_dra.cluster.live import ApiServer
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
-        return cluster.read_snapshot(KINDS, progress=progress)
+        return cluster.read_snapshot(kinds, progress=progress)
 
 
 def compiled_selector(expression: str, environment: Environment) -> Program:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
@@ -21,13 +22,13 @@ from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
-"""The kinds that tell how drivers are; of events those about pods that nobody can make."""
+"""The kinds that tell how drivers are; of events those about pods that nobody can make or start."""
 EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
 
 
-def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
-    """Lists and prints; returns the exit code.
+def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -> int:
+    """Lists and prints; returns the exit code. ``explained``: the driver that ``explain`` is asked about.
 
     Raises:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not answer.
@@ -47,7 +48,7 @@ def run(flags: DriversFlags, connection: ConnectionFlags) -> int:
     drivers = _chosen(joined(snapshot), flags, snapshot)
     if flags.drain_check:
         return _drain(flags, connection, drivers, snapshot)
-    _print(drivers, flags, connection, snapshot)
+    _print(drivers, flags, connection, snapshot, explained)
     return _code(drivers)
 
 
@@ -67,7 +68,13 @@ def _look(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers
     return drivers, lambda: _print(drivers, flags, connection, snapshot)
 
 
-def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot) -> None:
+def _print(
+    drivers: NodeDrivers,
+    flags: DriversFlags,
+    connection: ConnectionFlags,
+    snapshot: Snapshot,
+    explained: str = "",
+) -> None:
     # What is usual is so among all nodes, not among those that were asked for.
     concerns = concerns_of(snapshot, joined(snapshot).rows)
     output = flags.output.value
@@ -75,7 +82,7 @@ def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlag
         from kubectl_dra.report.drivers import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(drivers, concerns), output, sys.stdout, _code(drivers))
+        write(to_json(drivers, concerns, explained), output, sys.stdout, _code(drivers))
     else:
         from kubectl_dra.report.drivers import write_drivers
         from kubectl_dra.report.paint import tell
@@ -98,6 +105,7 @@ def _print(drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlag
             where=where,
             limit=flags.limit,
             headers=not flags.no_headers,
+            explained=explained,
         )
 
 
@@ -153,4 +161,4 @@ def _read(flags: DriversFlags, connection: ConnectionFlags) -> Snapshot:
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
-        return cluster.read_snapshot(KINDS, progress=progress, about=About("", reason=NO_POD_MADE))
+        return cluster.read_snapshot(KINDS, progress=progress, about=About("", reasons=(NO_POD_MADE, FAILED_PREPARE)))

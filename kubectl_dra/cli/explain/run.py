@@ -102,7 +102,7 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade) -> st
     if isinstance(stand_in, NotMade):
         return f"{stand_in.of} has no pod; this is about one as it would make it"
     if isinstance(stand_in, MadeFrom):
-        users = f"; used by {some(stand_in.users)}" if stand_in.users else "; no pod uses it"
+        users = f"; used by {some(stand_in.users)}" if stand_in.users else "; no pod names it"
         return f"this is about a claim as ResourceClaimTemplate {question.name} makes it{users}"
     of, pods, hanging = stand_in
     if pods == 1:

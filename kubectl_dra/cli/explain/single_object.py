@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.operators import ComputeDomain
-from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import read_cluster, settings_of
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget, elsewhere
@@ -36,7 +34,9 @@ def run_by_itself(targets: Sequence[TypedTarget], flags: ExplainFlags, connectio
         return _run_node(target.name, flags, connection)
     if target.kind == "computedomain":
         return run_compute_domain(target.name, flags, connection)
-    return _run_listed(target, flags, connection)
+    from kubectl_dra.cli.explain.listed_object import run_listed
+
+    return run_listed(target, flags, connection)
 
 
 def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -63,53 +63,6 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
 
         write(node_state_json(state, invocation), flags.output.value, sys.stdout, state.exit_code)
     return state.exit_code
-
-
-def _run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionFlags) -> int:
-    allowed = ("--node",) if target.kind == "driver" else ("--node", *RELEASE)
-    flags.refuse(f"a pod or claim, not a {target.kind}", allowed)
-    nodes = (flags.node,) if flags.node else ()
-    if target.kind == "driver":
-        from kubectl_dra.cli.drivers.run import run as drivers
-
-        if flags.output is ExplainOutput.html:
-            raise UsageError("explain driver/NAME prints text, json or yaml, not html")
-        output = DriversOutput.wide if flags.whole_page else DriversOutput(flags.output.value)
-        return drivers(
-            DriversFlags(
-                drivers=(target.name,),
-                nodes=nodes,
-                snapshots=flags.snapshots,
-                complete=flags.complete,
-                output=output,
-                color=flags.color,
-            ),
-            connection,
-        )
-    from kubectl_dra.cli.devices.run import run as devices
-
-    return devices(
-        DevicesFlags(
-            places=(_as_place(target.name),) if target.kind == "device" else (),
-            classes=(target.name,) if target.kind == "class" else (),
-            nodes=nodes,
-            full=flags.whole_page,
-            snapshots=flags.snapshots,
-            complete=flags.complete,
-            output=DevicesOutput(flags.output.value),
-            color=flags.color,
-            release=flags.release,
-            gates=flags.gates,
-        ),
-        connection,
-    )
-
-
-def _as_place(name: str) -> str:
-    """A device as ``devices`` takes it. Raises UsageError for one without its node, of which there may be many."""
-    if "/" not in name:
-        raise UsageError(f"name the node of device {name} as well: device/NODE/{name}")
-    return name
 
 
 def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:

@@ -258,9 +258,9 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
     )
     field = say('request "{name}" deviceClassName', name=name)
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
-    from kubectl_dra.explain.remedies.candidates import part_off
+    from kubectl_dra.explain.remedies.candidates import turn_on
 
-    off = part_off(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
+    off = turn_on(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None
     if near:
         remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))
@@ -341,7 +341,7 @@ def _remedy(listed: Consumers, users: Sequence[Phrase], finalizers: Phrase) -> R
         text = "Wait a few seconds: its pods have ended, and kube-controller-manager then lets it go."
         return Remedy(text)
     if not claim.reserved_for and claim.metadata.finalizers:
-        text = "Nobody uses it: what keeps it is finalizer {finalizers}, which its controller has to remove."
+        text = "No pod keeps it: what does is finalizer {finalizers}, which its controller has to remove."
         return Remedy(say(text, finalizers=finalizers))
     if not users:
         return None

@@ -199,7 +199,7 @@ def _meant_to_be_shared(blocked: Blocked) -> bool:
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
     """What NVIDIA's driver means by the channel of a ComputeDomain, of which every node has a single one."""
-    from kubectl_dra.explain.remedies.candidates import NVIDIA_DOMAINS
+    from kubectl_dra.drivers.part_off import NVIDIA_DOMAINS
 
     if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
         text = "one channel for each node: a node serves one ComputeDomain at a time, and GPUs of one node need none"
@@ -343,7 +343,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
         if holder.standing is HolderState.UNUSED:
             text = "it holds {devices:some} until a pod uses it or it is deleted"
             remedy = Remedy("Delete it if no pod is going to use it.", offers=(Free.of([holder], ()),))
-            yield Finding(ORPHANED, say(text, **words), (own,), remedy, state="is allocated, but no pod uses it")
+            yield Finding(ORPHANED, say(text, **words), (own,), remedy, state="is unused")
         elif holder.standing is HolderState.ENDED:
             gone = "has ended|have ended" if holder.pods else "is gone|are gone"
             state = say("is allocated for {users}, which {count:" + gone + "}", **words)
@@ -383,7 +383,7 @@ def elsewhere(analysis: Analysis) -> Iterator[Finding]:
 
 def _given_back(finding: Finding, nodes: Sequence[str]) -> Finding:
     """The scheduler resolves this by itself."""
-    summary = say("the scheduler first takes back the devices of claim {claim}, which nobody uses", claim=finding.claim)
+    summary = say("the scheduler first takes back the devices of unused claim {claim}", claim=finding.claim)
     fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
     remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
     return replace(finding, summary=summary, evidence=(*finding.evidence, fact), remedy=remedy)

@@ -105,7 +105,8 @@ class DeviceRow(NamedTuple):
 
     ``nodes`` see its slice and may use it; ``where`` says so in words: a node's name, or which nodes. ``classes``
     are the DeviceClasses that select it. ``reason`` tells why the state is what it is, empty for free. ``holders``
-    are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity.
+    are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity. ``also_tainted``:
+    taints keep it from new claims, though its state is another one.
     """
 
     id: DeviceID
@@ -119,6 +120,22 @@ class DeviceRow(NamedTuple):
     taints: tuple[DeviceTaint, ...]
     holders: tuple[ResourceClaim, ...]
     consumed: Mapping[str, Quantity]
+    also_tainted: bool = False
+
+    @property
+    def used_part(self) -> float:
+        """How much of a shared device is taken, by the capacity of which most is: a part of 1; of others 0 or 1."""
+        if self.device.allow_multiple_allocations:
+            return max((_part(self.device, name, used) for name, used in self.consumed.items()), default=0.0)
+        return float(self.state is DeviceState.HELD)
+
+
+def _part(device: Device, name: str, used: Quantity) -> float:
+    try:
+        total = Quantity.parse(device.capacity[name].get("value", "0")).approximate_float()
+    except (KeyError, ValueError):
+        return 0.0
+    return min(1.0, max(0.0, used.approximate_float() / total)) if total else 1.0
 
 
 class Inventory(Struct, frozen=True):
@@ -377,6 +394,7 @@ class _Listing:
             taints,
             holders,
             consumed,
+            state is not DeviceState.TAINTED and bool(self._states.blocking(item)),
         )
 
 

@@ -79,7 +79,7 @@ class Free(Change, frozen=True):
         return world.for_all(self).also_on(self.near)
 
     def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
-        # Of a claim that nobody uses no end of a pod gives anything back: the claim itself has to go.
+        # Of an unused claim no end of a pod gives anything back: the claim itself has to go.
         metas = [holder.claim.metadata for holder in self.holders if holder.standing is HolderState.UNUSED]
         gone = [(meta.namespace, meta.name) for meta in metas]
         return cluster.freeing([holder.claim for holder in self.holders], keep, gone)
@@ -128,7 +128,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
 
 
 _TEXTS: Final = {
-    HolderState.UNUSED: "delete claim {key}, which nobody uses",
+    HolderState.UNUSED: "delete unused claim {key}",
     HolderState.ENDED: "wait until kube-controller-manager releases claim {key}: {pods} {users:has|have} ended",
     HolderState.ENDING: "get {pods} to end (Terminating since {since}, {users:holds|hold} {held:device})",
     HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does so by itself",

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.devices import plain
@@ -193,15 +192,7 @@ def _used(row: DeviceRow) -> float | None:
     """The largest used fraction of a capacity."""
     if not row.device.allow_multiple_allocations:
         return None
-    return max((_part(row, name, used) for name, used in row.consumed.items()), default=0.0)
-
-
-def _part(row: DeviceRow, name: str, used: Quantity) -> float:
-    try:
-        total = Quantity.parse(row.device.capacity[name].get("value", "0")).approximate_float()
-    except (KeyError, ValueError):
-        return 0.0
-    return min(1.0, max(0.0, used.approximate_float() / total)) if total else 1.0
+    return row.used_part
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
@@ -225,7 +216,7 @@ def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
 def claim_words(claim: ResourceClaim) -> str:
     """A claim with those that it is reserved for."""
     names = [str(consumer) for consumer in claim.reserved_for]
-    return f"{claim.key} ({some(names, MAX_PODS) or 'no pod uses it'})"
+    return f"{claim.key} ({some(names, MAX_PODS) or 'unused'})"
 
 
 def counted(states: Mapping[str, int]) -> str:

@@ -1,0 +1,119 @@
+"""``explain`` of a class, a device or a driver: what is the case with it first, then the list that shows it."""
+
+from __future__ import annotations
+
+from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
+from kubectl_dra.cli.devices.run import KINDS, ObjectAnswer, listed, print_devices
+from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
+from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain.target import TypedTarget
+from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.command import CommandLine
+from kubectl_dra.errors import UsageError
+
+
+def run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionFlags) -> int:
+    """Print what is the case with a class, a device or a driver; return the exit code.
+
+    Raises:
+        DraError: flags ask about a pod or claim, a name that does not exist, a cluster that does not answer.
+    """
+    allowed = ("--node",) if target.kind == "driver" else ("--node", *RELEASE)
+    flags.refuse(f"a pod or claim, not a {target.kind}", allowed)
+    if target.kind == "driver":
+        return _run_driver(target.name, flags, connection)
+    chosen = DevicesFlags(
+        places=(_as_place(target.name),) if target.kind == "device" else (),
+        classes=(target.name,) if target.kind == "class" else (),
+        nodes=(flags.node,) if flags.node else (),
+        full=flags.whole_page,
+        snapshots=flags.snapshots,
+        complete=flags.complete,
+        output=DevicesOutput(flags.output.value),
+        color=flags.color,
+        release=flags.release,
+        gates=flags.gates,
+    )
+    return _run_class(target.name, chosen, connection) if target.kind == "class" else _run_device(chosen, connection)
+
+
+def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> int:
+    from kubectl_dra.report.had_now import answer_json, class_answer, class_fix
+    from kubectl_dra.usage.had_now import class_now
+
+    inventory, settings, snapshot = listed(flags, connection, (*KINDS, "Pod"))
+    now = class_now(name, inventory, snapshot, settings.scheduler)
+    answer, fix = class_answer(now), class_fix(now)
+    about = answer_json("DeviceClass", name, now.verdict, answer, fix)
+    print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
+    _print_rest(fix, None, flags, connection)
+    return now.exit_code
+
+
+def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
+    from kubectl_dra.report.had_now import answer_json, device_answer, device_fix, device_next
+    from kubectl_dra.usage.had_now import device_now
+
+    inventory, settings, snapshot = listed(flags, connection, (*KINDS, "Pod"))
+    if len(inventory.rows) != 1:
+        # Several devices, or the same name on several nodes.
+        print_devices(inventory, settings, snapshot, flags, connection)
+        return max((device_now(row, snapshot).exit_code for row in inventory.rows), default=1)
+    now = device_now(inventory.rows[0], snapshot)
+    answer, fix = device_answer(now), device_fix(now)
+    about = answer_json("Device", str(now.row.id), now.verdict, answer, fix)
+    if flags.output is not DevicesOutput.text:
+        print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
+        return now.exit_code
+    from kubectl_dra.cluster.time_read import moment
+    from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.devices import write_device_facts
+    from kubectl_dra.report.paint import Painter, tell
+    from kubectl_dra.report.phrases import sentences
+
+    for note in sentences(inventory.notes):
+        tell(f"note: {note}")
+    out = Painter(color=flags.color.value)
+    write_blocks(out, [answer])
+    out.write("")
+    write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full)
+    _print_rest(fix, device_next(now), flags, connection)
+    return now.exit_code
+
+
+def _print_rest(fix: str, following: CommandLine | None, flags: DevicesFlags, connection: ConnectionFlags) -> None:
+    """The fix and the next command, of text."""
+    if flags.output is not DevicesOutput.text:
+        return
+    from kubectl_dra.report.blocks import Section, Tone, prose, shell
+    from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.paint import Painter
+
+    out = Painter(color=flags.color.value)
+    if fix:
+        write_blocks(out, [Section("Fixes", (prose(f"- {fix}", Tone.GOOD, 2),))])
+    if following is not None:
+        write_blocks(out, [shell((following,), cluster_flags(flags, connection), "Next")])
+
+
+def _run_driver(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
+    from kubectl_dra.cli.drivers.run import run
+
+    if flags.output is ExplainOutput.html:
+        raise UsageError("explain driver/NAME prints text, json or yaml, not html")
+    chosen = DriversFlags(
+        drivers=(name,),
+        nodes=(flags.node,) if flags.node else (),
+        snapshots=flags.snapshots,
+        complete=flags.complete,
+        output=DriversOutput.wide if flags.whole_page else DriversOutput(flags.output.value),
+        color=flags.color,
+    )
+    return run(chosen, connection, explained=name)
+
+
+def _as_place(name: str) -> str:
+    """A device as ``devices`` takes it. Raises UsageError for one without its node, of which there may be many."""
+    if "/" not in name:
+        raise UsageError(f"name the node of device {name} as well: device/NODE/{name}")
+    return name

@@ -1,0 +1,129 @@
+"""Whether devices of a class, or one device, can be had now: the sentence, the fix, and what JSON adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.inventory import Inventory
+from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.driver_words import at_fault
+from kubectl_dra.report.blocks import Answer, Tone
+from kubectl_dra.report.devices import summary, taint_words
+from kubectl_dra.report.phrases import written
+from kubectl_dra.text import amount, some
+from kubectl_dra.usage.choices import ClaimState
+from kubectl_dra.usage.claim_use import ClaimUse
+from kubectl_dra.usage.had_now import ClassNow, DeviceNow
+
+_TONES = {Verdict.UNDETERMINED: Tone.WARNING, Verdict.UNSCHEDULABLE: Tone.BAD}
+_SHOWN = 3
+
+
+def class_answer(now: ClassNow) -> Answer:
+    """What a request for the class gets now, and its devices by state."""
+    lead = f"DeviceClass {now.name}"
+    return Answer(lead, f"{_of_class(now)}{_by_state(now.inventory)}", _TONES.get(now.verdict, Tone.GOOD))
+
+
+def _of_class(now: ClassNow) -> str:
+    largest = now.largest
+    if not now.inventory.rows:
+        if now.verdict is Verdict.UNDETERMINED:
+            return "whether a request can get a device of it is unknown, because not all slices were read"
+        fault = next(iter(now.broken), None)
+        cause = "" if fault is None else f": {written(at_fault(fault))}"
+        return f"no request can get a device of it now, because no published device matches it{cause}"
+    if now.verdict is Verdict.UNDETERMINED:
+        return "whether a request can get a device of it now is unknown"
+    if largest is None and now.verdict is Verdict.SCHEDULABLE:
+        return "a request can get a share of its devices now, as far as their capacity goes"
+    if largest is not None and largest.count:
+        count = "one device" if largest.count == 1 else f"up to {largest.count:,} devices"
+        more = ", or more elsewhere" if largest.at_least else ""
+        return f"a request can get {count} of it now, on node {largest.node}{more}"
+    if now.free:
+        free = f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
+        return f"no request can get a device of it now, though {free}: no node can take a pod for it"
+    fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
+    return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
+
+
+def _by_state(inventory: Inventory) -> str:
+    return f"; {summary(inventory)}" if inventory.rows else ""
+
+
+def class_fix(now: ClassNow) -> str:
+    """What gives devices back; empty where nothing is known to."""
+    unused = [use for use in now.idle if use.state is ClaimState.UNUSED]
+    if not unused:
+        return ""
+    names = some([use.claim.key for use in unused], _SHOWN)
+    held = len({result.device for use in unused for result in use.results})
+    claims = "claim" if len(unused) == 1 else "claims"
+    return f"Delete unused {claims} {names}, if no pod is going to use {'it' if len(unused) == 1 else 'them'}: " + (
+        f"that frees {amount(held)}."
+    )
+
+
+def device_answer(now: DeviceNow) -> Answer:
+    """Whether the device can be had now, who has it, and what keeps it from others."""
+    tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
+    return Answer(f"Device {now.row.id}", _of_device(now), tone)
+
+
+def _of_device(now: DeviceNow) -> str:
+    row = now.row
+    tainted = ", ".join(taint_words(row))
+    said = written(row.reason)
+    if row.state is DeviceState.FREE:
+        if not now.selected:
+            return "free, and no request can ask for it: no DeviceClass selects it"
+        if now.cordoned:
+            return f"free, and no new pod gets it: node {now.cordoned} is cordoned"
+        return "free: a request can get it now"
+    if row.state is DeviceState.HELD:
+        holders = some([_holder(use) for use in now.uses] or [claim.key for claim in row.holders], _SHOWN)
+        also = f"; it is tainted with {tainted}, so no new claim gets it afterwards" if row.also_tainted else ""
+        return f"held by {holders or 'a claim that was not read'}{also}"
+    if row.state is DeviceState.SHARED:
+        also = f"no new claim gets a share, because it is tainted with {tainted}" if row.also_tainted else ""
+        also = also or (f"no new pod gets a share: node {now.cordoned} is cordoned" if now.cordoned else "")
+        return f"shared by {amount(len(row.holders), 'claim')} ({said}); {also or 'what is left can be given'}"
+    if row.state is DeviceState.TAINTED:
+        return f"tainted: only a request that tolerates {tainted} gets it"
+    return f"{row.state}: {said}"
+
+
+def _holder(use: ClaimUse) -> str:
+    if use.state is ClaimState.UNUSED:
+        return f"unused claim {use.claim.key}: nothing frees it until that claim is deleted"
+    if use.state is ClaimState.ENDED:
+        return f"claim {use.claim.key}, whose pods have ended ({some(use.pods, 1)})"
+    pods = f" (pod {some(use.pods, 1)}, {use.state})" if use.pods else f" ({use.state})"
+    return f"claim {use.claim.key}{pods}"
+
+
+def device_fix(now: DeviceNow) -> str:
+    """What makes the device free; empty where nothing is known to."""
+    unused = [use.claim.key for use in now.uses if use.state is ClaimState.UNUSED]
+    return f"Delete unused claim {unused[0]}, if no pod is going to use it." if unused and now.idle else ""
+
+
+def device_next(now: DeviceNow) -> CommandLine | None:
+    """The claim that holds it says more."""
+    if not now.row.holders:
+        return None
+    meta = now.row.holders[0].metadata
+    return kubectl("dra", "explain", kind="claim", name=meta.name, namespace=meta.namespace)
+
+
+def answer_json(kind: str, name: str, verdict: Verdict, answer: Answer, fix: str) -> dict[str, Any]:
+    """What a list has besides where it explains one object."""
+    return {
+        "subject": {"kind": kind, "name": name},
+        "verdict": verdict.value,
+        "answer": answer.text,
+        "fix": {"text": fix},
+    }

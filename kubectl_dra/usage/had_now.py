@@ -1,0 +1,116 @@
+"""Whether devices of a class, or one device, can be had now, who has them, and what keeps them from being given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.drivers_on_nodes import joined, named_in
+from kubectl_dra.drivers.health import NodeDriver
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
+from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.usage.choices import UNUSED
+from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
+from kubectl_dra.usage.counts import LargestRequest, RequestTrials, largest_request
+
+
+class ClassNow(Struct, frozen=True):
+    """What a request for a class could get now.
+
+    ``largest`` is None where devices can be shared: how much is left then depends on what is asked for. ``idle`` are
+    the unused claims that hold devices of it, ``broken`` the drivers that the class names and that are not well.
+    """
+
+    name: str
+    verdict: Verdict
+    inventory: Inventory
+    largest: LargestRequest | None
+    idle: tuple[ClaimUse, ...] = ()
+    broken: tuple[NodeDriver, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """That of the verdict."""
+        return self.verdict.exit_code
+
+    @property
+    def free(self) -> int:
+        """The number of free devices."""
+        return self.inventory.states().get(DeviceState.FREE, 0)
+
+
+class DeviceNow(Struct, frozen=True):
+    """What a request could do with a device now; ``uses`` are the claims that hold it.
+
+    ``cordoned`` is its node where that takes no new pods, ``selected``: a class selects it, or classes were not read.
+    """
+
+    verdict: Verdict
+    row: DeviceRow
+    uses: tuple[ClaimUse, ...] = ()
+    cordoned: str = ""
+    selected: bool = True
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is held for nobody."""
+        return bool(self.uses) and len(self.uses) == len(self.row.holders) and all(u.state in UNUSED for u in self.uses)
+
+    @property
+    def exit_code(self) -> int:
+        """That of the verdict; 1 if the device is held for nobody."""
+        return 1 if self.idle and self.verdict is Verdict.ALLOCATED else self.verdict.exit_code
+
+
+def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Scheduler) -> ClassNow:
+    """What a request for a class could get; ``inventory`` has its devices and no others."""
+    rows, states = inventory.rows, inventory.states()
+    largest = largest_request(name, rows, RequestTrials(snapshot, scheduler)) if rows else LargestRequest(0)
+    verdict = Verdict.UNSCHEDULABLE
+    if largest.count if largest is not None else any(map(_has_room, rows)):
+        verdict = Verdict.SCHEDULABLE
+    elif DeviceState.UNKNOWN in states or inventory.unread or (largest is not None and largest.at_least):
+        verdict = Verdict.UNDETERMINED
+    held = {id(claim) for row in rows for claim in row.holders}
+    idle = (use for use in _uses(snapshot) if use.state in UNUSED and id(use.claim) in held)
+    drivers = {row.id.driver for row in rows} | set(named_in(snapshot.classes[name].selectors))
+    nodes = {row.slice.scope.node_name for row in rows}
+    broken = tuple(
+        row
+        for row in joined(snapshot).rows
+        if row.driver in drivers and (row.state.broken or row.wanted_by) and (not rows or row.node in nodes)
+    )
+    return ClassNow(name, verdict, inventory, largest, tuple(idle), broken)
+
+
+def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
+    """What a request could do with a device."""
+    held = {id(claim) for claim in row.holders}
+    uses = tuple(use for use in _uses(snapshot) if id(use.claim) in held) if held else ()
+    only = snapshot.nodes.get(row.nodes[0]) if len(row.nodes) == 1 else None
+    cordoned = only.name if only is not None and only.unschedulable else ""
+    selected = bool(row.classes) or snapshot.is_gap("DeviceClass")
+    return DeviceNow(_verdict(row, cordoned, selected), row, uses, cordoned, selected)
+
+
+def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:
+    if row.state is DeviceState.UNKNOWN:
+        return Verdict.UNDETERMINED
+    if row.state is DeviceState.HELD:
+        return Verdict.ALLOCATED
+    return Verdict.SCHEDULABLE if _has_room(row) and selected and not cordoned else Verdict.UNSCHEDULABLE
+
+
+def _has_room(row: DeviceRow) -> bool:
+    """Whether some of a device is left for a request."""
+    if row.state is DeviceState.SHARED:
+        return not row.also_tainted and row.used_part < 1
+    return row.state is DeviceState.FREE
+
+
+def _uses(snapshot: Snapshot) -> Sequence[ClaimUse]:
+    return claim_uses(snapshot).items if snapshot.missing("ResourceClaim") is None else ()

@@ -1,0 +1,142 @@
+"""`explain` of a class, a device and a driver: the verdict first, in text and JSON, with its exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.cli.conftest import Ran
+from tests.cli.test_devices import CLUSTER, DRIVER, device_class, gpu, held, node, rule, slice_of
+
+Dra = Callable[..., Ran]
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples" / "explain"
+DEVICES, DRIVERS = (json.loads((ROOT / "schemas" / f"{name}.json").read_text()) for name in ("devices", "drivers"))
+OBJECTS = [
+    *CLUSTER,
+    {**node("closed"), "spec": {"unschedulable": True}},
+    slice_of("closed", [gpu("gpu-0", "closed")]),
+    device_class("closed", f'device.attributes["{DRIVER}"].model == "closed"'),
+    device_class("nothing", f'device.attributes["{DRIVER}"].model == "none"'),
+    device_class("absent", 'device.driver == "absent.example.com"'),
+    device_class("full", f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].model == "full"'),
+    slice_of("n4", [gpu("gpu-0", "full"), gpu("gpu-1", "full")]),
+    node("n4"),
+    held("busy", {"pool": "n4", "device": "gpu-0"}, pods=("busy-0",)),
+    rule("r4", pool="n4"),
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "busy-0", "namespace": "ml", "uid": "busy-0"},
+     "spec": {"nodeName": "n4", "containers": [{"name": "a"}], "resourceClaims": [{"name": "r"}]},
+     "status": {"phase": "Running"}},
+]  # fmt: skip
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(OBJECTS))
+    return "cluster.yaml"
+
+
+ANSWERS = {
+    "class/gpu": (0, "can-be-scheduled", "a request can get a share of its devices now"),
+    "class/full": (1, "cannot-be-scheduled", "no request can get a device of it now; 2 devices on 1 node: 1 held (1 "),
+    "class/closed": (1, "cannot-be-scheduled", "though 1 is free: no node can take a pod for it"),
+    "class/nothing": (1, "cannot-be-scheduled", "because no published device matches it"),
+    "class/absent": (1, "cannot-be-scheduled", "no node has a ResourceSlice or a pod of driver absent.example.com"),
+    "deviceclass/absent": (1, "cannot-be-scheduled", "no published device matches it"),
+    "deviceclasses.resource.k8s.io/full": (1, "cannot-be-scheduled", "no request can get a device of it now"),
+    "device/n1/gpu-0": (1, "allocated", "held by claim ml/train, whose pods have ended (train-0 and 1 more)"),
+    "device/n1/gpu-1": (1, "allocated", "held by unused claim ml/idle: nothing frees it until that claim is deleted"),
+    "device/n1/gpu-2": (1, "cannot-be-scheduled", "tainted: only a request that tolerates example.com/maintenance"),
+    "device/n2/gpu-0": (0, "can-be-scheduled", "shared by 1 claim (memory 10Gi of 40Gi used); what is left can be"),
+    "device/n3/gpu-0": (1, "cannot-be-scheduled", "unusable: the pool is incomplete: 1 of 2 slices"),
+    "device/n4/gpu-0": (0, "allocated", "held by claim ml/busy (pod busy-0, in-use); it is tainted with example.com/"),
+    "device/n4/gpu-1": (1, "cannot-be-scheduled", "tainted"),
+    "device/closed/gpu-0": (1, "cannot-be-scheduled", "free, and no new pod gets it: node closed is cordoned"),
+    "device/fabric/nic-0": (1, "cannot-be-scheduled", "free, and no request can ask for it: no DeviceClass selects"),
+    "device/n2/gpu-2": (0, "can-be-scheduled", "free: a request can get it now"),
+}
+
+
+@pytest.mark.parametrize("target", ANSWERS)
+def test_the_verdict_is_first(dra: Dra, cluster: str, target: str) -> None:
+    code, verdict, said = ANSWERS[target]
+    ran = dra("explain", target, "--snapshot", cluster, "--complete")
+    assert ran.code == code, ran.err
+    first = " ".join(ran.out.partition("\n\n")[0].split())
+    assert first.startswith(("DeviceClass ", "Device ")) and said in first
+    found = json.loads(dra("explain", target, "--snapshot", cluster, "--complete", "-o", "json").out)
+    jsonschema.validate(found, DEVICES)
+    assert (found["exitCode"], found["verdict"], found["answer"]) == (code, verdict, first)
+    assert target.partition("/")[2].rpartition("/")[2] in found["subject"]["name"]
+    assert ("Delete unused claim ml/idle" in found["fix"]["text"]) == (target in ("class/gpu", "device/n1/gpu-1"))
+    assert found["fix"]["text"] in " ".join(ran.out.split())
+
+
+DRIVER_ANSWERS = {
+    "driver-gone-from-node": (
+        1,
+        "not-registered on h100-1: the kubelet says that it is not registered",
+        "not-registered",
+    ),
+    "pool-incomplete": (1, "pool-incomplete on a30-1: the pool is incomplete: 2 of 3 slices", "pool-incomplete"),
+    "gpu-part-switched-off": (1, "switched-off on h100-1: its GPU part is off", "switched-off"),
+    "fits": (3, "unknown on ip-10-0-42-143.us-west-2.compute.internal: its pod was not found", "unknown"),
+}
+
+
+@pytest.mark.parametrize("example", DRIVER_ANSWERS)
+def test_a_driver_with_its_cause_first(dra: Dra, example: str) -> None:
+    code, said, state = DRIVER_ANSWERS[example]
+    path = str(EXAMPLES / example / "cluster.yaml")
+    ran = dra("explain", "driver/gpu.nvidia.com", "--snapshot", path)
+    first = " ".join(ran.out.partition("\n\n")[0].split())
+    assert ran.code == code and first.startswith(f"Driver gpu.nvidia.com: {said}")
+    found = json.loads(dra("explain", "driver/gpu.nvidia.com", "--snapshot", path, "-o", "json").out)
+    jsonschema.validate(found, DRIVERS)
+    assert (found["answer"], found["state"]) == (first, state)
+    # The list of all drivers says the same of it.
+    rows = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
+    assert found["items"] == [row for row in rows if row["driver"] == "gpu.nvidia.com"]
+
+
+def test_drivers_says_what_explain_says(dra: Dra) -> None:
+    """The incomplete pool of `devices`, and what the kubelet says in `explain`, are states of `drivers`."""
+    path = str(EXAMPLES / "pool-incomplete" / "cluster.yaml")
+    (row,) = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
+    devices = json.loads(dra("devices", "--snapshot", path, "-o", "json").out)["items"]
+    assert row["state"] == "pool-incomplete"
+    assert {item["reason"] for item in devices} == {row["why"].partition(",")[0]}
+    path = str(EXAMPLES / "driver-gone-from-node" / "cluster.yaml")
+    rows = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
+    stuck = json.loads(dra("explain", "pod/rollout-3", "-n", "ml", "--snapshot", path, "-o", "json").out)
+    assert stuck["causes"][0]["code"] == "driver-not-registered"
+    assert [row["node"] for row in rows if row["state"] == "not-registered"] == ["h100-1"]
+    assert rows[0]["waitingPod"] == {"namespace": "ml", "name": "rollout-3"}
+
+
+def test_a_driver_that_is_nowhere_and_a_claim_that_waits_for_it(dra: Dra, tmp_path: Path) -> None:
+    waits = held("waits")
+    waits["status"] = {}
+    waits["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "absent"
+    for objects, state, code in ((OBJECTS, "no-devices", 0), ([*OBJECTS, waits], "publishes-nothing", 1)):
+        (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
+        ran = dra("drivers", "absent.example.com", "--snapshot", "cluster.yaml", "--complete", "-o", "json")
+        (row,) = json.loads(ran.out)["items"]
+        assert (row["state"], ran.code) == (state, code)
+        assert row["wantedBy"] == {"classes": ["absent"], "claimCount": code}
+        jsonschema.validate(json.loads(ran.out), DRIVERS)
+
+
+def test_held_and_tainted_are_both_shown(dra: Dra, cluster: str) -> None:
+    for flags in ((), ("--full",), ("--tainted",)):
+        out = dra("devices", "--pool", "n4", *flags, "--snapshot", cluster).out
+        assert "held,tainted" in out and "1 held (1 tainted), 1 tainted" in out
+        assert "tainted with example.com/maintenance:NoSchedule (DeviceTaintRule r4)" in " ".join(out.split())
+    found = json.loads(dra("devices", "--pool", "n4", "--snapshot", cluster, "-o", "json").out)
+    jsonschema.validate(found, DEVICES)
+    assert [(item["state"], item["tainted"]) for item in found["items"]] == [("held", True), ("tainted", True)]
