@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -57,6 +57,7 @@ def _look(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, 
     """The devices, and what prints them."""
     snapshot = _read(flags, connection)
     snapshot.require_dra()
+    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
     settings = assumed(snapshot, flags.release, flags.gates)
     cycle = settings.scheduler.cycle(snapshot)
     named = tuple(word for word in flags.places if "/" in word)
