@@ -109,6 +109,7 @@ FLAGS: Final[dict[str, _Flags]] = {
         "--max": ("", False, "", "Place as many replicas as fit"),
         "--with-node": ("file", True, "", "Answer as if there were more nodes"),
         "--explain": ("", False, "", "Explain the first pod that does not fit, as explain does"),
+        "--full": ("", False, "", "Every node that gets pods, everything that makes room, and all notes"),
         "--namespace": ("namespace", False, "-n", "Namespace of the pod or claim"),
         "--snapshot": ("file", True, "", "Read the cluster from a file or directory (kubectl get -o json or yaml, also gzipped),…"),
         "--complete": ("", False, "", "The files of --snapshot have everything: a kind of which they have no object has none in…"),
