@@ -19,6 +19,10 @@ _OF_SNAPSHOTS: Final = frozenset(("claims", "devices", "drivers", "explain", "fi
 """Our commands that read a snapshot as well as a cluster."""
 
 
+LIVE: Final = "in the cluster, not the snapshot"
+"""Where commands act, and read, whose question was about a snapshot."""
+
+
 class CommandEffect(Enum):
     """What a command does to the cluster, the harmless first."""
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class DraError(Exception):
     """An error with one clear sentence: what is wrong, where, and what to do. Exit code 2.
 
-    ``more`` are lines to show below it, such as the place in an expression.
+    ``more`` are lines to show below it, such as the place in an expression, and ``commands`` (``CommandLine``) what to
+    paste, each after its label; ``cli`` makes lines of them.
     """
 
     more: Sequence[str] = ()
+    commands: Sequence[tuple[str, Any]] = ()
 
 
 class UsageError(DraError):

@@ -18,6 +18,7 @@ PRINTED: Final = re.compile(
 """A line that starts like a command, perhaps with what it is before it."""
 SHELLS: Final = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
 FENCED: Final = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_AMID: Final = re.compile(r"(?<![\w`'])kubectl (?:dra )?[a-z]+ (?:[^;,|()'\n]|'[^'\n]*')+")
 _HERE_DOCUMENT: Final = re.compile(r"<<-?'?(\w+)'?\n.*?^\1$", re.MULTILINE | re.DOTALL)
 _EACH: Final = """
 mkdir() { command -p mkdir "$@"; }
@@ -43,6 +44,14 @@ def printed(text: str) -> list[str]:
 def marked(text: str) -> list[tuple[str, str]]:
     """The same, each after the words that stand before it on its line."""
     return [(match["before"] or "", match["line"]) for line in text.splitlines() if (match := PRINTED.match(line))]
+
+
+def amid(text: str) -> list[str]:
+    """Commands amid the sentences of an output, with a flag or an object: others only say what a command is for."""
+    found = (match[0] for line in text.splitlines() if not PRINTED.match(line) for match in _AMID.finditer(line))
+    given = (command for command in found if " -" in command or "/" in command)
+    # Words in capitals stand for names: it is no line to paste.
+    return [command for command in given if not re.search(r"\b[A-Z]{3,}\b", command)]
 
 
 def typed(page: str) -> list[str]:

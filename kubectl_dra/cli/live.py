@@ -82,6 +82,16 @@ def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str]
         return cluster.read_snapshot(kinds, namespace=of, progress=progress)
 
 
+def require_namespace(name: str, snapshot: Snapshot, connection: ConnectionFlags, *, live: bool) -> None:
+    """Raises InputError if there is no namespace that was typed.
+
+    A live cluster is asked for its namespaces where a command reads none, and nothing that it reads is in this one.
+    """
+    if name and live and snapshot.is_gap("Namespace") and not snapshot.has_namespace(name):
+        snapshot = read_kinds(connection, name, ("Namespace",))
+    snapshot.require_namespace(name)
+
+
 def with_neighbours(
     snapshot: Snapshot, wanted_of: Callable[[Snapshot], Sequence[Pointer]], connection: ConnectionFlags, namespace: str
 ) -> Snapshot:

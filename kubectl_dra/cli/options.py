@@ -13,8 +13,8 @@ import typer.main
 from msgspec import Struct
 from typer.core import TyperCommand
 
-from kubectl_dra.command import Argv, ClusterFlags
-from kubectl_dra.errors import UsageError
+from kubectl_dra.command import LIVE, Argv, ClusterFlags, CommandLine
+from kubectl_dra.errors import DraError, UsageError
 
 F = TypeVar("F", bound="CommandFlags")
 
@@ -293,9 +293,15 @@ class ClusterCommand(DocumentedCommand):
     def invoke(self, ctx: Any) -> Any:
         """Combine the connection flags into one value and call the command with the rest."""
         ctx.obj = self._connection(ctx.params)
+        where = self._cluster(ctx.params)
         for flag in _connecting(self.request_timeout).params:
             del ctx.params[flag.name]
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except DraError as error:
+            error.more = (*error.more, *_asked_of(where, error.commands))
+            error.commands = ()
+            raise
 
     def _connection(self, given: Mapping[str, Any]) -> ConnectionFlags:
         flags = _connecting(self.request_timeout)
@@ -306,6 +312,15 @@ class ClusterCommand(DocumentedCommand):
         """The flags among those given that choose the cluster or snapshot."""
         saved = _SavedObjects(tuple(given.get("snapshots") or ()), bool(given.get("complete")))
         return cluster_flags(saved, self._connection(given))
+
+
+def _asked_of(where: ClusterFlags, commands: Sequence[tuple[str, CommandLine]]) -> Iterator[str]:
+    """Commands as lines, each after its label, for the cluster or snapshot of the question."""
+    for label, command in commands:
+        if not command.misnamed:
+            asked = where.asks(command)
+            live = f" ({LIVE})" if where.saved and "--snapshot" not in asked.argv else ""
+            yield f"{label}{live}: {asked}"
 
 
 class CommandFlags(Struct, frozen=True):

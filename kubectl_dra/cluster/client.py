@@ -18,6 +18,7 @@ from kubectl_dra.cluster.kubeconfig import Connection
 from kubectl_dra.cluster.reader import Page, page, whole
 from kubectl_dra.cluster.snapshot import Progress
 from kubectl_dra.cluster.transport import LARGEST_ANSWER, Reply, Stream, Transport
+from kubectl_dra.command import kubectl
 from kubectl_dra.errors import ClusterError
 
 PAGE: Final = 500
@@ -45,7 +46,7 @@ class Answered(ClusterError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message, status)
         if status == FORBIDDEN:
-            self.more = ("kubectl dra can says which permissions are missing, and which role has them.",)
+            self.commands = (("Which permissions are missing, and which role has them", kubectl("dra", "can")),)
 
 
 class NoAnswer(ClusterError):

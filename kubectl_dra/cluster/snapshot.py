@@ -19,7 +19,8 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
 from kubectl_dra.data.messages import Speaker, speaker_of
-from kubectl_dra.errors import NoDRA
+from kubectl_dra.errors import InputError, NoDRA
+from kubectl_dra.text import did_you_mean_or_known
 
 _T = TypeVar("_T")
 Key = tuple[str, str]
@@ -253,6 +254,18 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         server = f"v{release.major}.{release.minor}.{release.patch}" if release is not None else "the server"
         since = next(life.default_since for life in LIFECYCLES if life.kind == _DRA[0] and life.default_since)
         raise NoDRA(f"This cluster has no DRA: {server} does not serve {GROUP} (on by default from 1.{since}).")
+
+    def has_namespace(self, name: str) -> bool:
+        """Whether there is such a namespace, or an object in it."""
+        return name in self.namespaces or any(
+            space == name for table in (self.pods, self.claims, self.templates) for space, _ in table
+        )
+
+    def require_namespace(self, name: str) -> None:
+        """Raise InputError if namespaces were read and none is called so; an empty name is none that was typed."""
+        if name and self.namespaces and not self.is_gap("Namespace", name) and not self.has_namespace(name):
+            hint = did_you_mean_or_known(name, self.namespaces)
+            raise InputError(f"-n: there is no namespace {name}; {hint}")
 
     def is_gap(self, kind: str, namespace: str = "") -> bool:
         """Whether the kind (in that namespace) is not known completely."""

@@ -12,11 +12,8 @@ from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import SCORING_FAILS
-from kubectl_dra.cluster.claim_relation import waiting_for
-from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.assumptions import NO_CONSUMER, notes_of
-from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes import claim_references as no_consumer
 from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
@@ -28,12 +25,12 @@ from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_not
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.other_schedulers_groups import gang_notes
-from kubectl_dra.explain.diagnosis import Evidence, Finding, RemedyPlan, Verdict
+from kubectl_dra.explain.diagnosis import Evidence, Finding, RemedyPlan
 from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
-from kubectl_dra.explain.question.resolve import ClaimEntry, LastMessage, last_message
-from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange, to_make
+from kubectl_dra.explain.question.resolve import LastMessage, last_message
+from kubectl_dra.explain.question.what_if_flag import to_make
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.scheduling.default_preemption import ending_victims
@@ -142,7 +139,7 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     yield from _not_scored(analysis)
     never = claim_and_device_plugin.never_bound(analysis)
     if never and not any(finding.kind is claim_and_device_plugin.MIXED for finding in findings):
-        text = "on {nodes:some} the pod would fit, but never bind: {why}"
+        text = "on {nodes:some} the pod would fit, but never be bound: {why}"
         yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
 
 
@@ -197,7 +194,7 @@ def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[
     word = last_message(pod, analysis.snapshot)
     if not pod.condition("PodScheduled").type and (word is None or not word.message):
         yield say(
-            "no scheduler has reported on the pod yet (no condition PodScheduled): if that stays so, see whether "
+            "no scheduler has reported on the pod yet (no condition PodScheduled): if nothing changes, see whether "
             "{name} runs",
             name=pod.scheduler_name,
         )
@@ -327,114 +324,3 @@ def _ended(analysis: Analysis, pod: Pod) -> Iterator[Evidence]:
 def _number(version: str) -> int:
     """A resource version, which counts the writes of the whole cluster; 0 if unknown."""
     return whole_number(version, 20) or 0
-
-
-# What to look at next: more about the first cause, and never what was just shown.
-
-
-def next_step(
-    analysis: Analysis, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
-) -> NextStep | None:
-    """The step, or None if none helps. ``unclear``: why the verdict is undetermined."""
-    question = analysis.question
-    first = findings[0] if findings else None
-    if verdict is Verdict.UNDETERMINED and first is None:
-        return to_see_more(unclear)
-    if first is not None and first.kind.look is Look.EXPLAIN_POD and (rival := _rival(analysis)):
-        return NextStep(Look.EXPLAIN_POD, rival, question.namespace)
-    if verdict is Verdict.SCHEDULABLE and analysis.settings.supposed:
-        return _to_make(analysis, analysis.settings.supposed[0])
-    if verdict is Verdict.SCHEDULABLE and question.kind == "pod":
-        return _pod(analysis)
-    if first is not None:
-        return _about(analysis, first)
-    waits = question.pod is not None and question.pod.phase in ("", "Pending")
-    return _pod(analysis) if verdict is Verdict.ALLOCATED and waits else None
-
-
-def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
-    if finding.next is not None:
-        return finding.next
-    look, question = finding.kind.look, analysis.question
-    if look is Look.CLAIM and finding.claim:
-        namespace, _, name = finding.claim.partition("/")
-        return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
-    if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and question.pod is not None and question.pod.node_name:
-        return NextStep(look, question.pod.node_name)
-    if look in (Look.POD, Look.EXPLAIN_POD, Look.CLAIM, Look.PODS_ON_NODE, Look.ONE_NODE):
-        return _pod(analysis)
-    if look is Look.AS_WRITTEN:
-        return _as_written(analysis, finding)
-    if look in (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE):
-        return _devices(analysis, finding)
-    return NextStep(look, namespace=question.namespace)
-
-
-def _devices(analysis: Analysis, finding: Finding) -> NextStep:
-    """From the answer to every device; from there to the selectors on one device, or to who has which device."""
-    located = next((each for each in analysis.funnels if each.funnel.name == finding.request), None)
-    stage = located.funnel.blocking_stage if located is not None else None
-    device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
-    shown, look = analysis.settings.with_devices, finding.kind.look
-    if device is not None and (look is Look.ONE_DEVICE or (look is Look.SELECTORS and shown)):
-        return NextStep(Look.ONE_DEVICE, str(device))
-    if not shown:
-        return NextStep(Look.DEVICES)
-    return NextStep(Look.DEVICES_OF_CLASS, located.funnel.device_class.name if located is not None else "")
-
-
-def _as_written(analysis: Analysis, finding: Finding) -> NextStep | None:
-    """What has to be corrected: a class, the template of a claim, or the claim."""
-    if finding.device_class:
-        return NextStep(Look.AS_WRITTEN, finding.device_class, kind="deviceclass")
-    for claim_entry in analysis.question.claims if analysis.question.exists else ():
-        if claim_entry.claim is not None and claim_entry.claim.key in (finding.claim, finding.object):
-            return _written(analysis, claim_entry)
-    return None
-
-
-def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
-    """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
-    if change.kind == "free":
-        namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
-        return NextStep(Look.CLAIM_HOLDER, name, namespace or analysis.question.namespace)
-    if change.kind == WITH_NODE:
-        return None
-    if change.kind == "end":
-        return NextStep(Look.ALL_PODS)
-    if change.kind == "untaint":
-        return NextStep(Look.TAINTS)
-    for claim_entry in analysis.question.claims if analysis.question.exists else ():
-        if claim_entry.claim is not None and claim_entry.claim.allocation is None:
-            return _written(analysis, claim_entry)
-    return None
-
-
-def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep:
-    """The template of a claim, or the claim."""
-    assert claim_entry.claim is not None
-    kind = "resourceclaimtemplate" if claim_entry.template else "resourceclaim"
-    return NextStep(
-        Look.AS_WRITTEN, claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace, kind
-    )
-
-
-def _rival(analysis: Analysis) -> str:
-    """Another pod of the namespace that uses a claim to be allocated."""
-    name = analysis.question.name
-    pods = (pod for claim in analysis.claims for pod in waiting_for(claim, analysis.snapshot))
-    return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
-
-
-def _pod(analysis: Analysis) -> NextStep | None:
-    question = analysis.question
-    return NextStep(Look.POD, question.name, question.namespace) if question.exists and question.kind == "pod" else None
-
-
-def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
-    """How to see what was not seen: a complete snapshot, or the missing permission."""
-    gaps = [reason.gap for reason in unclear if isinstance(reason, Unread)]
-    permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
-    if permission is not None:
-        return NextStep(Look.PERMISSION, kind=".".join(filter(None, (permission.resource, permission.group))))
-    return NextStep(Look.SNAPSHOT) if any(gap.reason == ABSENT for gap in gaps) else None

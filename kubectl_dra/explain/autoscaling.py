@@ -45,14 +45,14 @@ def autoscaler_notes(
         likes = [addition.like for addition in added if not addition.nodes]
         if likes:
             text = (
-                "{who} comes to the same result if node {node} is of one of its groups, since it takes that node and "
-                "its slices for the next one{but}"
+                "{who} comes to the same result if node {node} is of one of its groups, since it assumes that the "
+                "next one is like it, with the same slices{but}"
             )
             yield say(text, who=who, node=ObjectName("Node", likes[0]), but=but)
         else:
             text = (
-                "{who} comes to the same result only where a node of the group runs, whose slices it takes for "
-                "those of the next; of a group without nodes it mostly knows no devices{but}. {zero}"
+                "{who} comes to the same result only where a node of the group runs, whose slices it assumes "
+                "for the next one; of a group without nodes it usually knows no devices{but}. {zero}"
             )
             yield say(text, who=who, zero=cloud_of(snapshot.nodes.values()).zero, but=but)
 

@@ -88,7 +88,8 @@ class Check(NamedTuple):
 class CauseKind(Struct, frozen=True):
     """An entry of the closed catalogue of causes; its texts are on its page, ``docs/causes/CODE.md``.
 
-    ``code`` never changes its meaning. ``look`` is what to look at next.
+    ``code`` never changes its meaning. ``look`` is what to look at next, ``fixed_at`` what to look at for the fix where
+    that is on a page of ours.
 
     ``passes``: the devices still matter, so what would happen next is worth saying. ``never_binds``: the
     devices exist, but the pod will not be bound to them. ``ends_pod``: the pod will never get devices.
@@ -101,6 +102,7 @@ class CauseKind(Struct, frozen=True):
     code: str
     family: Family
     look: Look = Look.DEVICES
+    fixed_at: Look | None = None
     passes: bool = False
     never_binds: bool = False
     ends_pod: bool = False

@@ -105,7 +105,8 @@ class Finding(Struct, frozen=True):
     claim if "is allocated" would hide that this does not last or serves nobody. ``next`` is what to look at
     next, if that depends on more than the kind. ``contrary``: the objects say that the pod fits, but the
     scheduler's message, still valid, says otherwise. ``under_way``: it is normal for the moment, and open what comes of
-    it. ``normal``: it keeps the pod, and is over soon by itself.
+    it. ``normal``: it keeps the pod, and is over soon by itself. ``place_of_fix``: what to look at for a fix without a
+    command of its own.
     """
 
     kind: CauseKind
@@ -123,6 +124,7 @@ class Finding(Struct, frozen=True):
     state: Words = ""
     under_way: UnderWay | None = None
     normal: bool = False
+    place_of_fix: NextStep | None = None
 
     @property
     def proof(self) -> Proof | None:
@@ -194,13 +196,14 @@ class RemedyPlan(Struct, frozen=True):
     """The fewest changes with which the claims fit, and the resulting allocation.
 
     ``what_if`` are the same changes as values of ``--what-if``; empty if they cannot be written so. ``steps`` are the
-    same as data, one for each change.
+    same as data, one for each change. ``place``: what to look at where there is no command for them.
     """
 
     changes: tuple[Change, ...]
     proof: Proof
     what_if: tuple[WhatIfChange, ...] = ()
     steps: tuple[ChangeStep, ...] = ()
+    place: NextStep | None = None
 
     @property
     def price(self) -> Price:

@@ -127,7 +127,7 @@ def _of_pod(pod: DriverPod, state: DriverState, named: Words, of_it: Words) -> W
 
 def _last_words(pod: DriverPod) -> Words:
     text = last_line(pod.last.message) if pod.last is not None else ""
-    return say('; last words: "{text}"', text=text) if text else ""
+    return say('; last message: "{text}"', text=text) if text else ""
 
 
 def last_line(text: str) -> str:
@@ -143,7 +143,7 @@ def _no_pod(row: NodeDriver) -> Words:
         return say("no pod of it is on the node{left}", left=slices_left)
     name = Subject(daemon.kind, ObjectName(daemon.kind, daemon.name, daemon.namespace))
     if daemon.labels:
-        text = "{name} wants no node: none has label {labels}{left}"
+        text = "{name} selects no node: none has label {labels}{left}"
         return say(text, name=name, labels=list(daemon.labels), left=slices_left)
     if daemon.failure:
         return say("{name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=slices_left)
@@ -173,7 +173,9 @@ def concern_words(concern: Concern, driver: str, node: str) -> Words:
     """What is odd about a driver on a node, and what follows."""
     first, second, third = (*concern.values, "", "", "")[:3]
     said = (
-        say('; last words: "{text}"', text=last_line(third)) if third and concern.kind is ConcernKind.RESTARTED else ""
+        say('; last message: "{text}"', text=last_line(third))
+        if third and concern.kind is ConcernKind.RESTARTED
+        else ""
     )
     words = {"first": first, "second": second, "third": third, "driver": driver, "node": node, "said": said}
     return say(_CONCERNS[concern.kind], **words)

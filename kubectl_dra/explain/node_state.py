@@ -17,7 +17,6 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
-from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
@@ -26,6 +25,7 @@ from kubectl_dra.explain.devices.device_state import Unpublished, unpublished
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_words import at_fault, next_look
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
+from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
@@ -140,6 +140,12 @@ def _is_here(pool: PoolID, node: str, own: Collection[PoolID], published: Collec
     return pool in own or (pool not in published and pool.name == node)
 
 
+_GONE: Final = (
+    "See whether the machine is off: a Node can be deleted while its containers run on. If it is, delete its pods by "
+    "force: they hold devices."
+)
+
+
 def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Words, NextStep, NodeDriver | None]]:
     """What is wrong with the node itself, its drivers, and its devices. Of a pod its own answer says that."""
     words = {"node": ObjectName("Node", state.name)}
@@ -147,8 +153,7 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
     since = unready_since(state.name, snapshot)
     if state.object is None and not snapshot.is_gap("Node"):
         text = "there is no node {node} any more, and pods are bound to it"
-        change = say("If the machine is gone, delete its pods by force: they hold devices.")
-        yield say(text, **words), change, look, None
+        yield say(text, **words), say(_GONE), look, None
     elif since is not None and not _boots(state, snapshot):
         text = "it has not been ready since {since}" if since else "it is not ready"
         bring = "Bring node {node} and its kubelet back: until then nobody starts, ends or unprepares pods there."

@@ -134,7 +134,7 @@ def pending(
             if (diagnosis.troubled and not diagnosis.findings[0].normal) or diagnosis.verdict is Verdict.UNSCHEDULABLE:
                 out.append(Alike(diagnosis, (f"{question.kind}/{question.name}",)))
     alikes, together, tried = _in_turn(out, snapshot, settings)
-    unseen = (*_unseen(snapshot, namespace), *_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
+    unseen = (*_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     machines = tuple(unmade(snapshot, namespace))
     unread = tuple(_unread(snapshot, namespace))
     return Overview(
@@ -186,12 +186,6 @@ def _untried(count: int) -> Iterator[Words]:
     if count:
         text = "not explained, because it took too long: {count:,} pods and claims; ask about one, or a namespace"
         yield say(text, count=count)
-
-
-def _unseen(snapshot: Snapshot, namespace: str) -> Iterator[Words]:
-    names = snapshot.namespaces
-    if namespace and names and namespace not in names and snapshot.missing("Namespace", namespace) is None:
-        yield say("namespace {namespace} is none of those that were read", namespace=namespace)
 
 
 def _unread(snapshot: Snapshot, namespace: str) -> Iterator[Unread]:

@@ -16,7 +16,7 @@ from kubectl_dra.data.messages import Speaker, speaker_of
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
-from kubectl_dra.explain.answer_notes import answer_notes, next_step
+from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
@@ -24,6 +24,7 @@ from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, RemedyPlan, SchedulerMessage, Verdict
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
+from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
 from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
@@ -68,7 +69,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         )
         ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
     proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
-    shown = _with_note_on_ways(proved, ways)
+    shown = [
+        replace(finding, place_of_fix=place_of_fix(analysis, finding)) for finding in _with_note_on_ways(proved, ways)
+    ]
+    ways = [replace(way, place=place_of(analysis, way.changes[0])) for way in ways]
     chosen, open_ = _choice(analysis, judged.verdict)
     unproved: tuple[Words, ...] = ()
     if unread and shown and not judged.unclear:

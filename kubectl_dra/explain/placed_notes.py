@@ -38,8 +38,8 @@ def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:
         yield say("its devices are prepared, and the kubelet of node {node} starts its containers", **words)
         return
     text = (
-        "the kubelet of node {node} has it since {since} and waits for driver {drivers:some} to prepare the devices; "
-        "after {seconds:second} it would say so"
+        "the kubelet of node {node} has had it since {since} and waits for driver {drivers:some} to prepare the "
+        "devices; after {seconds:second} it would say so"
     )
     yield say(text, seconds=int(ANSWER.total_seconds()), **words)
 

@@ -40,7 +40,7 @@ _EVENTS: Final = {
     "BindingConditionsPending": ("binding", "waits for binding conditions"),
     "TriggeredScaleUp": ("more nodes", "an autoscaler asks for a node"),
     "NotTriggerScaleUp": ("more nodes", "an autoscaler adds no node"),
-    "Nominated": ("more nodes", "an autoscaler has a node in mind"),
+    "Nominated": ("more nodes", "an autoscaler plans a node"),
 }
 """Reasons of events that say what kept the pod, with the station and what it means."""
 

@@ -36,11 +36,11 @@ def trace(question: Question, snapshot: Snapshot, settings: Settings, wanted: st
                     continue
                 device_class = cycle.classes.get(spec.device_class)
                 owners = [
-                    (f"class {spec.device_class}, selector {index + 1}", expression)
+                    (f"class {spec.device_class}, selectors[{index}]", expression)
                     for index, expression in enumerate(device_class.selectors if device_class else ())
                 ]
                 owners += [
-                    (f'request "{request.result_name(spec)}", selector {index + 1}', expression)
+                    (f'request "{request.result_name(spec)}", selectors[{index}]', expression)
                     for index, expression in enumerate(spec.selectors)
                 ]
                 for owner, expression in owners:

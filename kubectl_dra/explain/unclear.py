@@ -187,7 +187,7 @@ def _class_unknown(analysis: Analysis) -> bool:
 def not_decided(analysis: Analysis, verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Words]:
     """What was seen but leaves the answer open: searches that are too long, unmodelled fields, contrary messages."""
     if verdict is Verdict.SCHEDULABLE:
-        text = "by what was read the pod fits on {nodes:some}, but {contrary}"
+        text = "judging by what was read, the pod fits on {nodes:some}, but {contrary}"
         for finding in findings:
             if finding.contrary:
                 yield say(text, nodes=analysis.takers, contrary=finding.summary)
@@ -221,7 +221,7 @@ def _out_of_queue(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
         return
     rejection = kept_out(outcome.pod, outcome.state)
     if rejection is not None and rejection.plugin is PluginName.DYNAMIC_RESOURCES:
-        text = "by what was read the scheduler leaves the pod out of its queue: {reasons}"
+        text = "judging by what was read, the scheduler leaves the pod out of its queue: {reasons}"
         yield say(text, reasons=[reason.words for reason in rejection.reasons])
 
 
@@ -335,7 +335,7 @@ def _by_count(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
                 unsure.setdefault(node.name, pool.id)
     known = set(analysis.fitting) - unsure.keys()
     if unsure and not (verdict is Verdict.SCHEDULABLE and known):
-        text = "slices of pool {pool} disagree on how many there are, and the scheduler goes by any of them"
+        text = "slices of pool {pool} disagree on how many there are, and the scheduler may go by any of them"
         yield say(text, pool=next(iter(unsure.values())))
 
 

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.command import LIVE, ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.explain.diagnosis import TraceStep
-from kubectl_dra.text import ended
+from kubectl_dra.text import amount, ended
 
 MAX_FOLDED: Final = 200
 """Entries that a page shows below a fold."""
@@ -52,14 +52,18 @@ class Tone(Enum):
 class Brief(NamedTuple):
     """How brief text has a block: always (0), else the lower ranks first while there is room; never for None.
 
-    It is said whole or not at all. ``spans`` stand for those of the block where there are any. ``counted``: a command
-    says how many such are left out.
+    It is said whole or not at all. ``spans`` stand for those of the block where there are any. ``is_note``: left out,
+    it counts as a note. What has no brief form is left out as evidence; what is never said (None) stands elsewhere.
     """
 
     rank: int | None = 0
     spans: Spans = ()
     hang: int = 2
-    counted: bool = False
+    is_note: bool = False
+
+
+SAID: Final = Brief(None)
+"""Of a block whose words brief text has at another place."""
 
 
 class Answer(Struct, frozen=True):
@@ -103,14 +107,16 @@ class Facts(Struct, frozen=True):
 class ShellCommand(Struct, frozen=True):
     """Commands, each to be run only if the one before it worked.
 
-    ``elsewhere``: the question was asked of a snapshot, and they are for the cluster that it was made of. ``counts``:
-    what those are called that brief text leaves out; it says before the command how many they are.
+    ``elsewhere``: the question was asked of a snapshot, and they are for the cluster that it was made of. ``has_rest``:
+    they show what brief text leaves out, which it says before the command. ``shows_place``: they only show what a fix
+    is made in, and brief text leaves them out where it has no room for another fix.
     """
 
     commands: tuple[CommandLine, ...]
     label: str = ""
     elsewhere: bool = False
-    counts: str = ""
+    has_rest: bool = False
+    shows_place: bool = False
     brief: Brief | None = None
     full: bool = True
 
@@ -129,7 +135,13 @@ class ShellCommand(Struct, frozen=True):
         """What stands before them where they change the cluster."""
         if not self.effect.changes:
             return ""
-        return _WARNINGS[self.effect] + (" (in the cluster, not the snapshot)" if self.elsewhere else "")
+        return _WARNINGS[self.effect] + (f" ({LIVE})" if self.elsewhere else "")
+
+    @property
+    def reads_live(self) -> bool:
+        """Whether they show the cluster as it is now to somebody who asked about a snapshot."""
+        of_cluster = (command for command in self.commands if "--snapshot" not in command.argv)
+        return self.elsewhere and not self.effect.changes and any(of_cluster)
 
     @property
     def heading(self) -> str:
@@ -275,6 +287,16 @@ def shell(commands: Sequence[CommandLine], where: ClusterFlags, label: str = "")
 def noted(notes: Sequence[str]) -> Section:
     """What was assumed or not seen."""
     return Section("Notes", (Items(tuple((prose(note, hang=0),) for note in notes)),))
+
+
+def left_out(fixes: int, notes: int, *, evidence: bool = False) -> str:
+    """What a short text leaves out, as stands before the command that shows it; empty where that is nothing."""
+    parts = [f"{fixes:,} more {'fix' if fixes == 1 else 'fixes'}"] if fixes else []
+    if evidence:
+        parts.append("evidence" if parts else "more evidence")
+    if notes:
+        parts.append(amount(notes, "note" if parts else "more note"))
+    return ", ".join(parts)
 
 
 def plain(spans: Spans) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
+from kubectl_dra.command import LIVE
 from kubectl_dra.console import lines
 from kubectl_dra.report import blocks
 from kubectl_dra.report.paint import PROSE_WIDTH, Painter, linked, wrap
 from kubectl_dra.report.phrases import folded
-from kubectl_dra.text import amount, page_of_cause
+from kubectl_dra.text import page_of_cause
 
 LINES: Final = 15
 """Of an answer in brief where the terminal has 100 columns; what has to be said is always said."""
@@ -28,6 +29,10 @@ _OTHER_WAY: Final = 1
 _NEXT_FIX: Final = 2
 _MORE_FIXES: Final = 8
 """Ranks of the fixes after the first; of two that help each by itself the second counts more than facts."""
+
+_LIVE_HEADING: Final = (f" ({LIVE})", "bold")
+_LIVE_PROMPT: Final = (f"{LIVE[:1].upper()}{LIVE[1:]}: ", "bold")
+"""What stands before a command that only reads, of a snapshot's question: after a label, and before a prompt."""
 
 Line = tuple[str | tuple[str, str], ...]
 
@@ -61,7 +66,7 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
             out.write("")
             write_command(out, block)
         else:
-            out.write(lead, *_prompted(block))
+            _put(out, (lead, *_prompted(block)))
     elif isinstance(block, blocks.FixOffer):
         write_blocks(out, block.blocks, indent, lead)
     elif isinstance(block, blocks.Items):
@@ -76,18 +81,31 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
         _tree(out, block)
 
 
-def write_command(out: Painter, command: blocks.ShellCommand | blocks.Para) -> None:
-    """Write a command after its label, or why there is none."""
+def write_command(out: Painter, command: blocks.ShellCommand | blocks.Para, rest: str = "") -> None:
+    """Write a command after its label and what of the ``rest`` it shows, or why there is none."""
     if isinstance(command, blocks.ShellCommand):
-        out.write((f"{command.heading}: ", "bold"), command.text)
+        _put(out, _headed(command, rest))
     else:
         _write(out, command, 0, "")
+
+
+def _headed(block: blocks.ShellCommand, rest: str = "") -> Line:
+    """A command after its label: what is said beside it stands before it, so that the line's end can be pasted."""
+    live = (_LIVE_HEADING,) if block.reads_live else ()
+    return (f"{block.heading}{f' ({rest})' if rest else ''}", "bold"), *live, (": ", "bold"), block.text
 
 
 def _prompted(block: blocks.ShellCommand) -> Line:
     """A command after a prompt, and what is to be known before it is run."""
     warning = ((f"{block.warning}: ", "bold red"),) if block.warning else ()
-    return *warning, "$ ", (block.text, "cyan")
+    return *warning, *((_LIVE_PROMPT,) if block.reads_live else ()), "$ ", (block.text, "cyan")
+
+
+def _put(out: Painter, line: Line) -> None:
+    """Write a line. That a command reads the cluster and not the snapshot is said of the first that does."""
+    told = [part for part in line if part is not _LIVE_HEADING and part is not _LIVE_PROMPT]
+    out.write(*(told if out.told_live else line))
+    out.told_live = out.told_live or len(told) < len(line)
 
 
 def _labelled(spans: blocks.Spans) -> tuple[str, str, str]:
@@ -206,15 +224,14 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 
 
 class _Piece(NamedTuple):
-    """Lines that are said together or not at all, in which part of the text; whether they count where left out, and
-    what such are called before them; whether they have a command that changes the cluster.
+    """Lines that are said together or not at all, in which part of the text, and the blocks that they tell; whether
+    they have a command that changes the cluster.
     """
 
     part: int
     rank: int | None
     lines: list[Line]
-    counted: bool = False
-    counts: str = ""
+    told: Sequence[blocks.Block | blocks.Fact] = ()
     changes: bool = False
 
 
@@ -226,15 +243,16 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     answer = parts[0]
     assert isinstance(answer, blocks.Answer)
     head = wrap(answer.text, _width(out))
-    pieces = list(_pieces(out, parts))
-    chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
-    room = lines - len(head) - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
-    for at in sorted(range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES)):
-        piece = pieces[at]
-        if piece.rank and len(piece.lines) <= room:
-            chosen.add(at)
-            room -= len(piece.lines)
-    unsaid = sum(piece.counted and at not in chosen for at, piece in enumerate(pieces))
+    leaves = [(leaf, _FOOT if _is_foot(block) else _BODY) for block in parts for leaf in _leaves((block,))]
+    # What a fix is made in is shown where no other fix has to stay out for it.
+    tries = [list(_pieces(out, leaves, places=places)) for places in (True, False)]
+    selections = [_chosen(pieces, lines - len(head)) for pieces in tries]
+    told_fixes = [
+        sum(pieces[at].part == _FIXES for at in chosen) for pieces, chosen in zip(tries, selections, strict=True)
+    ]
+    at_best = 0 if told_fixes[0] >= told_fixes[1] else 1
+    pieces, chosen = tries[at_best], selections[at_best]
+    rest = _rest([leaf for leaf, _ in leaves], {id(leaf) for at in chosen for leaf in pieces[at].told})
     lead = head[0][: len(answer.lead)]
     out.write((lead, f"bold {_STYLES[answer.tone]}"), head[0].removeprefix(lead))
     for row in head[1:]:
@@ -244,29 +262,62 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
         if pieces[at].part != part:
             out.write("")
             part = pieces[at].part
-        more = f" ({amount(unsaid, pieces[at].counts)})" if pieces[at].counts and unsaid else ""
-        for first, *others in pieces[at].lines:
-            # What is said beside a command stands before it, so that the line's end can be pasted.
-            out.write((f"{first[0].removesuffix(': ')}{more}: ", first[1]) if more else first, *others)
+        for line in pieces[at].lines:
+            block = pieces[at].told[0] if pieces[at].told else None
+            has_rest = isinstance(block, blocks.ShellCommand) and block.has_rest
+            _put(out, _headed(block, rest) if isinstance(block, blocks.ShellCommand) and has_rest else line)
 
 
-def _pieces(out: Painter, parts: Sequence[blocks.Block]) -> Iterator[_Piece]:
-    """What brief text may have, in the order in which it is read."""
-    leaves = [(leaf, _FOOT if _is_foot(block) else _BODY) for block in parts for leaf in _leaves((block,))]
+def _chosen(pieces: Sequence[_Piece], lines: int) -> set[int]:
+    """Which are said: all that have to be, and of the others the first by rank that there is room for."""
+    chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
+    room = lines - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
+    for at in sorted(range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES)):
+        piece = pieces[at]
+        if piece.rank and len(piece.lines) <= room:
+            chosen.add(at)
+            room -= len(piece.lines)
+    return chosen
+
+
+def _rest(leaves: Sequence[blocks.Block | blocks.Fact], told: Set[int]) -> str:
+    """What is left out of all blocks: fixes, notes, and whatever else the answer rests on."""
+    left = [leaf for leaf in leaves if id(leaf) not in told]
+    fixes = [leaf for leaf in leaves if isinstance(leaf, blocks.FixOffer) and leaf.told]
+    told_fixes = {fix.change or fix.told for fix in fixes if id(fix) in told}
+    more = {fix.change or fix.told for fix in fixes} - told_fixes
+    briefs = [
+        leaf.brief for leaf in left if isinstance(leaf, blocks.Fact) or (isinstance(leaf, blocks.Para) and leaf.full)
+    ]
+    notes = sum(brief is not None and brief.is_note for brief in briefs)
+    evidence = any(brief is None or (brief.rank is not None and not brief.is_note) for brief in briefs)
+    evidence = evidence or any(isinstance(leaf, blocks.Steps | blocks.Checks | blocks.Tree) for leaf in left)
+    return blocks.left_out(len(more), notes, evidence=evidence)
+
+
+def _pieces(
+    out: Painter, leaves: Sequence[tuple[blocks.Block | blocks.Fact, int]], *, places: bool
+) -> Iterator[_Piece]:
+    """What brief text may have, in the order in which it is read; ``places``: with what fixes are made in."""
+    fixes = [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.told]
+    offered = _offered(fixes)
+    first = offered[0].blocks if offered and places else ()
+    texts = {block.text for block in first if isinstance(block, blocks.ShellCommand)}
     for leaf, part in leaves:
-        if not isinstance(leaf, blocks.FixOffer) and leaf.brief is not None:
-            line = _told(out, leaf, leaf.brief, 2 - part)
-            yield _Piece(part, leaf.brief.rank, line, leaf.brief.counted, getattr(leaf, "counts", ""))
-    yield from _fixes(out, [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.told])
+        brief = getattr(leaf, "brief", None)
+        if isinstance(leaf, blocks.ShellCommand) and brief is not None and leaf.text not in texts:
+            yield _Piece(part, brief.rank, [_headed(leaf)], (leaf,))
+        elif isinstance(leaf, blocks.Para | blocks.Fact) and brief is not None and brief.rank is not None:
+            yield _Piece(part, brief.rank, _told(out, leaf, brief, 2 - part), (leaf,))
+    yield from _fixes(out, offered, places)
 
 
 def _is_foot(block: blocks.Block) -> bool:
     return isinstance(block, blocks.ShellCommand) or (isinstance(block, blocks.Section) and block.foot)
 
 
-def _leaves(
-    parts: Iterable[blocks.Block],
-) -> Iterator[blocks.Para | blocks.Fact | blocks.FixOffer | blocks.ShellCommand]:
+def _leaves(parts: Iterable[blocks.Block]) -> Iterator[blocks.Block | blocks.Fact]:
+    """The blocks that are told or left out, one by one."""
     for block in parts:
         if isinstance(block, blocks.Section):
             yield from _leaves(block.blocks)
@@ -275,16 +326,12 @@ def _leaves(
                 yield from _leaves(item)
         elif isinstance(block, blocks.Facts):
             yield from block.facts
-        elif isinstance(block, blocks.Para | blocks.FixOffer | blocks.ShellCommand):
+        elif not isinstance(block, blocks.Answer | blocks.Fold):
             yield block
 
 
-def _told(
-    out: Painter, leaf: blocks.Para | blocks.Fact | blocks.ShellCommand, brief: blocks.Brief, indent: int
-) -> list[Line]:
+def _told(out: Painter, leaf: blocks.Para | blocks.Fact, brief: blocks.Brief, indent: int) -> list[Line]:
     """The lines of a block in brief."""
-    if isinstance(leaf, blocks.ShellCommand):
-        return [((f"{leaf.heading}: ", "bold"), leaf.text)]
     if isinstance(leaf, blocks.Para):
         label, rest, style = _labelled(brief.spans or leaf.spans)
         first, *more = wrap(label + rest, _width(out) - indent - brief.hang, _width(out) - indent)
@@ -304,12 +351,16 @@ def _width(out: Painter) -> int:
     return min(out.width, PROSE_WIDTH)
 
 
-def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
-    """The fixes, the first with a heading: what ends the first cause, or helps instead, and whatever is proved."""
+def _offered(fixes: Sequence[blocks.FixOffer]) -> list[blocks.FixOffer]:
+    """Those of brief text: what ends the first cause, or helps instead, and whatever is proved."""
     chosen = [fix for number, fix in enumerate(fixes) if fix.proved or fix.instead or not number]
     # Where one change is the fix of several requests, the last proof has it for all of them.
     last = {fix.change: fix for fix in chosen if fix.change}
-    chosen = [fix for fix in chosen if not fix.change or last[fix.change] is fix]
+    return [fix for fix in chosen if not fix.change or last[fix.change] is fix]
+
+
+def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Iterator[_Piece]:
+    """The fixes, the first with a heading; ``places``: with what they are made in."""
     if not chosen:
         return
     head = "Fixes"
@@ -321,7 +372,7 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     needed = [parts[0], own, *(part for part in parts if part[0].instead)]
     parts.sort(key=lambda part: part not in needed)
     yield _Piece(_FIXES, 0, [((head, "bold"),)])
-    texts = [(part, [line for fix in part for line in _fix(out, fix)]) for part in parts]
+    texts = [(part, [line for fix in part for line in _fix(out, fix, places)]) for part in parts]
     # A fix is told whole or not at all: half of one would not help.
     short = [(part, whole) for part, whole in texts if len(whole) <= LONGEST_FIX]
     if not short:
@@ -329,7 +380,7 @@ def _fixes(out: Painter, fixes: Sequence[blocks.FixOffer]) -> Iterator[_Piece]:
     for number, (part, whole) in enumerate(short):
         second = _OTHER_WAY if any(part[0].instead for part, _ in short[:2]) else _NEXT_FIX
         rank = _MORE_FIXES if number > 1 else second if number else 0
-        yield _Piece(_FIXES, rank, whole, changes=any(fix.changes_cluster() for fix in part))
+        yield _Piece(_FIXES, rank, whole, part, any(fix.changes_cluster() for fix in part))
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:
@@ -338,12 +389,13 @@ def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:
     return [joint if fix.joint else [fix] for fix in fixes if not fix.joint or fix is joint[0]]
 
 
-def _fix(out: Painter, fix: blocks.FixOffer) -> Iterator[Line]:
+def _fix(out: Painter, fix: blocks.FixOffer, places: bool) -> Iterator[Line]:
     first, *rest = wrap(fix.told, _width(out) - 4)
     yield "  - ", first
     yield from ((f"    {line}",) for line in rest)
     for block in fix.blocks:
         if isinstance(block, blocks.ShellCommand):
-            yield "    ", *_prompted(block)
+            if places or not block.shows_place:
+                yield "    ", *_prompted(block)
         elif block.brief is not None:
             yield from (("    ", row) for row in wrap(blocks.plain(block.spans), _width(out) - 4))

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.data.messages import Speaker
-from kubectl_dra.explain.cause_kinds import Look
+from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import (
     Diagnosis,
     Finding,
@@ -21,12 +21,14 @@ from kubectl_dra.explain.diagnosis import (
     Trace,
     Verdict,
 )
+from kubectl_dra.explain.next_step import OUR_PAGE
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
+    SAID,
     Answer,
     Block,
     Brief,
@@ -75,8 +77,6 @@ _BRIEF_MESSAGE: Final = 9
 """The ranks of the facts of the first cause, of the notes, of what is assumed of every answer, and of Kubernetes'
 message, that brief text has room for.
 """
-_OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
-"""Where what to look at next stands on the full page, or behind it."""
 _UNKNOWN: Final = Invocation()
 _TONES: Final = {
     Verdict.ALLOCATED: Tone.GOOD,
@@ -163,10 +163,10 @@ def _cause(
     brief = Brief(rank if number else 0, (code, f": {short}") if short else (code,)) if number < 2 else None
     yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
     if place := ", ".join(filter(None, (claim, request))):
-        yield prose(place, Tone.QUIET, 0)
+        yield Para((place,), Tone.QUIET, brief=SAID)
     if number:
         # The answer is the first cause's summary.
-        yield prose(written(cause.summary), hang=0)
+        yield Para((written(cause.summary),), brief=SAID if brief else None)
     facts = [fact for fact in cause.evidence if fact.value not in (quoted or None, cause.summary)]
     briefs = [] if number else [Brief(rank) for rank in _BRIEF_FACTS]
     pairs = zip_longest(facts, briefs[: len(facts)])
@@ -186,8 +186,7 @@ def _fix(cause: Finding, several: bool, invocation: Invocation) -> FixOffer:
     if remedy and remedy.proof:
         shown = f"{proof(remedy.proof)}."
         blocks.append(Para((Marked("Proved: ", WordMark.LABEL), shown), Tone.GOOD, len("Proved: ")))
-    if remedy:
-        blocks += _commands(remedy, changes, invocation)
+    blocks += _commands(remedy, changes, invocation, cause.place_of_fix)
     if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     title = "" if remedy and remedy.not_alone else _told(text, cause.proof)
@@ -197,15 +196,23 @@ def _fix(cause: Finding, several: bool, invocation: Invocation) -> FixOffer:
 
 
 def _commands(
-    what: Remedy | RemedyPlan, changes: Sequence[Change], invocation: Invocation
+    what: Remedy | RemedyPlan | None, changes: Sequence[Change], invocation: Invocation, place: NextStep | None
 ) -> Iterator[Para | ShellCommand]:
-    """How to make the changes, else how to see what would be with them; those of the remedy itself after that."""
-    if commands := making(changes):
-        yield shell(commands, invocation.where)
-    elif tried := supposing(what.what_if, invocation):
-        yield shell((tried,), invocation.where)
+    """How to make the changes, else how to see what would be with them; those of the remedy itself after that.
+
+    Where there are none, what to look at.
+    """
+    given = making(changes)
+    tried = None if given or what is None else supposing(what.what_if, invocation)
     own = what.commands if isinstance(what, Remedy) else ()
-    yield from (shell((command,), invocation.where) for command in own)
+    if given:
+        yield shell(given, invocation.where)
+    elif tried:
+        yield shell((tried,), invocation.where)
+    yield from (shell((each,), invocation.where) for each in own)
+    if not (given or tried or own) and (shown := command(place, invocation)):
+        told = shell((shown,), invocation.where)
+        yield replace(told, shows_place=True) if isinstance(told, ShellCommand) else told
 
 
 def _told(text: str, proved: Proof | None) -> str:
@@ -229,7 +236,7 @@ def _ways(ways: Sequence[RemedyPlan], invocation: Invocation) -> Iterator[Sectio
 
 def _way(way: RemedyPlan, invocation: Invocation) -> FixOffer:
     text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
-    title, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, invocation)
+    title, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, invocation, way.place)
     return FixOffer((text, *commands), title, True, way.price, way.changes, _is_joint(way.proof))
 
 
@@ -347,7 +354,7 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     first = diagnosis.unclear[:1]
     said = tuple(map(written, first))
     for text in (*sentences(diagnosis.notes, alone=first), *more, everywhere):
-        brief = None
+        brief = SAID
         if len(text) > MAX_NOTE:
             # What was typed is repeated; nothing else is as long.
             text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
@@ -355,7 +362,7 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
             rank = next(ranks, None)
             if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
-            brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), counted=True)
+            brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), is_note=True)
         items.append((Para((text,), brief=brief),))
     return Section("Notes", (Items(tuple(items)),), foot=True)
 
@@ -364,9 +371,9 @@ def _next(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[ShellCommand
     """What to do next; brief text names its full page first."""
     step = diagnosis.next
     following = command(step, invocation)
-    elsewhere = following is not None and step is not None and step.look not in _OUR_PAGE
+    elsewhere = following is not None and step is not None and step.look not in OUR_PAGE
     if invocation.argv:
         label = "Full report" if elsewhere else "Next"
-        yield ShellCommand((invocation.refined("--full"),), label, counts="more note", brief=Brief(), full=False)
+        yield ShellCommand((invocation.refined("--full"),), label, has_rest=True, brief=Brief(), full=False)
     if following is not None:
         yield replace(shell((following,), invocation.where, "Next"), brief=Brief() if elsewhere else None)

@@ -429,4 +429,4 @@ def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> Comman
     if not what_if or not invocation.argv:
         return None
     names = [name for change in what_if for name in change.names]
-    return invocation.refined(*(word for change in what_if for word in ("--what-if", str(change))), others=names)
+    return invocation.refined(*(word for change in what_if for word in change.flag), others=names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
+from kubectl_dra.command import CURRENT
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
@@ -18,6 +19,7 @@ from kubectl_dra.report.blocks import (
     ShellCommand,
     Tone,
     WordMark,
+    left_out,
     noted,
     prose,
     shell,
@@ -37,8 +39,15 @@ MAX_NOTES: Final = 2
 _TONES: Final = {Verdict.SCHEDULABLE: Tone.GOOD, Verdict.UNSCHEDULABLE: Tone.BAD}
 
 
-def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = None, *, invocation: Invocation) -> None:
-    """Writes the answer, on fifteen lines if it is about one workload."""
+def write_fit(
+    answer: FitAnswer,
+    color: str = "auto",
+    stream: TextIO | None = None,
+    *,
+    invocation: Invocation,
+    full: bool = False,
+) -> None:
+    """Writes the answer, on fifteen lines if it is about one workload; ``full``: with all that supports it."""
     from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
@@ -46,20 +55,29 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     if answer.needed is not None:
         write_blocks(out, [prose(f"{needed(answer.needed)}.")])
     for workload in answer.workloads:
-        first, *blocks = blocks_of(workload, invocation)
+        # What a note says of the workload comes before a question with one more node.
+        tried = invocation if full or not answer.notes else invocation._replace(argv=())
+        first, *blocks = blocks_of(workload, tried, full=full)
         write_blocks(out, [first])
         write_shares(out, _shares(workload))
         write_blocks(out, blocks)
         out.write("")
-    room = LINES - out.lines_put - 1
-    for note in _notes(answer)[:MAX_NOTES]:
-        text = f"Note: {note}"
-        if (room := room - len(wrap(text, min(out.width, PROSE_WIDTH)))) >= 0:
+    room, untold = LINES - out.lines_put - 1, 0
+    for number, note in enumerate(_notes(answer)):
+        lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH)))
+        if full or (number < MAX_NOTES and lines <= room):
+            room -= lines
             out.heading("Note", f": {note}", indent="")
-    if invocation.argv:
-        stopped = any(workload.stop is not None for workload in answer.workloads)
-        following = invocation.refined(*(("--explain",) if stopped else ("-o", "json")))
-        write_command(out, ShellCommand((following,), "Next"))
+        else:
+            untold += 1
+    if not invocation.argv:
+        return
+    stopped = any(workload.stop is not None for workload in answer.workloads)
+    fixes = 0 if full else sum(len(workload.more) - len(_best(workload.more)) for workload in answer.workloads)
+    rest = left_out(fixes, untold)
+    more = ("--full",) if rest else ()
+    following = invocation.refined(*more, *(("--explain",) if stopped else () if rest else ("-o", "json")))
+    write_command(out, ShellCommand((following,), "Next"), rest)
 
 
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:
@@ -98,14 +116,14 @@ def _shares(workload: WorkloadFit) -> list[Share]:
     return shares
 
 
-def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
-    """What comes of a workload."""
+def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = False) -> Iterator[Block]:
+    """What comes of a workload; a page folds what text leaves out, unless that is ``full``."""
     yield Answer(headline(workload).removesuffix("."), "", _TONES.get(workload.verdict, Tone.WARNING))
     # What was placed without what decides is no answer.
     rows = places(workload) if workload.verdict is not Verdict.UNDETERMINED else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
-    yield Items(tuple((_place(*row),) for row in rows), "  ", shown, rest)
+    yield Items(tuple((_place(*row),) for row in rows), "  ", None if full else shown, rest)
     if workload.stop is not None:
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
@@ -121,10 +139,13 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
         yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
     if workload.more:
         best = _best(workload.more)
-        changes = (*best, *(more for more in workload.more if more not in best))
+        changes = [*best, *(more for more in workload.more if more not in best)]
+        if full:
+            # What changes the cluster comes after what only shows something.
+            changes.sort(key=lambda more: any(command.effect.changes for command in commands(more.change)))
         items = tuple(tuple(_change(workload, more, invocation)) for more in changes)
         title = "What makes room, proved by placing the pods again with it"
-        yield Section(title, (Items(items, shown=len(best), rest=""),))
+        yield Section(title, (Items(items, shown=None if full else len(best), rest=""),))
 
 
 def _beside_room(diagnosis: Diagnosis) -> bool:
@@ -161,6 +182,8 @@ def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterat
     yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
     if makes := commands(more.change):
         yield shell(makes, invocation.where)
+    elif isinstance(more.change, OneMoreNode) and invocation.argv:
+        yield shell((invocation.refined("--with-node", more.change.like, others=(more.change.like,)),), CURRENT)
 
 
 def _notes(answer: FitAnswer) -> list[str]:

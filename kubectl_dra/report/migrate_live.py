@@ -6,7 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from kubectl_dra.command import CommandLine
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
+from kubectl_dra.report.blocks import ShellCommand
+from kubectl_dra.report.blocks_text import write_command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import aligned
@@ -17,8 +20,11 @@ _MIGRATE: Final[Mapping[str, str]] = {"auto": "yes", "unsafe": "with --unsafe", 
 _SHOWN: Final = 4
 
 
-def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = None) -> None:
-    """Write who uses device plugins, which devices are handed out twice, and the progress of namespaces."""
+def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = None, *, plan: CommandLine) -> None:
+    """Write who uses device plugins, which devices are handed out twice, and the progress of namespaces.
+
+    ``plan`` writes what to do about them.
+    """
     out = Painter(stream or sys.stdout, color)
     where = f"namespace {survey.namespace}" if survey.namespace else "all namespaces"
     if survey.uses:
@@ -43,6 +49,8 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
     for note in survey.notes:
         out.paragraph(f"note: {note}", style="dim")
     out.paragraph(summary(survey))
+    if survey.uses:
+        write_command(out, ShellCommand((plan,), "Next"))
 
 
 def _table(out: Painter, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -97,8 +105,6 @@ def summary(survey: Survey) -> str:
     if twice:
         text += f"; on {amount(twice, 'node')} a device plugin and a driver hand out the same devices: switch one off"
     text += f". For Kubernetes {survey.release}. Nothing was written."
-    if owners:
-        text += " Next: kubectl dra migrate plan --live -A --output-dir DIR"
     return text
 
 

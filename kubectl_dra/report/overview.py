@@ -7,8 +7,8 @@ from itertools import accumulate
 from typing import Final, TextIO
 
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
-from kubectl_dra.explain.answer_notes import to_see_more
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.virtual_machines import remedy
 from kubectl_dra.report.blocks import noted, shell

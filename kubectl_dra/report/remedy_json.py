@@ -10,12 +10,14 @@ from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.command import ClusterFlags, CommandLine
+from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import gaps_of
-from kubectl_dra.report.explain_words import Invocation, fix, making, supposing
+from kubectl_dra.report.explain_words import Invocation, command, fix, making, supposing
 from kubectl_dra.report.json_shapes import device_json, key_json, object_json, owner_json, pool_json
 from kubectl_dra.report.phrases import fields_of, template_of, written
 from kubectl_dra.report.table import gap_json
@@ -114,17 +116,19 @@ def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
 def fix_json(finding: Finding, asked: Invocation) -> dict[str, Any]:
     """What ends a cause: its text, and if it was proved the changes and the proof."""
     remedy, out = finding.remedy, {"text": fix(finding)}
+    changes = remedy.offers[:1] if remedy is not None else ()
+    how = _how(changes, remedy, asked, finding.place_of_fix)
     if remedy is None or remedy.proof is None:
-        commands = commands_json(*remedy.commands, where=asked.where) if remedy is not None else []
-        return {**out, "commands": commands} if commands else out
-    changes = remedy.offers[:1]
-    return out | _changes(changes, remedy.steps, remedy.price, remedy.proof) | _how(changes, remedy, asked)
+        return out | how
+    return out | _changes(changes, remedy.steps, remedy.price, remedy.proof) | how
 
 
 def plan_json(plan: RemedyPlan, asked: Invocation) -> dict[str, Any]:
     """Changes that help together, in the same shape."""
     text = {"text": ", and ".join(written(change) for change in plan.changes)}
-    return text | _changes(plan.changes, plan.steps, plan.price, plan.proof) | _how(plan.changes, plan, asked)
+    return (
+        text | _changes(plan.changes, plan.steps, plan.price, plan.proof) | _how(plan.changes, plan, asked, plan.place)
+    )
 
 
 def placement_json(placement: NodeDevices) -> dict[str, Any]:
@@ -146,15 +150,20 @@ def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Pric
     return {**priced, "proof": _proof(proof)}
 
 
-def _how(changes: Sequence[Change], remedy: Remedy | RemedyPlan, invocation: Invocation) -> dict[str, Any]:
-    """How to make the changes, and how to see what would be with them."""
+def _how(
+    changes: Sequence[Change], remedy: Remedy | RemedyPlan | None, invocation: Invocation, place: NextStep | None
+) -> dict[str, Any]:
+    """How to make the changes, and how to see what would be with them; where neither is there, what to look at."""
     out: dict[str, Any] = {}
-    if remedy.what_if:
-        out["whatIf"] = [str(change) for change in remedy.what_if]
+    what_if = remedy.what_if if remedy is not None else ()
+    if supposed := [str(change) for change in what_if if change.kind != WITH_NODE]:
+        out["whatIf"] = supposed
     own = remedy.commands if isinstance(remedy, Remedy) else ()
     if commands := commands_json(*making(changes), *own, where=invocation.where):
         out["commands"] = commands
-    if tried := commands_json(supposing(remedy.what_if, invocation), where=invocation.where):
+    elif not what_if and (seen := commands_json(command(place, invocation), where=invocation.where)):
+        out["commands"] = seen
+    if tried := commands_json(supposing(what_if, invocation), where=invocation.where):
         (out["tryWith"],) = tried
     return out
 

@@ -181,3 +181,19 @@ def test_a_refusal_leads_here(dra: Dra, server: APIServer, tmp_path: Path) -> No
     assert ran.code == 3 and "kubectl dra can says what is missing" in ran.err
     ran = dra("taint", "--list", "--kubeconfig", server.kubeconfig(tmp_path))
     assert "kubectl dra can" in f"{ran.out}{ran.err}"
+
+
+def test_a_misspelt_namespace_is_told_where_namespaces_may_be_listed(
+    dra: Dra, server: APIServer, tmp_path: Path
+) -> None:
+    reviewing(server, ())
+    config = server.kubeconfig(tmp_path)
+    server.routes["/api/v1/namespaces"] = {
+        "apiVersion": "v1",
+        "kind": "NamespaceList",
+        "items": [{"metadata": {"name": "team"}}],
+    }
+    ran = dra("can", "explain", "-n", "taem", "--kubeconfig", config)
+    assert ran.code == 2 and ran.err == "error: -n: there is no namespace taem; did you mean team?\n"
+    server.routes["/api/v1/namespaces"] = forbidden("namespaces")
+    assert dra("can", "explain", "-n", "taem", "--kubeconfig", config).code == 0

@@ -55,7 +55,7 @@ def test_the_worst_is_first_and_the_command_shows_why(dra: Dra, tmp_path: Path) 
     lines = ran.out.splitlines()
     assert lines[0] == "1 driver on 3 nodes: 1 crashing, 2 healthy"
     assert lines[3].split()[:4] == [DRIVER, "n1", "crashing", "0"]
-    assert 'crashes (CrashLoopBackOff, 37 restarts); last words: "no such device"' in " ".join(ran.out.split())
+    assert 'crashes (CrashLoopBackOff, 37 restarts); last message: "no such device"' in " ".join(ran.out.split())
     assert lines[-1] == "Next: kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
 
 

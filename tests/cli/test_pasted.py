@@ -37,7 +37,7 @@ from tools.fuzz.examples import examples as served_examples
 from tools.fuzz.served import Served
 from tools.hostile_server import HostileServer
 from tools.kubectl_server import KubectlServer
-from tools.pasted import SHELLS, executed, inline, marked, printed, typed
+from tools.pasted import SHELLS, amid, executed, inline, marked, printed, typed
 
 HOSTILE: Final = (
     "--server=https://evil.example/{}",
@@ -284,6 +284,26 @@ def test_what_changes_something_comes_last() -> None:
 SERVED: Final = [folder for folder in examples() if (folder / "cluster.yaml").exists()]
 
 
+_ASKED_LIVE: Final = [
+    words.split()
+    for words in (
+        "explain",
+        "explain -l a=b",
+        "explain deployment/nobody",
+        "explain nobody",
+        "explain pod.yaml",
+        "claims -A",
+        "claims c",
+        "devices",
+        "drivers",
+        "fit deployment/a",
+        "migrate --live -A",
+        "top",
+    )
+]
+"""Questions of which several end with an error whose hint is a command."""
+
+
 def test_commands_ask_the_same_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a live cluster is asked, each command of the answer has its context and kubeconfig."""
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -297,12 +317,23 @@ def test_commands_ask_the_same_cluster(tmp_path: Path, monkeypatch: pytest.Monke
             words = arguments(folder)
             at = words.index("--snapshot")
             del words[at : at + 2]
-            for run in (words, [*words, "--full"], ["explain"], ["claims", "-A"], ["devices"], ["drivers"], ["top"]):
+            for run in (words, [*words, "--full"], *_ASKED_LIVE):
                 _, out, errors = ran(*run, *flags)
-                for line in printed(out + errors):
+                for line in (*printed(out + errors), *amid(out + errors)):
                     told += 1
                     assert f"--kubeconfig '{config}'" in line and "--context test" in line, (folder.name, run, line)
-    assert told > 150
+            for line in _of_json(json.loads(ran(*words, "-o", "json", *flags)[1])):
+                told += 1
+                assert f"--kubeconfig '{config}'" in line and "--context test" in line, (folder.name, line)
+    assert told > 250
+
+
+def _of_json(value: Any) -> Iterator[str]:
+    """The commands in an answer as JSON."""
+    if isinstance(value, dict) and "argv" in value:
+        yield value["text"]
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _of_json(part)
 
 
 def test_commands_name_what_is_there() -> None:

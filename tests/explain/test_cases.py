@@ -26,6 +26,21 @@ CODES = {kind.code for kind in all_kinds()}
 EXIT_CODES = {"allocated": 0, "can-be-scheduled": 0, "cannot-be-scheduled": 1, "undetermined": 3}
 
 
+WITHOUT_COMMAND = {
+    "claim-being-deleted": "what uses it is no pod, and only who made that knows how it ends",
+    "claims-need-different-nodes": "no change of one object is the fix",
+    "constraint-unsatisfiable": "all devices of the node are asked for, by a claim that a manifest has",
+    "derived-attribute-fails": "the scheduler's configuration has it",
+    "kueue-not-queued": "the label stands where the job is written",
+    "kueue-waits": "nothing has to be done by who waits; the quota is somebody else's",
+    "no-consumer": "the pod that is missing has to be written",
+    "search-too-slow": "what is too slow is several requests together",
+    "unsupported-request": "the field is unknown here",
+    "workload-suspended": "what suspended it was not read",
+}
+"""Causes whose fix may have no command. Where a manifest is asked about, its file has what has to be changed."""
+
+
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.file}: {case.name}" for case in CASES])
 def test_case(case: Case, tmp_path: Path) -> None:
     code, output = run_case(case, tmp_path, "json")
@@ -43,6 +58,11 @@ def judged(case: Case, code: int, output: str) -> None:
     found = json.loads(output)
     SCHEMA.validate(found)
     causes = found["causes"]
+    for fix in (*(cause["fix"] for cause in causes), *found.get("fixes", ())):
+        told = [cause["code"] for cause in causes if cause["fix"] is fix] or [
+            change["kind"] for change in fix["changes"]
+        ]
+        assert "commands" in fix or "tryWith" in fix or "manifest" in case.raw or {*told} <= {*WITHOUT_COMMAND}, told
     manifest = [{"metadata": {}, **entry} for entry in objects_of(case.raw.get("manifest", ()))]
     assert list(unknown(found, [*case.objects, *manifest])) == []
     assert [cause["code"] for cause in causes] == expect.get("causes", [])

@@ -83,7 +83,7 @@ def test_what_the_scheduler_said_of_a_group_that_fits_now(tmp_path: Path) -> Non
     items = cluster(3, 3, 3, said="pod group is unschedulable")
     code, found = explained(tmp_path, items)
     assert code == 3
-    assert "by what was read the pod fits on" in found["answer"]
+    assert "judging by what was read, the pod fits on" in found["answer"]
 
 
 def test_each_pod_of_a_gang_gets_devices_of_its_own(tmp_path: Path) -> None:

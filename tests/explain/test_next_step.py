@@ -16,7 +16,7 @@ def next_of(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     """The words of the command after ``Next:`` in the answer, without ``kubectl dra``."""
     run(words)
     last = capsys.readouterr().out.rstrip().splitlines()[-1]
-    following = re.fullmatch(r"Next( \(\d+ more notes?\))?: (?P<command>.*)", last)
+    following = re.fullmatch(r"(?:Next|Full report)( \([\w ,]+\))?: (?P<command>.*)", last)
     assert following is not None, last
     return shlex.split(following["command"])[2:]
 
@@ -77,4 +77,5 @@ spec: {driver: d, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCou
 """
     )
     run(["explain", "claim/gpu", "-n", "ml", "--snapshot", str(path)])
-    assert capsys.readouterr().out.endswith("\nNext: kubectl get deviceclass/gpu -o yaml\n")
+    told = capsys.readouterr().out.splitlines()
+    assert "    In the cluster, not the snapshot: $ kubectl get deviceclass/gpu -o yaml" in told

@@ -13,7 +13,7 @@ from tests.explain.test_on_nodes import NAMES, RECORDED, expected, gates
 from tests.ran import ran
 
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-COMMAND = re.compile(r"^(Next|Full report|and |    \$ |    Destructive)")
+COMMAND = re.compile(r"^(Next|Full report|and |    \$ |    Destructive|    In the cluster)")
 LINES, WIDTH = 18, 110
 WITHOUT_TIME = {
     # Nobody writes down when: a finished or refused pod, one bound by hand, a lost claim, a driver that never was.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.releases import Release
+from kubectl_dra.command import CURRENT, ClusterFlags
 from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, _probe
 from kubectl_dra.migrate.rollout.plan import files, rollout
 from kubectl_dra.migrate.rollout.survey import survey
@@ -18,13 +20,16 @@ from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.migrate.cluster import Json, device_class, node, pod, slice_of, snapshot
 from tests.migrate.runs import NEWEST, settings
+from tools.pasted import inline
 
 GPU = {"nvidia.com/gpu": 2}
 
 
-def planned(*objects: Json, live: bool = True, release: Release = NEWEST) -> Mapping[str, str]:
+def planned(
+    *objects: Json, live: bool = True, release: Release = NEWEST, where: ClusterFlags = CURRENT
+) -> Mapping[str, str]:
     cluster, chosen = snapshot(objects), settings(release=release)
-    return files(rollout(survey(cluster, chosen), cluster, chosen, live=live))
+    return files(rollout(survey(cluster, chosen), cluster, chosen, live=live)._replace(where=where))
 
 
 def parsed(text: str) -> list[Any]:
@@ -187,3 +192,14 @@ spec:
     assert dra("migrate", "plan", "many", "--output-dir", "out").code == 0
     page = Path("out/README.md").read_text()
     assert "| nvidia.com/gpu |" in page and "| amd.com/gpu |" in page
+
+
+def test_the_commands_of_the_page_are_for_the_cluster_that_was_read() -> None:
+    text = planned(pod("p", GPU), where=ClusterFlags(("--context", "my prod")))[README]
+    commands = [*inline(text), *re.findall(r"^    (kubectl [^#\n]*)", text, re.MULTILINE)]
+    asking = [line for line in commands if not re.match(r"kubectl (kustomize|dra migrate (?!.*--live))", line)]
+    assert len(asking) > 10
+    for line in asking:
+        assert line.rstrip().endswith(" --context 'my prod'"), line
+    saved = planned(pod("p", GPU), where=ClusterFlags(("--snapshot", "a.yaml"), saved=True))[README]
+    assert saved == planned(pod("p", GPU))[README] and "--snapshot" not in saved

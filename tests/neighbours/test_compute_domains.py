@@ -162,7 +162,7 @@ def test_no_template_means_no_controller(explain: Callable[..., Ran]) -> None:
         ),
         (
             [node("n2", UID), daemon("n2")],
-            "daemon nvidia/computedomain-daemon-n2 on node n2 runs and does not report itself ready",
+            "daemon nvidia/computedomain-daemon-n2 on node n2 runs, but does not report that it is ready",
             "kubectl logs pod/computedomain-daemon-n2 -n nvidia",
         ),
     ],

@@ -74,8 +74,8 @@ def test_very_many_terms_become_one_line(capsys: pytest.CaptureFixture[str]) -> 
     """A selector of a thousand terms does not bury the one that refuses the devices."""
     harmless = " && ".join(f"device.driver != 'd{number}.example.com'" for number in range(1000))
     text = explained(capsys, "--what-if", f"selector={harmless} && device.driver == 'nobody.example.com'")
-    assert "selector 1: 1,000 terms that refuse nothing" in text
-    assert "selector 1, term 1001: device.driver == 'nobody.example.com'" in text
+    assert "selectors[0]: 1,000 terms that refuse nothing" in text
+    assert "selectors[0], term 1001 of 1001: device.driver == 'nobody.example.com'" in text
     supposed = text[text.index("- supposed:") :].partition("\n\nNext: ")[0]
     assert len(supposed) < 1000
     assert "… (all of it with" in " ".join(supposed.split())

@@ -168,4 +168,6 @@ def test_what_nothing_was_read_of_is_named(tmp_path: Path) -> None:
 def test_what_is_pending_in_a_part_leads_on(tmp_path: Path) -> None:
     parts = _parts(_items("no-device-matches"))
     code, out, _ = ran("explain", "-A", *_saved(tmp_path, parts["only ResourceSlice"]))
-    assert code == 3 and out.endswith("\nNext: kubectl dra snapshot -o cluster.yaml\n")
+    assert code == 3 and out.endswith(
+        "\nNext (in the cluster, not the snapshot): kubectl dra snapshot -o cluster.yaml\n"
+    )

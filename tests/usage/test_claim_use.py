@@ -204,7 +204,7 @@ def test_selection_and_gaps(read: Any) -> None:
 WAITS = {
     "prepare-error": "node gpu-1 to prepare the devices of pod train (failing since 20",
     "unprepare-error": "and driver gpu.example.com on node gpu-1 has not given its devices back",
-    "slices-wiped-before-end": "driver gpu.example.com is away from node gpu-1: nobody gives its devices back",
+    "slices-wiped-before-end": "driver gpu.example.com is away from node gpu-1: nobody can release its devices",
     "claim-deallocated": "pod train to be deleted: it runs on node gpu-1 with devices that the claim has lost",
     "started-a-second-ago": "pod train to start (Pending)",
     "ends-in-order": "pod train to end (terminating since 20",

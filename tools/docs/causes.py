@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+from kubectl_dra.command import LIVE
 from kubectl_dra.data.pages import replaced
 from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds, families
@@ -60,7 +61,9 @@ def _shown(case: Case, scratch: Path, *, full: bool) -> str:
     _, printed = run_case(case, scratch, "text", full=full)
     asked = case.raw.get("explain", "-f manifest.yaml")
     words = ["$ kubectl dra explain", asked, *case.raw.get("flags", ()), *(["--full"] if full else [])]
+    # The page shows the answer about a live cluster.
     text = printed.replace(f" --snapshot {scratch}/cluster.yaml", "").replace(f"{scratch}/", "")
+    text = text.replace(f"{LIVE.capitalize()}: $ ", "$ ").replace(f" ({LIVE})", "")
     return f"{' '.join(words)}\n{_ASSUMED.sub('', text)}"
 
 

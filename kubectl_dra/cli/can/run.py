@@ -143,6 +143,8 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
         local = [each for each in missing if is_namespaced_resource(each.resource)]
         within = access.allowed(cluster.client, local, cluster.namespace)
         user = access.user(cluster.client) if missing else ""
+        if flags.namespace:
+            cluster.read_snapshot(("Namespace",)).require_namespace(flags.namespace)
     except ClusterError as error:
         if error.status in (403, 404):
             raise UndeterminedError(f"the server does not say what you may do: {error}") from None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -62,6 +62,7 @@ def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, C
     """The claims, and what prints them."""
     snapshot = _read(flags, connection)
     snapshot.require_dra()
+    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
     labels = label_selector(flags.labels) if flags.labels else None
     uses = sorted_claims(claim_uses(snapshot, flags.namespace, flags.states, labels), flags.sort)
     return uses, lambda: _print(uses, snapshot, flags, connection)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -69,6 +69,7 @@ def listed(
     """The devices that are wanted, what was assumed, and the cluster; of a live one these kinds are read."""
     snapshot = _read(flags, connection, kinds)
     snapshot.require_dra()
+    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
     settings = assumed(snapshot, flags.release, flags.gates)
     cycle = settings.scheduler.cycle(snapshot)
     named = tuple(word for word in flags.places if "/" in word)

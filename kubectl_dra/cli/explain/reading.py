@@ -28,9 +28,15 @@ if TYPE_CHECKING:
 
 
 def applied(cluster: Snapshot, manifest: Snapshot, flags: ExplainFlags) -> Snapshot:
-    """The cluster after its API server applied a manifest."""
+    """The cluster after its API server applied a manifest, which may make the namespace that was typed.
+
+    Raises:
+        InputError: there is no such namespace.
+    """
     from kubectl_dra.cluster.overlay import overlay
 
+    if flags.namespace not in manifest.namespaces:
+        cluster.require_namespace(flags.namespace)
     return overlay(cluster, manifest, server_of(flags, cluster))
 
 
@@ -48,6 +54,7 @@ def read_cluster(
 
     Raises:
         NoDRA: the cluster does not serve resource.k8s.io.
+        InputError: there is no such namespace; where a manifest may make it, ``applied`` says so.
     """
     if flags.snapshots:
         namespace = flags.namespace or "default"
@@ -59,6 +66,8 @@ def read_cluster(
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=flags.everything, pod=pod)
     snapshot.require_dra()
+    if not flags.manifests:
+        snapshot.require_namespace(flags.namespace)
     return snapshot, namespace
 
 

@@ -12,7 +12,7 @@ from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.unknown_words import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
-from kubectl_dra.command import CommandLine
+from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.pending_alike import progress_of
 from kubectl_dra.neighbours.no_pod import JOB, MAKERS, would_make
@@ -30,11 +30,12 @@ FORM: Final = (
 
 
 class NotThere(InputError):
-    """The object does not exist; ``subject`` names it."""
+    """The object does not exist; ``subject`` names it, and ``commands`` show what there is."""
 
-    def __init__(self, subject: str, message: str) -> None:
+    def __init__(self, subject: str, message: str, *commands: tuple[str, CommandLine]) -> None:
         super().__init__(message)
         self.subject = subject
+        self.commands = commands
 
 
 class KindAbsent(UndeterminedError):
@@ -76,8 +77,9 @@ def _target(word: str) -> TypedTarget:
     typed, slash, name = word.partition("/")
     kind = kind_of(typed)
     if not kind and like_file(word):
-        command = CommandLine(("kubectl", "dra", "explain", "-f", word))
-        raise UsageError(f'"{word}" looks like a file, not a pod or claim; write: {command}')
+        error = UsageError(f'"{word}" looks like a file, not a pod or claim')
+        error.commands = (("Write", CommandLine(("kubectl", "dra", "explain", "-f", word))),)
+        raise error
     if not slash:
         if kind:
             shown = typed.lower() if kind in WORKLOADS.values() else kind
@@ -187,7 +189,10 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
             # It may be suspended, and so have none.
             _raise_unread(maker, namespace, target.name, snapshot)
         said = f"no pod of {title} was found in namespace {namespace}"
-        raise NotThere(f"{title} in namespace {namespace}", f"{said}; {_no_pod_hint(target, namespace, snapshot)}")
+        hint = _no_pod_hint(target, namespace, snapshot)
+        told = f"{said}; {hint}" if hint else said
+        commands = () if hint else (_no_pod_command(target, namespace),)
+        raise NotThere(f"{title} in namespace {namespace}", told, *commands)
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
     progress = {pod.metadata.name: progress_of(pod, snapshot) for pod in pods}
     hanging = sum(each.hangs for each in progress.values())
@@ -200,16 +205,24 @@ def _shown(kind: str) -> str:
 
 
 def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str:
+    """What is like what was asked about; empty where nothing is."""
     if target.kind == LABELS:
-        return f"see {CommandLine(('kubectl', 'get', 'pods', '--show-labels', '-n', namespace))}"
+        return ""
     if hint := _workload_of_that_name(target.name, namespace, snapshot):
         return hint
     if hint := elsewhere(_keys(target, snapshot), target.name):
         return hint
     names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
-    if near := nearest(target.name, sorted(names)):
-        return did_you_mean(near)
-    return f"if it exists, see why it makes none: {CommandLine(('kubectl', 'describe', str(target), '-n', namespace))}"
+    near = nearest(target.name, sorted(names))
+    return did_you_mean(near) if near else ""
+
+
+def _no_pod_command(target: TypedTarget, namespace: str) -> tuple[str, CommandLine]:
+    """What shows the labels that pods have, or why a workload makes none."""
+    if target.kind == LABELS:
+        return "Their labels", kubectl("get", "pods", "--show-labels", namespace=namespace)
+    command = kubectl("describe", kind=target.kind.lower(), name=target.name, namespace=namespace)
+    return "If it exists, see why it makes none", command
 
 
 def _workloads(namespace: str, snapshot: Snapshot) -> set[Owner]:
@@ -248,8 +261,10 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
     for kind in ("Pod", "ResourceClaim"):
         if not hint:
             _raise_absent(kind, f"a {kind} {name}", namespace, snapshot)
-    hint = hint or "kubectl dra explain lists what is pending"
-    raise NotThere(f"{namespace}/{name}", f"no pod and no claim is called {name} in namespace {namespace}; {hint}")
+    told = f"no pod and no claim is called {name} in namespace {namespace}"
+    if hint:
+        raise NotThere(f"{namespace}/{name}", f"{told}; {hint}")
+    raise NotThere(f"{namespace}/{name}", told, ("What is pending", kubectl("dra", "explain", namespace=namespace)))
 
 
 def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot: Snapshot) -> T:

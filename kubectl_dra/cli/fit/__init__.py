@@ -42,6 +42,9 @@ class FitFlags(opt.CommandFlags, frozen=True):
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain the first pod that does not fit, as explain does.")
     ] = False
+    full: Annotated[
+        bool, typer.Option("--full", help="Every node that gets pods, everything that makes room, and all notes.")
+    ] = False
     namespace: opt.Namespace = ""
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False

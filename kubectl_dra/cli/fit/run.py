@@ -186,7 +186,7 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
         diagnosis = diagnosis_of(answer) if flags.explain else None
         # What follows needs no command to be seen.
         asked = invocation if diagnosis is None else invocation._replace(argv=())
-        write_fit(answer, flags.color.value, invocation=asked)
+        write_fit(answer, flags.color.value, invocation=asked, full=flags.full)
         if diagnosis is not None:
             from kubectl_dra.report.explain_blocks import write_text
 

@@ -227,15 +227,13 @@ def _snapshot(flags: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
         raise UsageError("--live and --snapshot exclude one another")
     if is_of_cluster(flags):
         return None
-    if flags.live:
-        from kubectl_dra.cli.live import read_live
+    if not (flags.live or flags.snapshots):
+        return None
+    from kubectl_dra.cli.live import read_live, read_saved
 
-        return read_live(connection, flags.namespace)[0]
-    if flags.snapshots:
-        from kubectl_dra.cli.live import read_saved
-
-        return read_saved(flags, flags.namespace)
-    return None
+    snapshot = read_live(connection, flags.namespace)[0] if flags.live else read_saved(flags, flags.namespace)
+    snapshot.require_namespace(flags.namespace)
+    return snapshot
 
 
 # --- results -------------------------------------------------------------------------------------

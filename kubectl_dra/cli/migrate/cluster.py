@@ -14,6 +14,7 @@ from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.migrate.files import write_new
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.inputs import find_inputs
 from kubectl_dra.migrate.model import MigrationSettings
@@ -79,6 +80,7 @@ def look(where: Where, *, whole: bool = False) -> ClusterSeen:
     scope = "" if where.all_namespaces else cluster.namespace
     with Progress() as progress:
         snapshot = cluster.read_snapshot(_SEEN, namespace="" if whole else scope, progress=progress)
+        snapshot.require_namespace(where.namespace)
         workloads, notes = ([], []) if whole else live_workloads(cluster, scope, progress)
     return ClusterSeen(snapshot, workloads, tuple(notes), cluster.namespace, scope)
 
@@ -88,6 +90,7 @@ def _look_at_files(where: Where) -> ClusterSeen:
 
     namespace = where.namespace or "default"
     snapshot = read_saved(where, namespace)
+    snapshot.require_namespace(where.namespace)
     named = [path for path in where.snapshots if path != "-"]
     return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
 
@@ -105,8 +108,8 @@ def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
     return found(seen.snapshot, settings, seen.workloads, namespace=seen.scope, notes=seen.notes)
 
 
-def show_survey(survey: Survey, output: str, color: str, code: int) -> None:
-    """Print the survey; ``code`` is the exit code.
+def show_survey(survey: Survey, output: str, color: str, code: int, plan: CommandLine) -> None:
+    """Print the survey; ``code`` is the exit code, ``plan`` the command that writes what to do.
 
     Raises:
         UsageError: an unsupported format.
@@ -121,7 +124,7 @@ def show_survey(survey: Survey, output: str, color: str, code: int) -> None:
         return
     from kubectl_dra.report.migrate_live import write_survey
 
-    write_survey(survey, color)
+    write_survey(survey, color, plan=plan)
 
 
 # --- the rollout -----------------------------------------------------------------------------------
@@ -151,8 +154,10 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
     return ClusterSeen(snapshot, [*file_workloads(inputs), *twins])
 
 
-def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool) -> list[Path]:
-    """Write the rollout below a directory; returns its files.
+def write_plan(
+    seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool, where: ClusterFlags = CURRENT
+) -> list[Path]:
+    """Write the rollout below a directory; returns its files. ``where``: the cluster that its commands are for.
 
     Raises:
         InputError: a different file already exists, or one cannot be written.
@@ -163,7 +168,7 @@ def write_plan(seen: ClusterSeen, settings: MigrationSettings, folder: str, *, l
     if not live:
         surveyed = surveyed._replace(notes=())
     target = Path(folder)
-    wanted = files(rollout(surveyed, seen.snapshot, settings, live=live))
+    wanted = files(rollout(surveyed, seen.snapshot, settings, live=live)._replace(where=where))
     write_new({target / name: text.encode for name, text in wanted.items()})
     return [target / name for name in wanted]
 

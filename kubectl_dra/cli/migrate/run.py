@@ -15,8 +15,10 @@ from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
+from kubectl_dra.cli.options import cluster_flags, repeated
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.cli.unknown_words import unknown_code
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.charts import BrokenTemplate, is_chart, rendered_charts
@@ -119,8 +121,16 @@ def _survey(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     assert seen is not None
     survey = migrate_cluster.survey(seen, _settings(_for_cluster(flags, seen)))
     code = EXIT_OPEN if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
-    migrate_cluster.show_survey(survey, flags.output, flags.color, code)
+    migrate_cluster.show_survey(survey, flags.output, flags.color, code, _plan_of(flags, connection))
     return code
+
+
+def _plan_of(flags: MigrateFlags, connection: ConnectionFlags) -> CommandLine:
+    """The command that writes the rollout for what was looked at."""
+    live = ("--live",) if flags.live else ()
+    scope = ("-A",) if flags.all_namespaces else repeated({"-n": (flags.namespace,)})
+    where = cluster_flags(flags, connection)
+    return CommandLine(("kubectl", "dra", "migrate", "plan", *live, *scope, *where.flags, "--output-dir", "plan"))
 
 
 def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:
@@ -138,7 +148,9 @@ def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         raise UsageError("the plan is for a cluster or for manifests: leave one of the two out")
     live = seen is not None
     seen = seen or migrate_cluster.in_manifests(flags.paths, flags.exclude)
-    written = migrate_cluster.write_plan(seen, _settings(_for_cluster(flags, seen)), flags.output_dir, live=live)
+    where = cluster_flags(flags, connection)
+    settings = _settings(_for_cluster(flags, seen))
+    written = migrate_cluster.write_plan(seen, settings, flags.output_dir, live=live, where=where)
     for path in written:
         put(f"{path}\n")
     return 0

@@ -53,6 +53,9 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     cluster, namespace = read_cluster(reading, connection)
     settings = settings_of(reading, cluster)
     name, text = _manifest(flags)
+    manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True)
+    if flags.namespace not in manifest.namespaces:
+        cluster.require_namespace(flags.namespace)
     documents = read_manifest(text, name)
     template = shared_template(documents, name, namespace, cluster.templates)
     device_class = template.device_class
@@ -60,7 +63,7 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         hint = did_you_mean_or_known(device_class, cluster.classes)
         raise InputError(f"there is no DeviceClass {device_class}; {hint}")
     if not flags.snapshots:
-        cluster = _completed(cluster, text, namespace, reading, connection)
+        cluster = _completed(cluster, manifest, reading, connection)
     devices, matching = matching_devices(device_class, cluster, settings)
     one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
@@ -108,11 +111,8 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
     return file.name, decode(read(file), file.name).text
 
 
-def _completed(
-    cluster: Snapshot, text: str, namespace: str, reading: ExplainFlags, connection: ConnectionFlags
-) -> Snapshot:
+def _completed(cluster: Snapshot, manifest: Snapshot, reading: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with the further kinds that affect the pods of the manifest."""
-    manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True)
     cluster = with_admission(cluster, manifest, reading, connection)
     settings = settings_of(reading, cluster)
     pods = [about_new_pod(pod, cluster, settings).pod for pod in manifest.pods.values()]

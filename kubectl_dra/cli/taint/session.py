@@ -17,7 +17,7 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cli.devices.run import compiled_selector
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DeviceFlags
@@ -91,12 +91,14 @@ def read_world(
     if saved_world.snapshots:
         saved = read_saved(saved_world)
         saved.require_dra()
+        saved.require_namespace(saved_world.namespace)
         return make_world(saved, saved_world.namespace or "default")
     cluster = ApiServer(connection_options(connection, saved_world.namespace))
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
     snapshot.require_dra()
+    require_namespace(saved_world.namespace, snapshot, connection, live=True)
     try:
         return make_world(snapshot, cluster.namespace, cluster, serving)
     except SlicesNotRead as error:

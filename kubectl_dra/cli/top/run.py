@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
@@ -57,6 +57,7 @@ def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Call
     """The counts, and what prints them."""
     snapshot = _read(flags, connection)
     snapshot.require_dra()
+    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
     report = _report(flags, snapshot)
     return report, lambda: _print(report, moment(snapshot), flags)
 

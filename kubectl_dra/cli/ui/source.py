@@ -48,6 +48,7 @@ class SavedCluster:
 
         snapshot = read_saved(self._asked, self._asked.namespace, compact=True, progress=progress)
         snapshot.require_dra()
+        snapshot.require_namespace(self._asked.namespace)
         return snapshot, self.settings(snapshot), self._asked.namespace
 
     def settings(self, snapshot: Snapshot) -> Settings:
@@ -103,6 +104,7 @@ class LiveCluster:
         """Read what ``explain -A`` reads."""
         snapshot = self._cluster.read_snapshot(progress=progress, compact=True)
         snapshot.require_dra()
+        snapshot.require_namespace(self._asked.namespace)
         return snapshot, settings_of(self._asked.as_explain(everything=True), snapshot), self._asked.namespace
 
     def switch(self, namespace: str) -> None:

@@ -133,7 +133,7 @@ def _labelling(namespace: str) -> Remedy:
     allowing = kubectl(
         "label", kind="namespace", name=namespace, more=(f"{ADMIN_LABEL}=true",), effect=CommandEffect.WRITES
     )
-    text = "An administrator may allow it, with a label of namespace {namespace}. Or leave adminAccess out."
+    text = "Let an administrator label namespace {namespace} to allow it, or leave adminAccess out."
     return Remedy(say(text, namespace=namespace), commands=(allowing,))
 
 
@@ -148,7 +148,7 @@ def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
     namespace = snapshot.namespaces[claim.metadata.namespace]
     has: Words = namespace.labels.get(ADMIN_LABEL, "not set")
     if OLD_ADMIN_LABEL in namespace.labels:
-        has = say("{has} ({old} is, which only 1.33 looks at)", has=has, old=OLD_ADMIN_LABEL)
+        has = say("{has} ({old} is set, but only 1.33 reads that label)", has=has, old=OLD_ADMIN_LABEL)
     names = {"claim": claim.key, "namespace": namespace.name, "label": ADMIN_LABEL}
     yield Finding(
         ADMIN_NAMESPACE,

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.claim_relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting
+from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
@@ -285,6 +285,8 @@ def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
 # A claim is being deleted and will never be allocated again.
 
 CLAIM_DELETING = CauseKind(code="claim-being-deleted", family=Family.POD, look=Look.POD)
+PROTECTION = "resource.kubernetes.io/delete-protection"
+"""kube-controller-manager removes it when no pod uses the claim any more."""
 _HAS = frozenset((ClaimRelation.RUNNING, ClaimRelation.ENDING))
 
 
@@ -313,7 +315,7 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
                 Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
                 Evidence(own, "metadata.finalizers", finalizers),
             ),
-            _remedy(listed, users, finalizers),
+            _remedy(listed, users),
             next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
             # The pods that have it keep its devices; nobody else gets them.
             state="takes no further pod" if claim.allocation is not None and context.question.pod is None else "",
@@ -335,23 +337,38 @@ def _users(listed: Consumers, question: Question) -> list[Phrase]:
     return out
 
 
-def _remedy(listed: Consumers, users: Sequence[Phrase], finalizers: Phrase) -> Remedy | None:
+def _remedy(listed: Consumers, users: Sequence[Phrase]) -> Remedy | None:
+    """What is known of why the claim stays. That its pods end is enough only where no other finalizer keeps it."""
     claim = listed.claim
+    others = tuple(name for name in claim.metadata.finalizers if name != PROTECTION)
+    words = {"users": list(users), "others": others, "count": len(users), "kept": len(others)}
+    kept = say(" Besides, {others:some} {kept:keeps|keep} it: see which controller has to remove that.", **words)
+    further: Words = kept if others else ""
     if listed.entries and all(use.relation.stale for use in listed.entries):
-        text = "Wait a few seconds: its pods have ended, and kube-controller-manager then lets it go."
-        return Remedy(text)
-    if not claim.reserved_for and claim.metadata.finalizers:
-        text = "No pod keeps it: what does is finalizer {finalizers}, which its controller has to remove."
-        return Remedy(say(text, finalizers=finalizers))
+        text = (
+            "Wait a few seconds: its pods have ended, and kube-controller-manager then releases the claim. If it "
+            "stays, see whether kube-controller-manager runs.{further}"
+        )
+        return Remedy(say(text, further=further))
+    if not claim.reserved_for and others:
+        text = (
+            "No pod keeps it, but finalizer {others:some} does: see which controller has to remove {kept:it|them}, "
+            "and why it has not."
+        )
+        name, space, as_written = claim.metadata.name, claim.metadata.namespace, ("-o", "yaml")
+        look = kubectl("get", kind="resourceclaim", name=name, namespace=space, more=as_written)
+        return Remedy(say(text, **words), commands=(look,))
     if not users:
         return None
-    text = (
-        "Get {users:some} to end: then the claim goes, and one of its name can be created again. Or make another "
-        "claim, and a pod that names it."
+    text = "See what keeps {users:some} from ending, or wait: the claim goes after {count:it|them}."
+    if not any(use.pod is not None and use.pod.metadata.deletion_timestamp for use in listed.entries):
+        text = "End {users:some}, or wait: the claim goes after {count:it|them}."
+    text += (
+        " Or delete this pod: the next one gets a claim of its own.{further}"
+        if claim.metadata.controller() is not None
+        else " Then create the claim again. Or name another claim in a new pod.{further}"
     )
-    if claim.metadata.controller() is not None:
-        text = "Get {users:some} to end: then the claim goes. Or delete this pod: the next one gets a claim of its own."
-    return Remedy(say(text, users=list(users)))
+    return Remedy(say(text, further=further, **words))
 
 
 # A claim of the pod takes no further consumer: it is full, or was allocated in a way that cannot be added to.

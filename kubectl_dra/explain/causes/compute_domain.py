@@ -25,11 +25,11 @@ from kubectl_dra.neighbours.compute_domains import (
 
 NOT_READY = CauseKind(code="compute-domain-not-ready", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
 _LACKS: Final = {
-    MissingLink.LABEL: "node {node} has no label {label}={uid}: the driver's plugin there has not taken the claim up",
+    MissingLink.LABEL: "node {node} has no label {label}={uid}: the driver's plugin has not picked up the claim",
     MissingLink.OTHER_DOMAIN: "node {node} is labelled for another domain, and a node serves one at a time",
     MissingLink.DAEMON: "DaemonSet computedomain-daemon-{uid} has no pod on node {node}{taints}",
     MissingLink.DAEMON_RUNS: "daemon {daemon} on node {node} does not run{why}",
-    MissingLink.DAEMON_READY: "daemon {daemon} on node {node} runs and does not report itself ready",
+    MissingLink.DAEMON_READY: "daemon {daemon} on node {node} runs, but does not report that it is ready",
     MissingLink.UNSEEN: "whether node {node} has a daemon could not be read",
 }
 _STEPS: Final = {

@@ -179,7 +179,7 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
         return None
     text = (
         "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
-        "one ResourceClaim of the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
+        "one ResourceClaim with the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
         "that exist have to be recreated (kubectl dra share -f MANIFEST writes it)."
     )
     names = [pod.metadata.name for pod in holders if pod is not None]

@@ -179,7 +179,7 @@ def _operations(blocked: Blocked) -> Iterator[Finding]:
         yield of_reason(blocked, off)
         return
     text = "{lost:device} for {where} {lost:is|are} refused: {reason}"
-    fix = "Run a kubelet of 1.37 or later with the feature gate {gate} on there, or publish without skipNodeOperations."
+    fix = "Run a kubelet of 1.37 or later there with the feature gate {gate}, or publish without skipNodeOperations."
     yield Finding(
         FEATURES,
         say(text, lost=len(blocked.lost), where=blocked.where, reason=off),
@@ -204,7 +204,7 @@ MAX_REASONS = 4
 MAX_SAID = 3
 
 NOT_FOR_NODE = CauseKind(code="no-devices-on-eligible-nodes", family=Family.POOLS, look=Look.NODES)
-OLD_SLICES = CauseKind(code="slice-form-outdated", family=Family.RELEASE)
+OLD_SLICES = CauseKind(code="slice-form-outdated", family=Family.RELEASE, fixed_at=Look.VERSION)
 
 
 def _node(blocked: Blocked) -> Iterator[Finding]:

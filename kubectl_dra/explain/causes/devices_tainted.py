@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
-from kubectl_dra.explain.cause_kinds import CauseKind, Family
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
@@ -16,8 +16,8 @@ from kubectl_dra.explain.funnel.stages import describe_taint
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.change import Tolerate
 
-TAINTED = CauseKind(code="devices-tainted", family=Family.DEVICES)
-TOLERATION = CauseKind(code="toleration-does-not-match", family=Family.DEVICES)
+TAINTED = CauseKind(code="devices-tainted", family=Family.DEVICES, fixed_at=Look.TAINTED_DEVICES)
+TOLERATION = CauseKind(code="toleration-does-not-match", family=Family.DEVICES, fixed_at=Look.TAINTED_DEVICES)
 
 
 def _tainted(blocked: Blocked) -> Iterator[Finding]:

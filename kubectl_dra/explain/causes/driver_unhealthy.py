@@ -239,7 +239,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
         return say(": its log says why it publishes nothing; mostly {version}.", version=version)
     if row.state is DriverState.SILENT and not row.slices and row.pod is not None:
         return (
-            ": its log says why. If somebody deleted its ResourceSlices, restart its pod: drivers made with libraries "
+            ": its log says why. If somebody deleted its ResourceSlices, restart its pod: drivers built with libraries "
             "before 0.37 do not write them again (kubernetes/kubernetes#140063)."
         )
     if row.daemon is not None and row.daemon.labels:
@@ -305,7 +305,7 @@ def _facts(row: NodeDriver) -> Iterator[Evidence]:
             own, say("container {name}", name=pod.container), say(text, reason=reason, restarts=pod.restarts)
         )
         if pod.last is not None and (words := last_line(pod.last.message)):
-            yield Evidence(own, say("last words at {at}", at=pod.last.at), words)
+            yield Evidence(own, say("last log lines, at {at}", at=pod.last.at), words)
     yield Evidence(
         Subject("driver", row.driver), "state", say("{state}, {devices:device}", state=row.state, devices=row.devices)
     )

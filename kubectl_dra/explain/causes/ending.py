@@ -16,7 +16,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting
+from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.known_defects import with_defect
@@ -24,7 +24,7 @@ from kubectl_dra.explain.causes.on_node import (
     ANSWER,
     containers_ended,
     drivers_of,
-    forced_end,
+    end_by_force,
     node_troubles,
     rejected,
     rejection,
@@ -72,7 +72,7 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
             said = "lists it still: kube-controller-manager removes that, and takes the devices back, within seconds"
             facts.append(Evidence(own, "status.reservedFor", said))
     if pod.phase == "Succeeded":
-        change: Words = "Nothing has to be done: it has done its work. To run it again, create a new pod."
+        change: Words = "Nothing needs to be done: it has finished its work. To run it again, create a new pod."
     else:
         owner = owner_of(pod)
         text = "Find out why it failed; to run it again, create a new pod."
@@ -84,9 +84,20 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
         facts.extend(_deletion(pod))
         text = "{pod} has ended ({phase}) and was deleted, and is kept by finalizers: {names:some}"
         summary = say(text, pod="the pod", phase=pod.phase, names=names)
-        text = "Find the controller that has to remove {names:some}; if there is none, remove {count:it|them}."
-        change = say(text, names=names, count=len(names))
+        return Finding(FINISHED, summary, tuple(facts), _kept_by_finalizers(pod))
     return Finding(FINISHED, summary, tuple(facts), Remedy(change))
+
+
+def _kept_by_finalizers(pod: Pod) -> Remedy:
+    """Whoever set a finalizer has work to do before the pod goes: it is not removed by hand for that alone."""
+    names = pod.metadata.finalizers
+    text = (
+        "See which controller has to remove {names:some}, and why it has not. Remove {count:it|them} by hand only if "
+        "that controller is gone for good: then nobody does what {count:it is|they are} for."
+    )
+    written = ("-o", "yaml")
+    look = kubectl("get", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace, more=written)
+    return Remedy(say(text, names=names, count=len(names)), commands=(look,))
 
 
 def _deletion(pod: Pod) -> Iterator[Evidence]:
@@ -98,8 +109,8 @@ def _deletion(pod: Pod) -> Iterator[Evidence]:
 
 def _deleting(pod: Pod) -> Finding:
     summary = say("{pod} is being deleted, so the scheduler skips it", pod="the pod")
-    change = "Create a new pod. If this one stays, find the controller that has to remove its finalizers."
-    return Finding(DELETING, summary, tuple(_deletion(pod)), Remedy(change))
+    remedy = _kept_by_finalizers(pod) if pod.metadata.finalizers else Remedy("Create a new pod: this one goes away.")
+    return Finding(DELETING, summary, tuple(_deletion(pod)), remedy)
 
 
 def _terminating(analysis: Analysis) -> Iterator[Finding]:
@@ -227,23 +238,21 @@ def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
     if (finding := waits_for_driver(pod, claims, snapshot)) is not None and finding.remedy is not None:
         return finding.remedy
     if any(node_not_ready(pod, snapshot)):
-        text = (
-            "Bring node {node} back: only its kubelet can tell that pod {pod} has ended. If the node is certainly off, "
-            "delete the pod by force."
-        )
-    elif pod.metadata.finalizers:
-        text = "Find the controller that has to remove the finalizers of pod {pod}: {finalizers:some}."
-    elif Clock(snapshot).age(since) >= GIVEN:
-        text = "Find out why the kubelet of node {node} has not ended pod {pod}: its time to end was over at {since}."
+        return end_by_force(pod, snapshot)
+    if pod.metadata.finalizers:
+        return _kept_by_finalizers(pod)
+    if Clock(snapshot).age(since) >= GIVEN:
+        text = "Find out why the kubelet of node {node} has not ended pod {pod}: its grace period ended at {since}."
         if drivers:
-            text += " Either a container does not end, or driver {drivers:some} does not give its devices back."
+            text += " Either a container does not stop, or driver {drivers:some} does not give its devices back."
     elif Clock(snapshot).age(since):
-        text = "Wait: the time of pod {pod} to end was over at {since}; the kubelet of node {node} takes seconds more."
+        text = (
+            "Wait: the grace period of pod {pod} ended at {since}; the kubelet of node {node} takes a few seconds more."
+        )
     else:
         text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
     words = {"drivers": drivers, "pod": pod.key, "node": ObjectName("Node", pod.node_name), "since": since}
-    commands = (forced_end(pod),) if any(node_not_ready(pod, snapshot)) else ()
-    return Remedy(say(text, finalizers=pod.metadata.finalizers, **words), commands=commands)
+    return Remedy(say(text, **words))
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
@@ -349,6 +358,7 @@ AT_ONCE = CauseKind(
     code="evicted-at-once",
     family=Family.DEVICES,
     look=Look.TAINTED_DEVICES,
+    fixed_at=Look.TAINTED_DEVICES,
     never_binds=True,
     state="would be scheduled and evicted at once",
 )
@@ -385,12 +395,12 @@ def _finding(evicted: Mapping[str, Eviction]) -> Finding:
 def _why(eviction: Eviction) -> Words:
     names = {"request": eviction.result.request, "time": eviction.taint.time_added}
     if eviction.tolerated:
-        return say("request {request} tolerates that for a time only, which is over since {time}", **names)
+        return say("request {request} tolerated that only until {time}", **names)
     if any(
         toleration.effect == "NoExecute" and toleration.tolerates(eviction.taint)
         for toleration in eviction.result.tolerations
     ):
-        return say("request {request} tolerates that for no second", **names)
+        return say("request {request} tolerates that for zero seconds", **names)
     if any(toleration.tolerates(eviction.taint) for toleration in eviction.result.tolerations):
         return say("the toleration of request {request} has no effect, which does not protect the pod", **names)
     return say("no toleration in the allocation of request {request} protects the pod", **names)

@@ -64,12 +64,12 @@ _RETRIED = "Internal error: "
 """How what Kueue tries again begins, such as that an object does not exist (``hasInternalError``)."""
 _ADVICE = {
     KueueStanding.ADMITTED: (
-        "Wait some seconds; if that stays so, see whether Kueue's controller runs and, in its log, whether the API "
+        "Wait a few seconds; if nothing changes, see whether Kueue's controller runs and, in its log, whether the API "
         "server or an admission webhook refuses its update of the pod."
     ),
     KueueStanding.EVICTING: (
-        "Wait some seconds until its pods have ended. If that stays so, delete the Workload: Kueue makes another one "
-        "for the job, and frees the quota."
+        "Wait a few seconds until its pods have ended. If they do not end, see what keeps them. Once the Workload is "
+        "deleted, Kueue makes another one for the job, and frees the quota."
     ),
     KueueStanding.CHECKS: (
         "Find out what the admission check waits for; its controller sets it to Ready, and then Kueue admits it."
@@ -178,13 +178,13 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
     if state.standing is KueueStanding.EVICTING and Clock(snapshot).age(state.since) > _PATIENCE:
         advice = (
-            "Its pods should have ended long ago: delete the Workload; Kueue makes another one for the job, and frees "
-            "the quota."
+            "Its pods should have ended long ago: see what keeps them. Once the Workload is deleted, Kueue makes "
+            "another one for the job, and frees the quota."
         )
     if state.standing is KueueStanding.EVICTED and open_checks(workload):
         advice = "See why the admission check failed; what it asked for did not come."
     if state.standing is KueueStanding.CHECKS and not open_checks(workload):
-        advice = "See what condition Admitted says; if it stays so, look into the log of Kueue's controller."
+        advice = "See what condition Admitted says; if nothing changes, look into the log of Kueue's controller."
     waits = _waiting(workload, state, pod, snapshot)
     if state.standing is KueueStanding.WAITS and lacking:
         waits = say("{waits}; {lacking}" if state.said else "{waits}: {lacking}", waits=waits, lacking=lacking)
@@ -246,7 +246,7 @@ def _opening(queue: ShutQueue, pod: Pod) -> Remedy:
     """What lets Workloads pass again, and where to look."""
     local = queue.kind == LOCAL_QUEUE
     space = pod.metadata.namespace if local else ""
-    text = "Have what it names created or repaired."
+    text = "Have the objects that it names created or repaired."
     if queue.stopped:
         text = "Ask who stopped it and why; it goes on when its spec.stopPolicy is None."
     elif not queue.said:
@@ -281,7 +281,7 @@ def _anew(
     text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
     if refused:
         text = (
-            "{repair} Mend besides what it would refuse next: {refused}. Then delete the Workload, and Kueue makes "
+            "{repair} Also mend what it would refuse next: {refused}. Then delete the Workload, and Kueue makes "
             "another one."
         )
     meta = workload.metadata
@@ -316,7 +316,9 @@ def _lacking(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None) -> Phras
     names = {"wanted": str(one.wanted), "resource": one.resource, "queue": queue.metadata.name}
     flavors = [quota.flavor for quota in lacking if quota.resource == one.resource]
     if len(flavors) > 1:
-        text = "it asks for {wanted} {resource}, and no flavor of ClusterQueue {queue} has so much left ({flavors:all})"
+        text = (
+            "it asks for {wanted} {resource}, and no flavor of ClusterQueue {queue} has that much left ({flavors:all})"
+        )
         return say(text, **names, flavors=flavors)
     if one.never:
         text = "it asks for {wanted} {resource}, and flavor {flavor} of ClusterQueue {queue} has {most} at most"
@@ -337,7 +339,7 @@ def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:
     queue = queue_name(pod, snapshot)
     unread = snapshot.unread((LOCAL_QUEUE,), pod.metadata.namespace)
     if queue and not unread and local_queue_of(pod, snapshot) is None:
-        text = "LocalQueue {queue} does not exist in namespace {space}, so Kueue queues the pod nowhere"
+        text = "LocalQueue {queue} does not exist in namespace {space}, so Kueue cannot queue the pod"
         return Finding(NOT_QUEUED, say(text, queue=queue, space=pod.metadata.namespace), (sign,))
     text = "Kueue has made no Workload for it"
     return Finding(NOT_QUEUED, say(text), (sign, Evidence("Workloads", "for this pod", "none")))
@@ -359,7 +361,7 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
         "does not know which node has a free one{before}"
     )
     if pod.scheduling_gates:
-        text = "Kueue has admitted it (Workload {workload}{when}), and takes no gates of others away{before}"
+        text = "Kueue has admitted it (Workload {workload}{when}), and does not remove gates of others{before}"
     elif gate is not None and not gate.on:
         text = (
             "Kueue has admitted it (Workload {workload}{when}) without counting its claims, as feature gate {gate} is "
@@ -379,7 +381,10 @@ def _ahead(pod: Pod, running: KueueController, snapshot: Snapshot) -> Iterator[P
     """How Kueue will count what a pod that does not exist yet asks for."""
     shapes = taken_shapes((pod.spec,), pod.metadata.namespace, snapshot)
     if not refusals(shapes):
-        text = "Kueue admits it first (LocalQueue {queue}): it counts quota, and knows no node with a free device"
+        text = (
+            "Kueue has to admit it first (LocalQueue {queue}): it counts quota, and does not know which node has a "
+            "free device"
+        )
         yield say(text, queue=queue_name(pod, snapshot))
     for shape in shapes:
         if shape.counts:

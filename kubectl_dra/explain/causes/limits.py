@@ -58,7 +58,7 @@ def _overfull(analysis: Analysis) -> Iterator[Finding]:
     if analysis.pod is None or not largest or min(largest) <= MAX_CONFIGS:
         return
     most = min(largest)
-    text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the most"
+    text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the maximum"
     about = say("allocation on node {node}", node=ObjectName("Node", attempts[0].node))
     yield Finding(
         TOO_MANY_CONFIGS,

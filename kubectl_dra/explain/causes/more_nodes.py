@@ -70,7 +70,7 @@ def _more_nodes(analysis: Analysis) -> Iterator[Finding]:
 
 def _expected_elsewhere(analysis: Analysis, sign: ScaleSign) -> Finding:
     """Karpenter has chosen a node that is there, and so makes none."""
-    text = "Karpenter made no new node for the pod{at}: it expected the pod on one that is there ({said})"
+    text = "Karpenter made no new node for the pod{at}: it expects the pod to fit on an existing node ({said})"
     at = say(" at {time}", time=sign.event.last) if sign.event.last else ""
     fix = "See what keeps the pod off that node: Karpenter makes another one only when it counts that one as full."
     summary = say(text, at=at, said=sign.event.message)
@@ -89,9 +89,7 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
             yield from _asked(analysis, sign)
             return
         text = "NodeClaim {name}, which Karpenter had chosen for the pod, is gone again"
-        fix = (
-            "See why it went in the events of the NodeClaim and in Karpenter's log: mostly the cloud had no such node."
-        )
+        fix = "The events of the NodeClaim and Karpenter's log say why it went: usually the cloud had no such machine."
         remedy = Remedy(fix, commands=(kubectl("get", "events", "-A", "--field-selector", _about(sign.node_claim)),))
         yield Finding(NO_SCALE_UP, say(text, name=sign.node_claim), (_event(analysis, sign),), remedy)
         return
@@ -103,7 +101,7 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     facts = (_event(analysis, sign), *([_condition(claim, step)] if step is not None else []))
     if len(sign.claims) >= _MANY_CLAIMS:
         text = "Karpenter has made {count:NodeClaim} for the pod one after the other, and none of them served it"
-        fix = "See why the last ones ended, in their conditions and events: mostly a machine did not join."
+        fix = "See why the last ones ended, in their conditions and events: usually a machine did not join the cluster."
         remedy = Remedy(fix, commands=(kubectl("describe", "nodeclaims"),))
         yield Finding(NO_SCALE_UP, say(text, count=len(sign.claims)), facts, remedy)
         return
@@ -141,7 +139,7 @@ def _uninitialized(
     lasting = Clock(analysis.snapshot).lasting(step.last_transition_time)
     words = {"name": claim.metadata.name, "lasting": lasting, "reason": step.reason, "message": step.message}
     if not late:
-        wait = Remedy("Wait: what a node lacks at first comes within minutes.")
+        wait = Remedy("Wait: what a new node still lacks usually comes within minutes.")
         return Finding(NODE_COMING, say(text, **words), tuple(facts), wait, normal=True)
     fix = "Mend what is missing on that node, or delete its NodeClaim: Karpenter never gives up a node that has joined."
     return Finding(NEW_NODE_SILENT, say(text, **words), tuple(facts), Remedy(fix))
@@ -168,7 +166,7 @@ def _came(created: str, sign: ScaleSign, since: str) -> bool:
     return bool(since) and created >= since and not (last and at and at - last > PATIENCE)
 
 
-_STOCK: Final = "Wait, or let the group have other kinds of nodes or zones, or raise the quota of the cloud."
+_STOCK: Final = "Wait, or allow the group other kinds of nodes or other zones, or raise the quota of the cloud."
 
 
 def _coming(
@@ -182,7 +180,7 @@ def _coming(
         remedy = Remedy(_STOCK, commands=_look(who))
         summary = say(text, who=who, at_it=at_it, at=at or sign.event.message)
         return Finding(NO_SCALE_UP, summary, tuple(facts), remedy)
-    text = "{why}; it has been at it{at_it}, and gives up after {minutes} minutes"
+    text = "{why}; it has been trying{at_it}, and gives up after {minutes} minutes"
     if not at_it:
         text = "{why}; it gives up after {minutes} minutes"
     wait = "Wait: a node takes some minutes until it is ready, and its driver some more until it has published."

@@ -183,7 +183,9 @@ _FIXES = {
     AdmissionPlugin.LIMIT_RANGER: say("Set requests and limits of the containers within those bounds."),
     AdmissionPlugin.POD_SECURITY: say("Set the security fields that it names, or use a namespace that allows them."),
     AdmissionPlugin.RESOURCE_QUOTA: say("Ask for less, end pods that are not needed, or have the quota raised."),
-    AdmissionPlugin.RUNTIME_CLASS: say("Name a RuntimeClass that exists, and leave its overhead to it."),
+    AdmissionPlugin.RUNTIME_CLASS: say(
+        "Name a RuntimeClass that exists, and leave spec.overhead out: it is copied from the class."
+    ),
     AdmissionPlugin.SERVICE_ACCOUNT: say("Create the service account, or name one that exists."),
     AdmissionPlugin.VALIDATION: say("Correct the field."),
 }
@@ -227,7 +229,7 @@ def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
                     for field in change.fields
                 ),
                 Remedy(
-                    "Delete it first, or give the one of the manifest another name.",
+                    "Delete it first, or give the one in the manifest another name.",
                     commands=(deleting(resource, context.question.name, context.question.namespace),),
                 ),
             )

@@ -14,7 +14,7 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.command import deleting, kubectl
 from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
@@ -147,8 +147,8 @@ def _lost(context: QuestionContext) -> Iterator[Finding]:
             facts.append(Evidence(own, "devices that its containers were given", say("{given:some}", given=given)))
         facts.extend(_next_holders(pod, context.snapshot))
         text = (
-            "the pod was started on node {node} with the devices of claim {claim}, which {how}: the scheduler takes "
-            "them for free and gives them to the next pod"
+            "the pod was started on node {node} with the devices of claim {claim}, which {how}: the scheduler "
+            "considers them free and may give them to the next pod"
         )
         change = "Delete the pod, so that it is placed again with its claim; until then two pods may use one device."
         yield Finding(
@@ -179,7 +179,7 @@ def _next_holders(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
 # The node of a pod that runs is lost.
 
 NODE_LOST = CauseKind(
-    code="node-lost", family=Family.NODE, look=Look.ONE_NODE, state="is only said to run: its node is lost"
+    code="node-lost", family=Family.NODE, look=Look.ONE_NODE, state="is reported as running, but its node is lost"
 )
 
 
@@ -200,27 +200,38 @@ def _node_lost(analysis: Analysis) -> Iterator[Finding]:
             if since
             else ("node {node} is not ready, so nobody knows whether it runs")
         )
-        change = (
-            "Bring node {node} and its kubelet back. If it is certainly off, delete the Node, or the pod by force: its "
-            "devices are held until then."
-        )
         facts = tuple(node_troubles(snapshot.nodes[pod.node_name]))
     else:
         text = "there is no node {node} any more"
-        change = "If the machine is gone, delete the pod by force; kube-controller-manager does so too, after a while."
         facts = (Evidence("the cluster", "has no node of this name any more", pod.node_name),)
     yield Finding(
         NODE_LOST,
         say(text, node=node, since=since),
         facts,
-        Remedy(say(change, node=node), commands=(forced_end(pod),)),
+        end_by_force(pod, snapshot),
         next=None if pod.node_name in snapshot.nodes else NextStep(Look.NODES),
     )
 
 
-def forced_end(pod: Pod) -> CommandLine:
-    """The command that deletes a pod whose node does not tell that it has ended."""
-    return deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
+def end_by_force(pod: Pod, snapshot: Snapshot) -> Remedy:
+    """What to see of a node that does not answer, or is gone, before its pod is deleted without its word.
+
+    The pod's containers may run there all the same.
+    """
+    node = ObjectName("Node", pod.node_name)
+    text = (
+        "Bring node {node} and its kubelet back: only they know whether pod {pod} still runs. Delete the pod by force "
+        "only if you know that the machine is off: its devices are held until then."
+    )
+    look = kubectl("describe", kind="node", name=pod.node_name)
+    if pod.node_name not in snapshot.nodes:
+        text = (
+            "See whether the machine of node {node} is off: a Node can be deleted while its containers run on. If it "
+            "is, delete the pod by force, or wait: kube-controller-manager does so after a while."
+        )
+        look = kubectl("get", "nodes")
+    force = deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
+    return Remedy(say(text, node=node, pod=pod.key), commands=(look, force))
 
 
 def unready_since(name: str, snapshot: Snapshot) -> str | None:
@@ -301,15 +312,17 @@ def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapsh
         return None
     node = ObjectName("Node", pod.node_name)
     words = {"driver": quiet or drivers, "node": node, "since": ended or due}
-    lead = "its containers ended at {since}, and " if ended else "its time to end was over at {since}, and "
+    lead = "its containers ended at {since}, and " if ended else "its grace period ended at {since}, and "
     if quiet:
-        text = lead + "driver {driver:some} is away from node {node}: nobody gives its devices back"
-        change = "Start driver {driver:some} on node {node}: the kubelet asks it again, and then the pod is gone."
+        text = lead + "driver {driver:some} is away from node {node}: nobody can release its devices"
+        change = (
+            "Start driver {driver:some} on node {node}: the kubelet asks it again, and the pod goes once it answers."
+        )
     else:
         text = lead + "driver {driver:some} on node {node} has not given its devices back"
         change = (
             "Read the log of driver {driver:some} on node {node}, where the reason is (no event has it), and start the "
-            "driver if it is away: the kubelet asks it again, and then the pod is gone."
+            "driver if it is away: the kubelet asks it again, and the pod goes once it answers."
         )
     facts = [Evidence(subject("Pod", pod), "metadata.deletionTimestamp", due)]
     for driver in drivers:

@@ -90,8 +90,8 @@ def _not_bound(pod: Pod, layer: Layer, request: BindRequest) -> Finding:
         "get", kind="bindrequests.scheduling.run.ai", name=name.name, namespace=name.namespace, more=("-o", "yaml")
     )
     fix = (
-        "Repair what the message names. That writing is forbidden is mended by KAI 0.15.0 or newer on Kubernetes 1.36; "
-        "KAI takes the BindRequest away, and chooses again."
+        "Repair what the message names. If a write was forbidden on Kubernetes 1.36, use KAI 0.15.0 or newer. KAI then "
+        "deletes the BindRequest and chooses again."
     )
     return Finding(REFUSED, summary, facts, Remedy(fix, commands=(show,)))
 
@@ -179,7 +179,7 @@ def _without_pods(job: VolcanoJob, group: GroupState | None, snapshot: Snapshot)
     show = kubectl("describe", kind="jobs.batch.volcano.sh", name=meta.name, namespace=meta.namespace)
     if group is not None:
         text = "its PodGroup {group} is {phase}, and Volcano has made no pods of it"
-        fix = "Wait some seconds; if that stays so, see its events, and whether Volcano's controller runs."
+        fix = "Wait a few seconds; if nothing changes, see its events, and whether Volcano's controller runs."
         facts.append(
             Evidence(
                 Subject("PodGroup", ObjectName(group.kind, group.name, meta.namespace)), "status.phase", group.phase
@@ -220,7 +220,7 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
     # Where no member fits, nor does this pod alone: its own causes say why.
     if not isinstance(placed, Placed) or placed.fits or not placed.count:
         return
-    text = "only {count:,} of the {minimum:pod} that its PodGroup {group} starts together fit, by the devices there are"
+    text = "only {count:,} of the {minimum:pod} that its PodGroup {group} starts together fit on the devices there are"
     summary = say(text, count=placed.count, minimum=group.minimum, group=group.name)
     facts = [*_placed(about, placed), wanted]
     first = next(iter(placed.refused), "")
@@ -254,8 +254,8 @@ _WITHOUT_DRA = {
         "Volcano 1.15.0 or newer. Then delete the pod, so that it is placed anew."
     ),
     Layer.KAI: (
-        "KAI placed the pod without reserving the claim. It does DRA where the API server served it when KAI "
-        "started; from Kubernetes 1.36 on take KAI 0.15.0 or newer. Then delete the pod, so that it is placed anew."
+        "KAI placed the pod without reserving the claim. KAI supports DRA only if the API server served it when KAI "
+        "started; from Kubernetes 1.36 on use KAI 0.15.0 or newer. Then delete the pod, so that it is placed anew."
     ),
 }
 """Where DRA is turned on: docs/user-guide/how_to_enable_dra.md of Volcano, CHANGELOG.md of KAI."""
@@ -282,7 +282,7 @@ def gang_notes(analysis: Analysis) -> Iterator[Phrase]:
         yield say(text, minimum=placed.gang.minimum, group=placed.gang.name, scheduler=pod.scheduler_name)
     if SCHEDULERS.get(pod.scheduler_name) is Layer.YUNIKORN and _TASK_GROUP in pod.metadata.annotations:
         text = (
-            "YuniKorn's placeholders for task group {group} keep cpu, memory and extended resources free, and no "
+            "YuniKorn's placeholders for task group {group} reserve cpu, memory and extended resources, but no "
             "devices of claims: a part of the group may start and wait for the rest"
         )
         yield say(text, group=pod.metadata.annotations[_TASK_GROUP])

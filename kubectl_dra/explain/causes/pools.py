@@ -144,7 +144,7 @@ def _node_selector(failed: FailedAttempt) -> Iterator[Finding]:
 
 # Whether the claims fit depends on the order in which the scheduler happens to try pools.
 
-ORDER = CauseKind(code="pool-order-decides", family=Family.DEVICES)
+ORDER = CauseKind(code="pool-order-decides", family=Family.DEVICES, fixed_at=Look.VERSION)
 
 
 def _unsure(analysis: Analysis) -> Iterator[Finding]:
@@ -160,7 +160,7 @@ def _unsure(analysis: Analysis) -> Iterator[Finding]:
 # Two drivers use one pool name, and the scheduler mixes up their counters.
 
 _DEFECT = "counters_keyed_by_pool_name"
-POOL_NAME_SHARED = CauseKind(code="pool-name-shared", family=Family.RELEASE)
+POOL_NAME_SHARED = CauseKind(code="pool-name-shared", family=Family.RELEASE, fixed_at=Look.VERSION)
 
 
 def shared_pool_names(view: DeviceView) -> dict[str, list[str]]:

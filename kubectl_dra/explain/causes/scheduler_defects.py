@@ -39,7 +39,7 @@ def _error(analysis: Analysis) -> Iterator[Finding]:
 
 # A known defect of the release's allocator decides.
 
-KNOWN_DEFECT = CauseKind(code="allocator-defect", family=Family.DEVICES)
+KNOWN_DEFECT = CauseKind(code="allocator-defect", family=Family.DEVICES, fixed_at=Look.VERSION)
 _WAYS_ROUND: Final[Mapping[str, str]] = {
     "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later. Until then let a selector "
     "leave out the devices that are refused.",
@@ -68,7 +68,7 @@ def _defect(analysis: Analysis) -> Iterator[Finding]:
 
 # A request for all devices crashes the scheduler of this release, because it meets a device with shared counters.
 
-PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE)
+PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE, fixed_at=Look.VERSION)
 
 
 def _crash(analysis: Analysis) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _crash(analysis: Analysis) -> Iterator[Finding]:
 
 # The scheduler of this release crashes when it watches DeviceTaintRules.
 
-RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE)
+RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE, fixed_at=Look.VERSION)
 
 
 def _unseen(analysis: Analysis) -> Iterator[Finding]:
@@ -134,7 +134,7 @@ def _unseen(analysis: Analysis) -> Iterator[Finding]:
 
 # Its scheduler takes a rule that selects nothing for one of every device.
 
-RULE_OF_ALL = CauseKind(code="taint-rule-without-selector", family=Family.RELEASE)
+RULE_OF_ALL = CauseKind(code="taint-rule-without-selector", family=Family.RELEASE, fixed_at=Look.VERSION)
 
 
 def _of_every_device(analysis: Analysis) -> Iterator[Finding]:

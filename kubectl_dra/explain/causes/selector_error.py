@@ -28,7 +28,7 @@ _EXCERPT = 60
 _FIXES = {
     ErrorKind.NO_OVERLOAD: "Compare each value with one of its own type.",
     ErrorKind.NOT_BOOL: "End the expression in a comparison: its result has to be true or false.",
-    ErrorKind.COST: "Make the expression cheaper: fewer or shorter lists and texts to go through.",
+    ErrorKind.COST: "Make the expression cheaper: fewer or shorter lists and strings to iterate over.",
 }
 _OTHERWISE = "Correct the expression where it fails; --trace shows the value of each part on that device."
 
@@ -54,11 +54,11 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
     if share := _share(view, expression):
         evidence.append(Evidence("devices", "on which it fails", share))
     if problem.offset is not None:
-        where = say("offset {offset}", offset=problem.offset)
+        where = say("column {column}", column=problem.offset + 1)
         evidence.append(Evidence("expression", where, excerpt(expression, problem.offset)))
     summary: Words = say(
-        "selector {number} of {subject} fails on device {device} of node {node}: {problem}",
-        number=number_of(failed.error),
+        "{field} of {subject} fails on device {device} of node {node}: {problem}",
+        field=field_of(failed.error),
         subject=failed.error.subject,
         device=name,
         node=failed.node,
@@ -76,10 +76,10 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
             why=problem.reason,
         )
     elif problem.kind is ErrorKind.OTHER and (constant := _constant(view, expression, problem)):
-        text = "selector {number} of {subject} fails, whatever a device has: {reason}"
+        text = "{field} of {subject} fails, whatever a device has: {reason}"
         # What Kubernetes writes is a regular expression.
         evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
-        summary = say(text, number=number_of(failed.error), subject=failed.error.subject, reason=constant.reason)
+        summary = say(text, field=field_of(failed.error), subject=failed.error.subject, reason=constant.reason)
         remedy = _instead(constant, expression, failed.analysis.world)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
@@ -99,6 +99,7 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
         summary,
         tuple(evidence),
         remedy,
+        object=failed.error.detail.claim,
         device=published.id if published else None,
         device_class=class_of(failed.error),
     )
@@ -183,7 +184,9 @@ def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
     """A test for a key that only some devices have, proved if the claims fit with it."""
     read = re.search(_READ % re.escape(key), expression)
     if read is None or not read[0].endswith(key):
-        text = "Guard {key} with has() before it is read, or narrow so that only devices with {key} are read."
+        text = (
+            "Guard {key} with has() before it is read, or narrow the selector so that it reads only devices with {key}."
+        )
         return Remedy(say(text, key=key))
     guard = f"has({read[0]}) &&"
     proof = world.with_selector(expression, f"{guard} ({expression})").proof()
@@ -231,10 +234,10 @@ def expression_of(error: AllocationError) -> Evidence:
     return Evidence(error.subject, field, text, is_cel=True)
 
 
-def number_of(error: AllocationError) -> str:
-    """The number of that selector, counted from 1."""
+def field_of(error: AllocationError) -> Words:
+    """The selector by its field in the API, counted from 0 as in the scheduler's ``selector #0``."""
     index = error.detail.selector
-    return str(index + 1) if index is not None else "?"
+    return "a selector" if index is None else say("selectors[{index}]", index=index)
 
 
 def class_of(error: AllocationError) -> str:

@@ -14,7 +14,7 @@ from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
 from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
-from kubectl_dra.explain.causes.selector_error import class_of, expression_of, number_of
+from kubectl_dra.explain.causes.selector_error import class_of, expression_of, field_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView, distinct
@@ -47,10 +47,10 @@ def _compile(failed: FailedAttempt) -> Iterator[Finding]:
             if issue.undeclared.isidentifier():
                 text = 'Write "{name}" with quotes if the text is meant; there is no such name.'
                 remedy = Remedy(say(text, name=issue.undeclared))
-    text = "selector {number} of {subject} does not compile: {message}"
+    text = "{field} of {subject} does not compile: {message}"
     yield Finding(
         SELECTOR_COMPILE,
-        say(text, number=number_of(failed.error), subject=failed.error.subject, message=message),
+        say(text, field=field_of(failed.error), subject=failed.error.subject, message=message),
         (expression_of(failed.error),),
         remedy,
         object=failed.error.detail.claim,
@@ -167,8 +167,8 @@ def _bring_back(blocked: Blocked) -> Remedy:
     """What to do for a single device that nobody publishes: another one is another one."""
     drivers = sorted({item.id.driver for item in blocked.lost})
     text = (
-        "Bring that device back: driver {drivers:some} does not publish it (any more). Look for it on its node, and "
-        "why in the driver's log there. If any device will do, ask for what its kind has in common, or drop the term."
+        "Bring that device back: driver {drivers:some} does not publish it (any more). Check its node, and the "
+        "driver's log there. If any device will do, ask for what its kind has in common, or drop the term."
     )
     return Remedy(say(text, drivers=drivers))
 

@@ -108,7 +108,7 @@ class RequestFunnel:
                 len(self.device_class.selectors),
             )
         for index, expression in enumerate(self.spec.selectors):
-            self._select(StageName.REQUEST_SELECTOR, "selector", index, expression or "", len(self.spec.selectors))
+            self._select(StageName.REQUEST_SELECTOR, "", index, expression or "", len(self.spec.selectors))
         if not self.view.cycle.features.binding_conditions:
             self._filter(
                 StageName.BINDING, "without binding conditions", self._binding_problem, self._device, quiet=True
@@ -230,9 +230,15 @@ class RequestFunnel:
                 errors[id(item)] = refusal.error
         remaining = len(self._left)
         numbered = total > 1 or name is StageName.REQUEST_SELECTOR
-        selector = say("{label} {number}", label=label, number=index + 1) if numbered else label
+        field = say("selectors[{index}]", index=index)
+        selector: Words = label
+        if numbered:
+            selector = say("{label} {field}", label=label, field=field) if label else field
         for term, text in enumerate(texts):
-            place = say("{selector}, term {term}", selector=selector, term=term + 1) if len(texts) > 1 else selector
+            place = selector
+            if len(texts) > 1:
+                text_of_place = "{selector}, term {term} of {terms}"
+                place = say(text_of_place, selector=selector, term=term + 1, terms=len(texts))
             stage = StageResult(name, place, selector, expression=text, program=expression, term=term)
             stage.failed = by_term[term]
             stage.reasons = [_FALSE] * len(stage.failed)

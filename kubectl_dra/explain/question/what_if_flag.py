@@ -50,8 +50,13 @@ class WhatIfChange(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """Every name of the API in it."""
-        of_objects = self.named if self.kind in OF_OBJECTS else ()
+        of_objects = self.named if self.kind in (*OF_OBJECTS, WITH_NODE) else ()
         return tuple(part for name in (*of_objects, self.request) if name for part in name.split("/"))
+
+    @property
+    def flag(self) -> tuple[str, str]:
+        """The flag with its value, as words of a command."""
+        return ("--with-node", self.value) if self.kind == WITH_NODE else ("--what-if", str(self))
 
     @property
     def words(self) -> str:

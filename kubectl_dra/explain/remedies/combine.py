@@ -13,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Finding, RemedyPlan
 from kubectl_dra.explain.phrase import ObjectName
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
@@ -141,5 +141,6 @@ def one_more_node(analysis: Analysis) -> RemedyPlan | None:
         change = AddNode(more.like, more)
         if proof := change.made_in(world).proof([more.node]):
             there = replace(proof, node=NEW_NODE, like=more.like, devices=())
-            return RemedyPlan((change,), there, steps=(change.step(world),))
+            supposed = WhatIfChange("", WITH_NODE, more.like)
+            return RemedyPlan((change,), there, (supposed,), (change.step(world),))
     return None

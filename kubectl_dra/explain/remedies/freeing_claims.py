@@ -128,10 +128,13 @@ def _ending(holder: ClaimHolder) -> Phrase:
 
 
 _TEXTS: Final = {
-    HolderState.UNUSED: "delete unused claim {key}",
+    HolderState.UNUSED: "delete unused claim {key} if nobody needs it",
     HolderState.ENDED: "wait until kube-controller-manager releases claim {key}: {pods} {users:has|have} ended",
-    HolderState.ENDING: "get {pods} to end (Terminating since {since}, {users:holds|hold} {held:device})",
-    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does so by itself",
+    HolderState.ENDING: (
+        "wait until {pods} {users:has|have} ended, or see what keeps {users:it|them} (Terminating since {since}, "
+        "{users:holds|hold} {held:device})"
+    ),
+    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does that by itself",
     HolderState.PENDING: "end {pods} (Pending{lasting}, {users:holds|hold} {held:device}{owner})",
     HolderState.RUNNING: "end {pods} ({holding} {held:device}{lasting}{priority}{owner})",
 }

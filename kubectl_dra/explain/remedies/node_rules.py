@@ -49,6 +49,13 @@ class RelaxNodeRule(Change, frozen=True):
         return Price.WAIT if isinstance(self.reason, NodeCordoned | Untolerated) else Price.EDIT
 
     @property
+    def of_nodes(self) -> bool:
+        """Whether it is the nodes that change, and not the pod."""
+        return isinstance(self.reason, NodeCordoned) or (
+            isinstance(self.reason, Untolerated) and self.reason.is_condition
+        )
+
+    @property
     def what(self) -> Phrase:
         """What to do, without a full stop."""
         reason = self.reason

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.releases import TARGET
-from kubectl_dra.command import CommandEffect, CommandLine, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine, kubectl
 from kubectl_dra.migrate.rollout.survey import LABEL, REFUSED, Standing, Survey, Use
 from kubectl_dra.migrate.vendors.model import KnownDriver, Resource
 from kubectl_dra.text import some
@@ -29,7 +31,9 @@ class Moving(NamedTuple):
 
 
 class Rollout(NamedTuple):
-    """The content of the plan. ``staying`` are resources that no claim replaces, with the reason."""
+    """The content of the plan. ``staying`` are resources that no claim replaces, with the reason; ``where`` is the
+    cluster that its commands are for.
+    """
 
     moving: tuple[Moving, ...]
     staying: tuple[tuple[str, str], ...]
@@ -40,6 +44,7 @@ class Rollout(NamedTuple):
     missing: tuple[str, ...]
     live: bool
     drivers: tuple[KnownDriver, ...]
+    where: ClusterFlags = CURRENT
 
     @property
     def names(self) -> list[str]:
@@ -154,9 +159,20 @@ RECIPES: Final = (
 """How the device plugin leaves a node, by platform."""
 
 
+_COMMANDS: Final = re.compile(
+    r"(?:(?<=`)|(?<=^    ))kubectl (?!kustomize|dra migrate plan|dra migrate (?!\S+ --live|--live))[^`#\n]*(?=[`#\n])",
+    re.MULTILINE,
+)
+"""The commands of the page that ask a cluster, each in backticks or on a line of its own, up to its comment."""
+
+
 def page(plan: Rollout) -> str:
     """The README of the plan, as Markdown."""
-    return "\n".join(_lines(plan)).rstrip() + "\n"
+    text = "\n".join(_lines(plan)).rstrip() + "\n"
+    if plan.where.saved or not plan.where.flags:
+        return text
+    flags = shlex.join(plan.where.flags)
+    return _COMMANDS.sub(lambda found: f"{found[0].rstrip()} {flags}{'  ' if found[0][-1].isspace() else ''}", text)
 
 
 def _lines(plan: Rollout) -> Iterator[str]:

@@ -1,0 +1,191 @@
+"""What to look at next: more about the first cause, and never what was just shown; and where a fix is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubectl_dra.api.pods import Owner, owner_of
+from kubectl_dra.cluster.claim_relation import waiting_for
+from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.command import is_name
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.diagnosis import Finding, Verdict
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.question.resolve import ClaimEntry
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
+from kubectl_dra.explain.remedies.change import CompletePool, DropConstraint, RequestChange
+from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule
+from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.unread import Unread
+
+OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
+"""Where what to look at next stands on the full page, or behind it."""
+
+
+def next_step(
+    analysis: Analysis, verdict: Verdict, findings: Sequence[Finding], unclear: Sequence[Words] = ()
+) -> NextStep | None:
+    """The step, or None if none helps. ``unclear``: why the verdict is undetermined."""
+    question = analysis.question
+    first = findings[0] if findings else None
+    if verdict is Verdict.UNDETERMINED and first is None:
+        return to_see_more(unclear)
+    if first is not None and first.kind.look is Look.EXPLAIN_POD and (rival := _rival(analysis)):
+        return NextStep(Look.EXPLAIN_POD, rival, question.namespace)
+    if verdict is Verdict.SCHEDULABLE and analysis.settings.supposed:
+        return _to_make(analysis, analysis.settings.supposed[0])
+    if verdict is Verdict.SCHEDULABLE and question.kind == "pod":
+        return _pod(analysis)
+    if first is not None:
+        return _about(analysis, first)
+    waits = question.pod is not None and question.pod.phase in ("", "Pending")
+    return _pod(analysis) if verdict is Verdict.ALLOCATED and waits else None
+
+
+def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
+    if finding.next is not None:
+        return finding.next
+    look, question = finding.kind.look, analysis.question
+    if look is Look.CLAIM and finding.claim:
+        namespace, _, name = finding.claim.partition("/")
+        return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
+    if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and question.pod is not None and question.pod.node_name:
+        return NextStep(look, question.pod.node_name)
+    if look in (Look.POD, Look.EXPLAIN_POD, Look.CLAIM, Look.PODS_ON_NODE, Look.ONE_NODE):
+        return _pod(analysis)
+    if look is Look.AS_WRITTEN:
+        return _as_written(analysis, finding)
+    if look in OUR_PAGE:
+        return _devices(analysis, finding)
+    return NextStep(look, namespace=question.namespace)
+
+
+def _devices(analysis: Analysis, finding: Finding) -> NextStep:
+    """From the answer to every device; from there to the selectors on one device, or to who has which device."""
+    located = next((each for each in analysis.funnels if each.funnel.name == finding.request), None)
+    stage = located.funnel.blocking_stage if located is not None else None
+    device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
+    shown, look = analysis.settings.with_devices, finding.kind.look
+    if device is not None and (look is Look.ONE_DEVICE or (look is Look.SELECTORS and shown)):
+        return NextStep(Look.ONE_DEVICE, str(device))
+    if not shown:
+        return NextStep(Look.DEVICES)
+    return NextStep(Look.DEVICES_OF_CLASS, _class_of(analysis, finding))
+
+
+def _class_of(analysis: Analysis, finding: Finding) -> str:
+    """The class of the request that a cause concerns; empty if it concerns none."""
+    return next((each.funnel.device_class.name for each in analysis.funnels if each.funnel.name == finding.request), "")
+
+
+# What a fix without a command of its own is made in, or decided by.
+
+
+def place_of_fix(analysis: Analysis, finding: Finding) -> NextStep | None:
+    """What to look at for the fix of a cause; None where no object shows more than the answer."""
+    remedy = finding.remedy
+    if remedy is not None and remedy.offers and (place := place_of(analysis, remedy.offers[0])):
+        return place
+    if finding.kind.look not in OUR_PAGE or finding.next is not None:
+        return _about(analysis, finding)
+    if finding.kind.fixed_at is not None:
+        return NextStep(finding.kind.fixed_at)
+    if finding.kind.held:
+        return NextStep(Look.DEVICES_OF_CLASS, _class_of(analysis, finding))
+    return _as_written(analysis, finding) or _claim(analysis)
+
+
+def place_of(analysis: Analysis, change: Change) -> NextStep | None:
+    """What a change is made in: a template or claim, what makes the pod, a node, or ResourceSlices."""
+    if isinstance(change, RequestChange):
+        if change.place.extended:
+            return _maker(analysis)
+        return _template_or_claim(analysis, analysis.world.claims[change.place.claim].key)
+    if isinstance(change, DropConstraint):
+        return _template_or_claim(analysis, change.key)
+    if isinstance(change, RelaxNodeRule):
+        return NextStep(Look.ONE_NODE, change.nodes[0]) if change.of_nodes else _maker(analysis)
+    return NextStep(Look.SLICES) if isinstance(change, CompletePool) else None
+
+
+def _claim(analysis: Analysis) -> NextStep | None:
+    """The claim that was asked about."""
+    question = analysis.question
+    if question.kind != "claim" or not question.exists:
+        return None
+    return next((_written(analysis, entry) for entry in question.claims if entry.claim is not None), None)
+
+
+def _maker(analysis: Analysis) -> NextStep | None:
+    """What makes the pod, else the pod, as it is written."""
+    question = analysis.question
+    if question.pod is None or not question.exists:
+        return None
+    owner = owner_of(question.pod) or Owner("Pod", question.name)
+    return NextStep(Look.AS_WRITTEN, owner.name, question.namespace, owner.kind.lower())
+
+
+def _template_or_claim(analysis: Analysis, key: str) -> NextStep | None:
+    """The template of a claim, or the claim; None where only a manifest has it."""
+    for claim_entry in analysis.question.claims if analysis.question.exists else ():
+        if claim_entry.claim is not None and claim_entry.claim.key == key:
+            # Nobody writes the claim for extended resources.
+            return _written(analysis, claim_entry) if is_name(claim_entry.claim.metadata.name) else _maker(analysis)
+    return None
+
+
+def _as_written(analysis: Analysis, finding: Finding) -> NextStep | None:
+    """What has to be corrected: a class, the template of a claim, or the claim."""
+    if finding.device_class:
+        return NextStep(Look.AS_WRITTEN, finding.device_class, kind="deviceclass")
+    keys = (key for key in (finding.claim, finding.object) if key)
+    return next((place for key in keys if (place := _template_or_claim(analysis, key))), None)
+
+
+def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
+    """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
+    if change.kind == "free":
+        namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
+        return NextStep(Look.CLAIM_HOLDER, name, namespace or analysis.question.namespace)
+    if change.kind == WITH_NODE:
+        return None
+    if change.kind == "end":
+        return NextStep(Look.ALL_PODS)
+    if change.kind == "untaint":
+        return NextStep(Look.TAINTS)
+    for claim_entry in analysis.question.claims if analysis.question.exists else ():
+        if claim_entry.claim is not None and claim_entry.claim.allocation is None:
+            return _written(analysis, claim_entry)
+    return None
+
+
+def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep:
+    """The template of a claim, or the claim."""
+    assert claim_entry.claim is not None
+    kind = "resourceclaimtemplate" if claim_entry.template else "resourceclaim"
+    return NextStep(
+        Look.AS_WRITTEN, claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace, kind
+    )
+
+
+def _rival(analysis: Analysis) -> str:
+    """Another pod of the namespace that uses a claim to be allocated."""
+    name = analysis.question.name
+    pods = (pod for claim in analysis.claims for pod in waiting_for(claim, analysis.snapshot))
+    return next((pod.metadata.name for pod in pods if pod.metadata.name != name), "")
+
+
+def _pod(analysis: Analysis) -> NextStep | None:
+    question = analysis.question
+    return NextStep(Look.POD, question.name, question.namespace) if question.exists and question.kind == "pod" else None
+
+
+def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
+    """How to see what was not seen: a complete snapshot, or the missing permission."""
+    gaps = [reason.gap for reason in unclear if isinstance(reason, Unread)]
+    permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
+    if permission is not None:
+        return NextStep(Look.PERMISSION, kind=".".join(filter(None, (permission.resource, permission.group))))
+    return NextStep(Look.SNAPSHOT) if any(gap.reason == ABSENT for gap in gaps) else None
