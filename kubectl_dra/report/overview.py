@@ -61,14 +61,14 @@ def write_overview(
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
-    room = LINES - 5 - (len(overview.notes) + 3 if overview.notes else 0)
+    room = LINES - 6 - (len(overview.notes) + 3 if overview.notes else 0)
     long = sum(map(len, blocks)) > room
     causes = _by_cause(ranked) if long and headers else []
     if short and headers and long:
         header, *blocks = _shortened(ranked, out.limit, max(room - len(causes) - 1, FEWEST))
     if headers:
         out.write((overview_answer(overview).removesuffix("."), "bold"))
-        for line in (*aligned(causes), "") if causes else ():
+        for line in ("", *aligned(causes), "") if causes else ("",):
             out.write(line)
         out.write((header[0], "bold"))
     for block in blocks:
