@@ -275,7 +275,7 @@ def test_all_lists_pods_that_wait_for_extended_resources(dra: Dra, monkeypatch: 
     monkeypatch.chdir(EXAMPLES / "extended-resource")
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
     assert ran.code == 1 and "1 waiting, 1 of them stuck" in ran.out
-    row = ran.out.splitlines()[1]
+    row = ran.out.splitlines()[3]
     assert row.split()[:6] == ["media", "pod/render-2", "cannot", "be", "scheduled", "devices-held"]
     off = dra("explain", "-A", "--snapshot", "cluster.yaml", "--feature-gates", "DRAExtendedResource=false")
     assert off.code == 0 and "No claim is pending." in off.out, "a device plugin offers the resource"

@@ -85,7 +85,7 @@ def test_many_are_counted_by_cause_first(dra: Dra, many: str, tmp_path: Path) ->
         [],
         ["CAUSE", "WAITING", "NAMESPACES"],
         ["too-few-on-one-node", "17", "ml"],
-        ["class-not-found", "3", "ml"],
+        ["class-missing", "3", "ml"],
         [],
     ]
     assert lines[6].split()[:2] == ["NAMESPACE", "WAITING"]
