@@ -278,6 +278,7 @@ class SnapshotBuilder:
         if release is None:
             release, release_source = self._kubelet_release()
         slices = tuple(self._all("ResourceSlice"))
+        earlier = len(self._notes)
         self._note_never_stored(slices)
         return Snapshot(
             slices=slices,
@@ -294,6 +295,7 @@ class SnapshotBuilder:
             events=tuple(event for event in self._all("Event") if event.kind in _EVENT_ABOUT),
             gaps=tuple(self._gaps),
             notes=tuple(self._notes),
+            refound=tuple(self._notes[earlier:]),
             release=release,
             release_source=release_source,
             sources=tuple(self._sources),

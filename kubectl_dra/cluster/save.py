@@ -129,7 +129,7 @@ def said(snapshot: Snapshot) -> Json:
     out["gaps"] = [
         {name: value for name, value in gap._asdict().items() if value} for gap in snapshot.gaps if gap.reason != ABSENT
     ]
-    out["notes"] = list(snapshot.notes)
+    out["notes"] = [note for note in snapshot.notes if note not in snapshot.refound]
     return out
 
 

@@ -160,6 +160,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name. ``gaps`` has an entry for every kind that was not read whole; only ``missing`` and ``unread`` tell
     whether an object that is not here may exist. ``declared``: somebody said that the files are complete.
+    ``refound`` are those notes that follow from the objects: whoever reads these again finds them again.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -189,6 +190,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     workloads: tuple[Mapping[str, Any], ...] = ()
     refused: tuple[RefusedChange, ...] = ()
     declared: bool = False
+    refound: tuple[str, ...] = ()
 
     @property
     def whole(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct, ValidationError
 
@@ -15,7 +15,8 @@ from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import pods_of
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.workloads import key_of, pod_templates
+from kubectl_dra.manifests.pod_counts import counts_of
+from kubectl_dra.manifests.workloads import key_of
 
 
 class Role(Struct, frozen=True):
@@ -121,126 +122,6 @@ def _group(pod: Pod) -> tuple[str, str]:
     if pod.spec.workload_ref is not None:
         return "Workload", pod.spec.workload_ref.name
     return "Pod", ""
-
-
-# How many pods a workload makes: its replicas, and how many of each template belong to one of them.
-#
-# Sources: the controllers of Kubernetes, JobSet, LeaderWorkerSet, KubeRay, the training operator and Volcano.
-
-
-Path = tuple[str | int, ...]
-
-
-_LARGEST: Final = 2**31 - 1
-"""These fields have 32 bits."""
-
-
-class Counts(NamedTuple):
-    """How many replicas there are, and how many pods of each template (in the order of ``pod_templates``) one has.
-
-    ``unit`` is what a replica is called. ``known``: the numbers are written, or what the kind takes by default.
-    """
-
-    replicas: int
-    each: tuple[int, ...]
-    unit: str = "replica"
-    known: bool = True
-
-
-def counts_of(workload: Mapping[str, Any]) -> Counts:
-    """The counts of an object that has pod templates; one pod of each template where its kind is not known here."""
-    templates = list(pod_templates(workload))
-    count = _COUNTS.get(key_of(workload))
-    if count is None:
-        return Counts(1, (1,) * len(templates), known=False)
-    return count(workload, [template.path for template in templates])
-
-
-def _simple(workload: Mapping[str, Any], _: list[Path]) -> Counts:
-    return Counts(_number(workload, ("spec", "replicas")), (1,))
-
-
-def _job(workload: Mapping[str, Any], _: list[Path]) -> Counts:
-    return Counts(_at_once(workload, ("spec",)), (1,), "pod")
-
-
-def _cron_job(workload: Mapping[str, Any], _: list[Path]) -> Counts:
-    return Counts(_at_once(workload, ("spec", "jobTemplate", "spec")), (1,), "pod")
-
-
-def _job_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    each = []
-    for path in paths:
-        # spec, replicatedJobs, the place, template, spec, template
-        job = path[:3]
-        each.append(_number(workload, (*job, "replicas")) * _at_once(workload, path[:-1]))
-    return Counts(1, tuple(each))
-
-
-def _leader_worker_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    size = _number(workload, ("spec", "leaderWorkerTemplate", "size"))
-    each = (1, max(0, size - 1)) if len(paths) > 1 else (size,)
-    return Counts(_number(workload, ("spec", "replicas")), each, "group")
-
-
-def _ray_cluster(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    each = []
-    for path in paths:
-        if "workerGroupSpecs" not in path:
-            each.append(1)
-            continue
-        group = path[:-1]
-        each.append(_number(workload, (*group, "replicas")) * _number(workload, (*group, "numOfHosts")))
-    return Counts(1, tuple(each), "cluster")
-
-
-def _beside_replicas(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    """Kinds whose ``replicas`` stands beside each template: operators of training jobs, and Volcano."""
-    return Counts(1, tuple(_number(workload, (*path[:-1], "replicas")) for path in paths))
-
-
-def _spark(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    each = tuple(_number(workload, ("spec", "executor", "instances")) if "executor" in path else 1 for path in paths)
-    return Counts(1, each)
-
-
-def _at_once(workload: Mapping[str, Any], spec: Path) -> int:
-    """How many pods of a Job run at a time: never more than it has to complete."""
-    parallelism = _number(workload, (*spec, "parallelism"))
-    return min(parallelism, _number(workload, (*spec, "completions"), parallelism))
-
-
-def _number(workload: Mapping[str, Any], path: Path, default: int = 1) -> int:
-    """A whole number of the manifest, not below 0; the default where none is written."""
-    value: Any = workload
-    for step in path:
-        if isinstance(value, Mapping):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return default
-    return min(max(0, value), _LARGEST) if isinstance(value, int) and not isinstance(value, bool) else default
-
-
-_COUNTS: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any], list[Path]], Counts]]] = {
-    ("", "ReplicationController"): _simple,
-    ("apps", "Deployment"): _simple,
-    ("apps", "ReplicaSet"): _simple,
-    ("apps", "StatefulSet"): _simple,
-    ("argoproj.io", "Rollout"): _simple,
-    ("batch", "Job"): _job,
-    ("batch", "CronJob"): _cron_job,
-    ("jobset.x-k8s.io", "JobSet"): _job_set,
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _leader_worker_set,
-    ("ray.io", "RayCluster"): _ray_cluster,
-    **{
-        ("kubeflow.org", kind): _beside_replicas
-        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "JAXJob", "PaddleJob")
-    },
-    ("batch.volcano.sh", "Job"): _beside_replicas,
-    ("sparkoperator.k8s.io", "SparkApplication"): _spark,
-}
 
 
 # The objects that stand between a workload and its pods, by which the scheduler spreads the pods.

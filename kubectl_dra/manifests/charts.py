@@ -14,10 +14,14 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.documents import Document, each
 from kubectl_dra.manifests.inputs import HELMED, Input
+from kubectl_dra.manifests.source import decode
 
 HELM_SECONDS: Final = 120.0
 _MOST_BROKEN: Final = 20
+# What in a chart is no file of values.
+_OWN: Final = frozenset(("templates", "crds", "charts", "Chart.yaml", "requirements.yaml"))
 # As helm names a template where it fails: llm/templates/pod.yaml.
 _TEMPLATE: Final = re.compile(r"[^\s/\"(]+/(templates/[^\s:\")]+|charts/[^\s:\")]+/templates/[^\s:\")]+)")
 _SOURCE: Final = re.compile(r"^# Source: [^/\n]+/(.+)$", re.MULTILINE)
@@ -135,14 +139,38 @@ def rendering_name(chart: str, values: str = "") -> str:
 
 
 def values_files(chart: str) -> list[str]:
-    """The files of a chart with other values than its own: those beside values.yaml, and those of its CI."""
+    """The files of a chart with other values than its own: those of its CI, those beside values.yaml that are called
+    so, and those that have keys of it, there and one directory below.
+    """
     root = Path(chart)
-    beside = [path for path in root.glob("*.y*ml") if "values" in path.name.lower()]
+    known = value_keys(root / "values.yaml")
+    found = set(root.glob("ci/*.y*ml"))
+    for path in (*root.glob("*.y*ml"), *root.glob("*/*.y*ml")):
+        called = path.parent == root and "values" in path.name.lower()
+        if called or (path.relative_to(root).parts[0] not in _OWN and known & value_keys(path)):
+            found.add(path)
     return [
         path.as_posix()
-        for path in sorted((*beside, *root.glob("ci/*.y*ml")))
+        for path in sorted(found)
         if path.is_file() and path.suffix in (".yaml", ".yml") and path != root / "values.yaml"
     ]
+
+
+def has_values_of(path: str, chart: str) -> bool:
+    """Whether a file has keys of the values of a chart."""
+    return bool(value_keys(Path(path)) & value_keys(Path(chart) / "values.yaml"))
+
+
+def value_keys(path: Path) -> frozenset[str]:
+    """The keys of a file of values; none if it is something else, such as an object, or cannot be read."""
+    try:
+        documents = list(each(decode(path.read_bytes(), path.as_posix())))
+    except (OSError, FileError):
+        return frozenset()
+    if len(documents) != 1 or not isinstance(documents[0], Document):
+        return frozenset()
+    keys = frozenset(map(str, documents[0].object))
+    return frozenset() if {"apiVersion", "kind"} & keys else keys
 
 
 # As a template names files of its chart: .Files.Get "files/pod.yaml", (.Files.Glob "files/*").AsConfig.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
@@ -27,6 +28,7 @@ from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, each, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
+from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
@@ -70,21 +72,39 @@ def compare(
 
 
 class _Pair(NamedTuple):
+    """``scaled``: an autoscaler among the files decides how many replicas there are."""
+
     file: str
     before: Mapping[str, Any]
     after: Mapping[str, Any]
+    scaled: bool
 
 
 def _pairs(report: MigrationReport) -> Iterator[_Pair]:
     """The objects of changed files, before and after."""
-    for file in report.changed:
-        if file.text is None:
-            continue
-        was = {_identity(manifest.object): manifest.object for manifest in _objects(file.text.source, file.text.before)}
-        for manifest in _objects(file.text.source, file.text.after):
-            old = was.get(_identity(manifest.object))
+    texts = [(file.name, file.text) for file in report.changed if file.text is not None]
+    files = [
+        (name, [manifest.object for manifest in _objects(text.source, text.before)], _objects(text.source, text.after))
+        for name, text in texts
+    ]
+    scaled = set(map(_scaled, chain.from_iterable(before for _, before, _ in files)))
+    for name, before, after in files:
+        # Several objects can have one name: of other clusters, or made by generateName.
+        was: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+        for raw in before:
+            was.setdefault(_identity(raw), []).append(raw)
+        for manifest in after:
+            same = was.get(_identity(manifest.object))
+            old = same.pop(0) if same else None
             if old is not None and old != manifest.object:
-                yield _Pair(file.name, old, manifest.object)
+                target = (str(old.get("kind")), str(fields_at(old, "metadata").get("name")))
+                yield _Pair(name, old, manifest.object, target in scaled)
+
+
+def _scaled(raw: Mapping[str, Any]) -> tuple[str, str]:
+    """The kind and name of what an autoscaler scales; nothing's for other objects."""
+    target = fields_at(raw, "spec", "scaleTargetRef")
+    return str(target.get("kind") or ("Deployment" if target else "")), str(target.get("name") or "")
 
 
 def _objects(source: Source, text: str) -> list[ManifestObject]:
@@ -148,7 +168,14 @@ def _compared(
             if comparison.verdict is Verdict.SCHEDULABLE:
                 # Why another pod does not fit is said with the names of its own claims.
                 known[alike] = comparison
-            yield comparison._replace(file=pair.file, object=title(pair.after), pod=where)
+            count, exact = pods_of_spec(pair.before, was.path)
+            yield comparison._replace(
+                file=pair.file,
+                object=title(pair.after),
+                pod=where,
+                pods=max(count, 1) if pair.scaled else count,
+                counted=exact and not pair.scaled,
+            )
 
 
 def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
@@ -175,7 +202,12 @@ def _pod(raw: Mapping[str, Any], spec: WorkloadPodSpec, namespace: str) -> Pod:
         "labels": spec.metadata.get("labels") or {},
         "annotations": spec.metadata.get("annotations") or {},
     }
-    return Pod.from_json({"metadata": meta, "spec": spec.content})
+    content = spec.content
+    if not items_at(content, "containers"):
+        # The containers of some kinds are written elsewhere, and a controller puts them there.
+        here = [dict(container.content, name=container.name) for container in containers(spec) if not container.init]
+        content = {**content, "containers": here}
+    return Pod.from_json({"metadata": meta, "spec": content})
 
 
 def _one(
@@ -227,9 +259,9 @@ def _offers(node: Node, resources: Mapping[str, int]) -> bool:
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:
     """How many pods could run on fewer nodes, on as many, and on more."""
-    fewer = sum(1 for comparison in comparisons if comparison.difference < 0)
-    more = sum(1 for comparison in comparisons if comparison.difference > 0)
-    return fewer, len(comparisons) - fewer - more, more
+    fewer = sum(comparison.pods for comparison in comparisons if comparison.difference < 0)
+    more = sum(comparison.pods for comparison in comparisons if comparison.difference > 0)
+    return fewer, sum(comparison.pods for comparison in comparisons) - fewer - more, more
 
 
 # What a correct change does not keep: nodes that an autoscaler makes, shares of devices, preemption.

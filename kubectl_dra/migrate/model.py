@@ -191,7 +191,7 @@ class LostNodes(NamedTuple):
 
 
 class LandingComparison(NamedTuple):
-    """One pod of a migrated workload, before and after.
+    """A pod of each pod spec of a migrated workload, before and after.
 
     Attributes:
         file, object: the workload's file and "KIND NAMESPACE/NAME"; ``pod`` distinguishes its pods, empty if one.
@@ -203,6 +203,7 @@ class LandingComparison(NamedTuple):
         verdict: explain's verdict for now.
         answer: explain's diagnosis, None if it can be scheduled; or the error that prevented it.
         notes: what was assumed or not seen.
+        pods: how many such pods run at a time; at least that many unless ``counted``.
     """
 
     file: str
@@ -217,6 +218,8 @@ class LandingComparison(NamedTuple):
     verdict: Verdict
     answer: Diagnosis | DraError | None = None
     notes: tuple[Words, ...] = ()
+    pods: int = 1
+    counted: bool = True
 
     @property
     def difference(self) -> int:

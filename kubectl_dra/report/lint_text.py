@@ -11,6 +11,7 @@ from typing import Final, TextIO
 from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import gate_changes
+from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.text import amount
 
@@ -30,12 +31,27 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
             shown += _finding(out, finding, finding.code not in explained)
             explained.add(finding.code)
         out.put("".join([*shown, "\n"]))
+    write_counts(out, _counts(report))
     out.paragraph(summary(report))
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
         for state, gates in (("on", changes.on), ("off", changes.off)):
             if gates:
                 out.paragraph(f"Gates that turn {state} unless somebody sets them: {', '.join(gates)}.", style="dim")
+
+
+def _counts(report: Report) -> list[FindingCount]:
+    """The findings by severity and rule, the severe ones first."""
+    grouped: dict[tuple[int, str], list[LocatedFinding]] = {}
+    for finding in report.findings:
+        grouped.setdefault((tuple(_STYLES).index(finding.severity), finding.code), []).append(finding)
+    counts = []
+    for (_, code), found in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1]))):
+        ways = [flag.strip(" ()") for safety, flag in _FLAGS.items() if any(each.safety == safety for each in found)]
+        files = tuple(dict.fromkeys(each.file for each in found))
+        name = f"{code} {BY_CODE[code].name}"
+        counts.append(FindingCount(found[0].severity, name, len(found), files, ", ".join(filter(None, ways))))
+    return counts
 
 
 def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CommandLine
-from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use
+from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use, pods_of
 from kubectl_dra.report.blocks import ShellCommand
 from kubectl_dra.report.blocks_text import write_command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
@@ -62,7 +62,8 @@ def _table(out: Painter, header: Sequence[str], rows: Sequence[Sequence[str]]) -
 
 def _use(use: Use) -> tuple[str, ...]:
     devices = str(use.devices) if use.pods else f"0 ({use.each} each)"
-    return use.namespace, use.owner, use.resource, str(use.pods), devices, _MIGRATE[use.outcome]
+    pods = str(use.pods) if use.wanted is None or use.pods >= use.wanted else f"{use.pods} of {use.wanted}"
+    return use.namespace, use.owner, use.resource, pods, devices, _MIGRATE[use.outcome]
 
 
 def _clash(clash: Clash) -> tuple[str, ...]:
@@ -94,8 +95,8 @@ def _counts(progress: Standing) -> str:
 
 def summary(survey: Survey) -> str:
     """One or two sentences: how much there is, what to do next."""
-    pods = sum({(use.namespace, use.owner): use.pods for use in survey.uses}.values())
-    owners = len({(use.namespace, use.owner) for use in survey.uses})
+    pods = pods_of(survey.uses)
+    owners = len({(use.namespace, use.owner, use.twin) for use in survey.uses})
     states = [progress.state for progress in survey.namespaces]
     counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
     use = "uses" if owners == 1 else "use"
@@ -127,7 +128,9 @@ def to_json(survey: Survey) -> dict[str, Any]:
 
 def _use_json(use: Use) -> dict[str, Any]:
     out = use._asdict()
+    del out["twin"]
     named = {"ownedBy": out.pop("owner"), "podCount": out.pop("pods"), "deviceCount": out.pop("devices")}
+    named["podsWanted"] = out.pop("wanted")
     return {**out, **named}
 
 

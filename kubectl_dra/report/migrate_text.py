@@ -16,6 +16,7 @@ from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.model import LandingComparison, MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.explain_words import reason
+from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
@@ -34,19 +35,50 @@ _WORDS: Final[Mapping[Sort, str]] = {
     "note": "note",
     "refusal": "refused",
 }
+_FIRST: Final[Sequence[Sort]] = ("refusal", "offer", "change", "object", "note")
 LEFT: Final[Mapping[Sort, str]] = {"offer": "needs --unsafe", "refusal": "refused"}
 """What is left to people, in the terms of the one-line messages."""
 
 
-def write_text(report: MigrationReport, color: str = "auto", stream: TextIO | None = None, done: str = "") -> None:
-    """Write all remarks and the summary; ``done`` says what was written where."""
+def write_text(
+    report: MigrationReport,
+    color: str = "auto",
+    stream: TextIO | None = None,
+    done: str = "",
+    next_command: str = "",
+) -> None:
+    """Write all remarks, the summary, and commands to go on with; ``done`` says what was written where."""
     out = Painter(stream or sys.stdout, color)
     for file in report.all_files:
         if file.items:
             out.write((file.name, "bold"))
             _items(out, file)
             out.write("")
-    out.paragraph(summary(report, done))
+    if report.comparisons:
+        write_comparisons(out, report.comparisons)
+    write_counts(out, _counts(report))
+    out.paragraph(summary(report, done, commands=False))
+    # Commands are never wrapped: they are there to be pasted.
+    if next_command:
+        out.write(("Next: ", "bold"), next_command)
+    if about := _about(report):
+        out.write(("Why: ", "bold"), about)
+
+
+def _counts(report: MigrationReport) -> list[FindingCount]:
+    """The remarks by code, what is left to people first."""
+    grouped: dict[tuple[Sort, str], list[Remark]] = {}
+    for item in report.items():
+        grouped.setdefault((item.sort, item.code), []).append(item)
+    rows = sorted(grouped.items(), key=lambda row: (_FIRST.index(row[0][0]), -len(row[1])))
+    return [
+        FindingCount(_WORDS[sort], f"{code} {PAGES[code].name if code in PAGES else ''}", len(items), _files(items))
+        for (sort, code), items in rows
+    ]
+
+
+def _files(items: Sequence[Remark]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.file for item in items))
 
 
 def _items(out: Painter, file: MigratedFile) -> None:
@@ -54,7 +86,7 @@ def _items(out: Painter, file: MigratedFile) -> None:
         remarks = list(items)
         if title:
             out.write("  ", (title, "bold"))
-        for item in remarks:
+        for item in sorted(remarks, key=lambda item: _FIRST.index(item.sort)):
             _item(out, item)
 
 
@@ -91,10 +123,16 @@ def write_check(report: MigrationReport, stream: TextIO | None = None) -> None:
     out.sentence(summary(report), indent="")
 
 
-def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False) -> str:
+def _about(report: MigrationReport) -> str:
+    """The command that tells of the first refusal."""
+    codes = sorted({item.code for item in report.items() if item.sort == "refusal"})
+    return f"kubectl dra migrate --explain {codes[0]}" if codes else ""
+
+
+def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False, commands: bool = True) -> str:
     """One sentence: what changes in how many files, what is refused, for which Kubernetes.
 
-    ``with_diff``: the differences stand beside it.
+    ``with_diff``: the differences stand beside it. Without ``commands`` these follow below.
     """
     changes, added = len(report.items("change")), len(report.items("object"))
     offers, refused, notes = (len(report.items(sort)) for sort in ("offer", "refusal", "note"))
@@ -125,9 +163,8 @@ def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False)
         way = "--write makes it" if in_place else "-o yaml prints the result, --output-dir DIR writes it"
         shows = "" if with_diff else "--diff shows it, "
         text += f" Nothing is written yet: {shows}{way}."
-    codes = sorted({item.code for item in report.items() if item.sort == "refusal"})
-    if codes:
-        text += f" About {codes[0]}: kubectl dra migrate --explain {codes[0]}."
+    if commands and (about := _about(report)):
+        text += f" About {about.rpartition(' ')[2]}: {about}."
     return text
 
 
@@ -185,23 +222,29 @@ def _finding(item: Remark, line: str) -> LocatedFinding:
 # Where migrated pods would run, for people and as JSON.
 
 
-def write_comparisons(compared: Sequence[LandingComparison], color: str = "auto", stream: TextIO | None = None) -> None:
+def write_comparisons(out: Painter, compared: Sequence[LandingComparison]) -> None:
     """Write, for each pod, on how many nodes it could run before and after, and what it would get now."""
-    out = Painter(stream or sys.stdout, color)
-    if not compared:
-        return
     out.write(("Where the pods would land", "bold"))
     for comparison in compared:
         _one(out, comparison)
     fewer, same, more = changed_total(compared)
+    pods = _pods(fewer + same + more, all(comparison.counted for comparison in compared))
     out.paragraph(
-        f"{amount(len(compared), 'pod')}: {same} on as many nodes as before, {fewer} on fewer, {more} on more. Before: "
-        "nodes whose device plugin offers as much, used or not. After: nodes with such devices, used or not."
+        f"{pods[:1].upper()}{pods[1:]}, each looked at by itself: {fewer} could run on fewer nodes than before, {same} "
+        f"on as many, {more} on more. Before: nodes whose device plugin offers enough, used or not. After: nodes with "
+        "such devices, used or not."
     )
+    out.write("")
+
+
+def _pods(number: int, counted: bool) -> str:
+    return f"{'' if counted else 'at least '}{amount(number, 'pod')}"
 
 
 def _one(out: Painter, comparison: LandingComparison) -> None:
     amounts = ", ".join(f"{amount} {name}" for name, amount in comparison.resources.items())
+    if comparison.pods != 1 or not comparison.counted:
+        amounts = f"{_pods(comparison.pods, comparison.counted)}, {amounts} each"
     out.write(
         "  ", (comparison.object, "bold"), f"{f' {comparison.pod}' if comparison.pod else ''}  ", (amounts, "dim")
     )
@@ -255,6 +298,8 @@ def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "verdict": comparison.verdict.value,
             "answer": _said(comparison.answer),
             "notes": [written(note) for note in comparison.notes],
+            "podCount": comparison.pods,
+            "podCountExact": comparison.counted,
         }
         for comparison in compared
     ]

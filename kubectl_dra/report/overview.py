@@ -16,12 +16,16 @@ from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_words import Invocation, command, is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import sentences, written
-from kubectl_dra.report.table import fitted
+from kubectl_dra.report.table import aligned, fitted
 from kubectl_dra.text import some
 
 HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")
 """What goes below a row that is too long, first to go first."""
+CAUSES: Final = 5
+"""How many causes are counted, the most frequent ones."""
+FEWEST: Final = 3
+"""Lines of the table, whatever stands above it."""
 SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE")
 """What fits on one line."""
 
@@ -36,10 +40,10 @@ def write_overview(
     short: bool = False,
     headers: bool = True,
 ) -> None:
-    """Write the table, stuck ones first, then a summary and the next command, with ``flags`` repeated.
+    """Write the answer, the causes if there are many rows, the table, stuck ones first, and the next command.
 
-    Without ``headers`` there are only the rows. ``short``: in fifteen lines, with codes for reasons and the last rows
-    left out if necessary.
+    It repeats ``flags``. Without ``headers`` there are only the rows. ``short``: in fifteen lines, with codes for
+    reasons and the last rows left out if necessary.
     """
     out = Painter(stream, color, bare=not headers)
     if not overview.found:
@@ -57,10 +61,15 @@ def write_overview(
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
     header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
-    room = LINES - 4 - (len(overview.notes) + 3 if overview.notes else 0)
-    if short and headers and sum(map(len, blocks)) > room:
-        header, *blocks = _shortened(ranked, out.limit, room)
+    room = LINES - 6 - (len(overview.notes) + 3 if overview.notes else 0)
+    long = sum(map(len, blocks)) > room
+    causes = _by_cause(ranked) if long and headers else []
+    if short and headers and long:
+        header, *blocks = _shortened(ranked, out.limit, max(room - len(causes) - 1, FEWEST))
     if headers:
+        out.write((overview_answer(overview).removesuffix("."), "bold"))
+        for line in ("", *aligned(causes), "") if causes else ("",):
+            out.write(line)
         out.write((header[0], "bold"))
     for block in blocks:
         for line in block:
@@ -72,7 +81,6 @@ def write_overview(
         whole = where.asks(CommandLine(("kubectl", "dra", "explain", *scope, "--full", *flags)))
         out.write(f"and {len(ranked) - len(blocks):,} more: {whole}")
     out.write("")
-    out.write(overview_answer(overview).removesuffix("."))
     _notes(out, overview)
     kind, _, name = ranked[0].names[0].rpartition("/")
     space = ranked[0].diagnosis.namespace
@@ -80,6 +88,24 @@ def write_overview(
     if overview.notes:
         out.write("")
     write_command(out, shell((following,), where, "Next"))
+
+
+def _by_cause(ranked: Sequence[Alike]) -> list[tuple[str, ...]]:
+    """How many wait for each cause, and in which namespaces; none where all wait for one."""
+    counts: dict[str, int] = {}
+    spaces: dict[str, dict[str, None]] = {}
+    for alike in ranked:
+        cause = cells(alike)[3]
+        counts[cause] = counts.get(cause, 0) + len(alike.names)
+        spaces.setdefault(cause, {})[alike.diagnosis.namespace] = None
+    if len(counts) < 2:
+        return []
+    rows = sorted(counts.items(), key=lambda item: -item[1])
+    table = [(cause, f"{count:,}", some(list(spaces[cause]), 2)) for cause, count in rows[:CAUSES]]
+    if len(rows) > CAUSES:
+        rest = sum(count for _, count in rows[CAUSES:])
+        table.append((f"{len(rows) - CAUSES:,} other causes", f"{rest:,}", ""))
+    return [("CAUSE", "WAITING", "NAMESPACES"), *table]
 
 
 def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[list[str]]:

@@ -98,10 +98,10 @@ def test_all_pending_claims_in_one_table(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(pending_pods("gaudi-too-few", 3)))
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
     assert ran.code == 1
-    header, row, *_ = ran.out.splitlines()
+    answer, _, header, row, *_ = ran.out.splitlines()
+    assert answer == "4 waiting, 4 of them stuck"
     assert header.split() == ["NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON"]
     assert "pod/llama-hpu-0 and 3 more" in row and "too-few-on-one-node" in row
-    assert "4 waiting, 4 of them stuck" in ran.out
     nothing = dra("explain", "--all", "-n", "default", "--snapshot", "cluster.yaml")
     assert nothing.code == 0
     assert nothing.out.startswith("No claim is pending in namespace default; 4 in other namespaces.\n")
@@ -275,7 +275,7 @@ def test_all_lists_pods_that_wait_for_extended_resources(dra: Dra, monkeypatch: 
     monkeypatch.chdir(EXAMPLES / "extended-resource")
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
     assert ran.code == 1 and "1 waiting, 1 of them stuck" in ran.out
-    row = ran.out.splitlines()[1]
+    row = ran.out.splitlines()[3]
     assert row.split()[:6] == ["media", "pod/render-2", "cannot", "be", "scheduled", "devices-held"]
     off = dra("explain", "-A", "--snapshot", "cluster.yaml", "--feature-gates", "DRAExtendedResource=false")
     assert off.code == 0 and "No claim is pending." in off.out, "a device plugin offers the resource"

@@ -63,10 +63,32 @@ def test_many_are_listed_on_fifteen_lines(dra: Dra, many: str, monkeypatch: pyte
     ran = dra("explain", "--snapshot", many)
     lines = ran.out.splitlines()
     assert ran.code == 1 and len(lines) <= LINES
-    table = lines[: lines.index("")]
+    assert lines[:2] == ["20 waiting, 20 of them stuck", ""]
+    table = lines[2 : lines.index("", 2)]
     assert all(len(line) <= columns for line in table[:-1]) and " more: kubectl dra explain --full" in table[-1]
     whole = dra("explain", "--snapshot", many, "--full").out
     assert all(f"pod/llama-hpu-{number} " in whole for number in range(20))
+
+
+def test_many_are_counted_by_cause_first(dra: Dra, many: str, tmp_path: Path) -> None:
+    """Two causes in two namespaces: which is the more frequent is seen without reading the rows."""
+    items = yaml.safe_load(Path(many).read_text())["items"]
+    for item in items:
+        if item["kind"] == "ResourceClaim" and item["metadata"]["name"].endswith(("-1", "-2", "-3")):
+            item["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "nothing.example.com"
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump_all(items))
+    ran = dra("explain", "--snapshot", "two.yaml")
+    lines = ran.out.splitlines()
+    assert len(lines) <= LINES
+    assert [line.split() for line in lines[:6]] == [
+        ["20", "waiting,", "20", "of", "them", "stuck"],
+        [],
+        ["CAUSE", "WAITING", "NAMESPACES"],
+        ["too-few-on-one-node", "17", "ml"],
+        ["class-missing", "3", "ml"],
+        [],
+    ]
+    assert lines[6].split()[:2] == ["NAMESPACE", "WAITING"]
 
 
 def test_a_namespace_narrows_it(dra: Dra, many: str) -> None:

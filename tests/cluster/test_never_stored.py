@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubectl_dra.cluster.files import read_snapshot
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
 
+Dra = Callable[..., Ran]
 GROUP = "resource.k8s.io/v1"
 
 
@@ -58,3 +62,12 @@ def test_what_a_server_stores_has_none(tmp_path: Path) -> None:
     path = tmp_path / "snapshot.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     assert read_snapshot([str(path)]).notes == ()
+
+
+@pytest.mark.parametrize("anonymize", [(), ("--anonymize",)])
+def test_a_saved_copy_has_the_note_once(dra: Dra, anonymize: tuple[str, ...]) -> None:
+    items = [claim(exactly(count=-1)), published({"name": "a", "taints": [{"key": "k", "effect": "Foo"}]})]
+    Path("wrong.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert dra("snapshot", "--snapshot", "wrong.json", "-o", "copy.json", *anonymize).code == 0
+    notes = [note for note in read_snapshot(["copy.json"]).notes if "no API server stores" in note]
+    assert len(notes) == 2, notes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.fit.workload import counts_of
+from kubectl_dra.manifests.pod_counts import counts_of
 from tests.fit.worlds import (
     CLASS,
     ZONE,

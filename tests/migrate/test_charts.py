@@ -51,8 +51,23 @@ def test_other_files_of_a_chart_change(chart: Path) -> None:
     assert migrate(find_inputs([str(chart.parent)]), MigrationJob(settings())).changed
 
 
+def found(chart: Path) -> list[str]:
+    return [Path(path).relative_to(chart).as_posix() for path in values_files(str(chart))]
+
+
 def test_values_are_beside_those_of_the_chart_and_in_its_ci(chart: Path) -> None:
-    for name in ("values.yaml", "gaudi-values.yaml", "values-prod.yml", "values.schema.json", "ci/gpu.yaml", "a.yaml"):
+    for name in ("values.yaml", "gaudi-values.yaml", "values-prod.yml", "values.schema.json", "ci/gpu.yaml"):
         (chart / name).write_text("a: 1\n")
-    found = [Path(path).relative_to(chart).as_posix() for path in values_files(str(chart))]
-    assert found == ["ci/gpu.yaml", "gaudi-values.yaml", "values-prod.yml"]
+    (chart / "a.yaml").write_text("b: 1\n")
+    assert found(chart) == ["ci/gpu.yaml", "gaudi-values.yaml", "values-prod.yml"]
+
+
+def test_values_are_known_by_their_keys_whatever_the_file_is_called(chart: Path) -> None:
+    (chart / "values.yaml").write_text("image: a:1\nresources: {}\n")
+    (chart / "environments").mkdir()
+    for name in ("prod.yaml", "environments/gpu.yml", "templates/resources.yaml"):
+        (chart / name).write_text("resources:\n  limits:\n    nvidia.com/gpu: 1\n")
+    (chart / "object.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nimage: a:1\n")
+    (chart / "pipeline.yaml").write_text("steps: []\n")
+    (chart / "broken.yaml").write_text("image: [\n")
+    assert found(chart) == ["environments/gpu.yml", "prod.yaml"]

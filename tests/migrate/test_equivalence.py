@@ -15,6 +15,7 @@ from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.landing import compare
 from kubectl_dra.migrate.model import LandingComparison
 from kubectl_dra.report.migrate_text import to_json, write_comparisons
+from kubectl_dra.report.paint import Painter
 from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings
 from tests.migrate.test_reverse import PLAIN, labelled
@@ -143,6 +144,69 @@ def test_several_pods_of_one_object() -> None:
 
 def test_a_pod_that_fits_nowhere_is_said_in_words() -> None:
     told = io.StringIO()
-    write_comparisons([one(PLAIN, node("a"), slice_of("a", 1))], "never", told)
+    write_comparisons(Painter(told, "never"), [one(PLAIN, node("a"), slice_of("a", 1))])
     assert "nodes: none before, none after\n    now: cannot be scheduled: " in told.getvalue()
     assert "as many\n" not in told.getvalue()
+
+
+def workload(kind: str, name: str = "w", version: str = "apps/v1", **spec: Any) -> Json:
+    container = {"name": "c", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    body = {"template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}, **spec}
+    if version == "apps/v1":
+        body["selector"] = {"matchLabels": {"app": name}}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "ml"}, "spec": body}
+
+
+SCALED = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "w", "namespace": "ml"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w"}, "maxReplicas": 9},
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "counts"),
+    [
+        ([workload("Deployment", replicas=2)], [(2, True)]),
+        ([workload("Deployment")], [(1, True)]),
+        ([workload("StatefulSet", replicas=0)], [(0, True)]),
+        ([workload("Deployment", "a", replicas=2), workload("Deployment", "b", replicas=3)], [(2, True), (3, True)]),
+        ([workload("Job", "w", "batch/v1", parallelism=4, completions=8)], [(4, True)]),
+        ([workload("Job", "w", "batch/v1", parallelism=4, completions=3)], [(3, True)]),
+        ([workload("DaemonSet")], [(1, False)]),
+        ([workload("Deployment", replicas=2), SCALED], [(2, False)]),
+        ([workload("Deployment", replicas=0), SCALED], [(1, False)]),
+    ],
+)
+def test_how_many_pods_there_are(objects: Sequence[Json], counts: Sequence[tuple[int, bool]]) -> None:
+    several = "---\n".join(map(dump, objects))
+    listed = dump({"apiVersion": "v1", "kind": "List", "items": [*objects]})
+    for text in (several, listed):
+        found = compared(text, node("n", 1), slice_of("n", 2))
+        assert [(each.pods, each.counted) for each in found] == counts
+
+
+def test_the_total_counts_pods_and_not_objects() -> None:
+    texts = map(dump, (workload("Deployment", "a", replicas=2), workload("DaemonSet", "d")))
+    told = io.StringIO()
+    write_comparisons(Painter(told, "never"), compared("---\n".join(texts), node("n", 1), slice_of("n", 2)))
+    assert "  Deployment ml/a  2 pods, 1 nvidia.com/gpu each\n" in told.getvalue()
+    assert "  DaemonSet ml/d  at least 1 pod, 1 nvidia.com/gpu each\n" in told.getvalue()
+    assert "\nAt least 3 pods, each looked at by itself: 0 could run on fewer nodes" in told.getvalue()
+
+
+def test_objects_of_one_name_are_paired_in_order() -> None:
+    one_gpu, three = PLAIN.replace("gpu: 2", "gpu: 1"), PLAIN.replace("gpu: 2", "gpu: 3")
+    made = [text.replace("name: train", "generateName: train-") for text in (one_gpu, three)]
+    found = compared("---\n".join(made), node("n", 3), slice_of("n", 3))
+    assert [each.resources["nvidia.com/gpu"] for each in found] == [1, 3]
+
+
+def test_a_model_server_of_kserve_is_a_pod_too() -> None:
+    model = {"modelFormat": {"name": "vllm"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    meta = {"name": "m", "namespace": "ml", "annotations": {"serving.kserve.io/deploymentMode": "Standard"}}
+    raw = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": meta}
+    text = dump({**raw, "spec": {"predictor": {"model": model}}})
+    (found,) = compared(text, node("n", 1), slice_of("n", 1))
+    assert (found.before, found.after, found.pods, found.counted) == (("n",), ("n",), 1, False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import jsonschema
 import pytest
 
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
-from kubectl_dra.report.migrate_live import to_json
+from kubectl_dra.report.migrate_live import summary, to_json, write_survey
 from kubectl_dra.report.table import with_exit_code
 from tests.migrate.cluster import DRIVER, Json, device_class, node, pod, slice_of, snapshot
 from tests.migrate.runs import settings
@@ -69,6 +71,47 @@ def test_workloads_without_pods_count() -> None:
         ("Deployment a", 1, 2),
         ("Deployment idle", 0, 2),
     ]
+
+
+def test_how_many_pods_a_workload_is_to_have() -> None:
+    job = deployment("once", GPU)
+    job |= {"apiVersion": "batch/v1", "kind": "Job"}
+    job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    daemons = deployment("everywhere", GPU) | {"kind": "DaemonSet"}
+    found = look(
+        pod("a-1", GPU, owner=("ReplicaSet", "a-1"), labels={"pod-template-hash": "1"}),
+        workloads=[deployment("a", GPU, 2), daemons, job],
+    )
+    assert [(use.owner, use.pods, use.wanted) for use in found.uses] == [
+        ("DaemonSet everywhere", 0, None),
+        ("Deployment a", 1, 2),
+        ("Job once", 0, None),
+    ]
+    told = io.StringIO()
+    write_survey(found, "never", told)
+    assert re.search(r"Deployment a +nvidia.com/gpu +1 of 2 +2 +yes", told.getvalue())
+
+
+def test_twins_are_counted_each() -> None:
+    twin = pod("p", GPU)
+    found = look(pod("p", GPU), workloads=[twin, deployment("d", GPU, 1), deployment("d", GPU, 1)])
+    assert [(use.owner, use.pods, use.devices) for use in found.uses] == [
+        ("Deployment d", 0, 0),
+        ("Deployment d", 0, 0),
+        ("Pod p", 2, 4),
+    ]
+    assert found.namespaces[0].pods == 2 and summary(found).startswith("3 owners with 2 pods ")
+
+
+def test_each_is_the_largest_pod_and_not_their_sum() -> None:
+    def replica(count: int) -> Json:
+        container = {"name": "c", "image": "a", "resources": {"limits": {"nvidia.com/gpu": count}}}
+        return {"replicas": 2, "template": {"spec": {"containers": [container]}}}
+
+    spec = {"pytorchReplicaSpecs": {"Master": replica(1), "Worker": replica(4)}}
+    raw = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "t", "namespace": "ml"}}
+    (use,) = look(workloads=[{**raw, "spec": spec}]).uses
+    assert (use.each, use.wanted) == (4, 4)
 
 
 def test_what_another_object_made_is_not_an_owner() -> None:

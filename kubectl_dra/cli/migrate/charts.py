@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.charts import BrokenTemplate, claim_values, rendered_in_part, rendering_name, values_files
+from kubectl_dra.manifests.charts import (
+    BrokenTemplate,
+    claim_values,
+    has_values_of,
+    rendered_in_part,
+    rendering_name,
+    values_files,
+)
+from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.documents import each as documents
 from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.charts.run import MigratedRendering, chart_changes, with_origins
 from kubectl_dra.migrate.charts.workshop import Rendering
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
+from kubectl_dra.migrate.other_texts import requested
 from kubectl_dra.text import some
 
 
 class ChartFlags(NamedTuple):
-    """Files of values and single values for the charts of a run; with ``edits`` their files are to be changed."""
+    """Files of values and single values for the charts of a run; with ``edits`` their files are to be changed.
+
+    ``named`` are files with other values that were named beside the chart.
+    """
 
     values: tuple[str, ...]
     sets: tuple[str, ...]
     edits: bool
     write: bool
     broken: tuple[BrokenTemplate, ...]
+    named: tuple[str, ...] = ()
 
 
 def of_charts(
@@ -51,7 +69,10 @@ def of_charts(
             files[name] = with_origins(renderings[0].file, default)
             continue
         if not (flags.values or flags.sets):
-            renderings += _with_other_values(chart, job, notes)
+            own = values_files(chart)
+            named = [path for path in flags.named if has_values_of(path, chart)]
+            renderings += _with_other_values(chart, list(dict.fromkeys((*own, *named))), job, notes)
+            notes += _not_read(chart, named, job)
         read_too += len(renderings) - 1
         changes = chart_changes(renderings, job.settings)
         read_too += sum(not file.is_new for file in changes.files)
@@ -73,9 +94,27 @@ def _about_claims(chart: str) -> str:
     return f"{chart}: it has no values for claims; migrate as a post-renderer changes what it renders"
 
 
-def _with_other_values(chart: str, job: MigrationJob, notes: list[str]) -> Iterator[MigratedRendering]:
-    """The chart with each of its other files of values."""
-    for path in values_files(chart):
+def _not_read(chart: str, named: Sequence[str], job: MigrationJob) -> Iterator[str]:
+    """What to know of files beside the chart that may be values of it: they may as well be those of another one."""
+    for path in sorted(Path(chart).resolve().parent.glob("*.y*ml")):
+        shown = str(path) if Path(chart).is_absolute() else os.path.relpath(path)
+        if shown in named or not has_values_of(shown, chart):
+            continue
+        names = dict.fromkeys(name for raw in _document(path) for name in requested(raw, job.settings.catalogue))
+        if names:
+            again = shlex.join(("kubectl", "dra", "migrate", chart, shown))
+            yield f"{shown}: it asks for {some(list(names))} and may be values of this chart: {again}"
+
+
+def _document(path: Path) -> Iterator[Mapping[str, Any]]:
+    yield from (each.object for each in documents(decode(path.read_bytes(), str(path))) if isinstance(each, Document))
+
+
+def _with_other_values(
+    chart: str, paths: Sequence[str], job: MigrationJob, notes: list[str]
+) -> Iterator[MigratedRendering]:
+    """The chart with each of other files of values."""
+    for path in paths:
         try:
             data, broken = rendered_in_part(chart, job.settings.release, [path])
         except FileError as error:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from kubectl_dra.cli.migrate import MigrateFlags
+from kubectl_dra.cli.options import repeated
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
-from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.manifests.inputs import STDIN, Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport
 from kubectl_dra.report.paint import tell
@@ -156,3 +159,23 @@ def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
             out += "---\n"
         out += text if text.endswith("\n") or not text else f"{text}\n"
     return out
+
+
+def again(flags: MigrateFlags, report: MigrationReport) -> str:
+    """The command that shows what would be written; empty if nothing would."""
+    if STDIN in flags.paths or not any(file.text is not None for file in report.changed):
+        return ""
+    given = {
+        "-k": flags.kustomize,
+        "--strategy": ("",) if flags.strategy == "claims" else (flags.strategy,),
+        "--share": ("",) if flags.share == "template" else (flags.share,),
+        "--claims-file": (flags.claims_file,),
+        "--to": (flags.to or "",),
+        "--vendors": flags.vendors,
+        "--values": flags.values,
+        "--set": flags.sets,
+        "--exclude": flags.exclude,
+        "--kubernetes-version": (flags.release,),
+    }
+    switches = [flag for flag, on in (("--unsafe", flags.unsafe), ("--reverse", flags.reverse)) if on]
+    return shlex.join(("kubectl", "dra", "migrate", *flags.paths, *repeated(given), *switches, "--diff"))

@@ -13,7 +13,7 @@ from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
-from kubectl_dra.cli.migrate.files import output_names, output_texts, tell_links, write_all, write_below
+from kubectl_dra.cli.migrate.files import again, output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import cluster_flags, repeated
 from kubectl_dra.cli.release import named_release
@@ -21,7 +21,7 @@ from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.manifests.charts import BrokenTemplate, is_chart, rendered_charts
+from kubectl_dra.manifests.charts import ChartInputs, has_values_of, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.codes import MIGRATE
@@ -63,9 +63,11 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     flags = _for_cluster(flags, seen)
     job = MigrationJob(_settings(flags), flags.unsafe, flags.claims_file)
     rendered = rendered_charts(flags.paths, _release(flags.release), flags.values, flags.sets)
-    inputs = [*rendered.inputs, *_files_and_kustomizations(replace(flags, paths=rendered.paths))]
-    _check_inputs(flags, inputs)
     charts = [path for path in flags.paths if path != STDIN and is_chart(path)]
+    asked = _chart_flags(flags, rendered, charts)
+    paths = tuple(path for path in rendered.paths if path not in asked.named)
+    inputs = [*rendered.inputs, *_files_and_kustomizations(replace(flags, paths=paths))]
+    _check_inputs(flags, inputs)
     report = _reversed(inputs, job) if flags.reverse else migrate_built(inputs, job)
     if seen is not None:
         from kubectl_dra.cli.migrate.cluster import comparisons
@@ -73,7 +75,7 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
     if charts:
         found = report.changed
-        report = of_charts(report, charts, inputs, job, _chart_flags(flags, rendered.broken))
+        report = of_charts(report, charts, inputs, job, asked)
         if (flags.write or flags.interactive) and found and not report.changed:
             raise UsageError(_NO_FILES)
     if flags.write_baseline:
@@ -227,11 +229,7 @@ def _print(flags: MigrateFlags, report: MigrationReport, done: str, *, left: boo
     else:
         from kubectl_dra.report.migrate_text import write_text
 
-        write_text(report, flags.color, done=done)
-        if report.comparisons is not None:
-            from kubectl_dra.report.migrate_text import write_comparisons
-
-            write_comparisons(report.comparisons, flags.color)
+        write_text(report, flags.color, done=done, next_command="" if done else again(flags, report))
 
 
 def _print_for_ci(output: str, report: MigrationReport) -> None:
@@ -316,9 +314,12 @@ def _files_and_kustomizations(flags: MigrateFlags) -> list[Input]:
     return find_inputs(here, built, flags.exclude)
 
 
-def _chart_flags(asked: MigrateFlags, broken: tuple[BrokenTemplate, ...]) -> ChartFlags:
+def _chart_flags(asked: MigrateFlags, rendered: ChartInputs, charts: Sequence[str]) -> ChartFlags:
     edits = not (asked.reverse or asked.output == "yaml" or asked.output_dir)
-    return ChartFlags(asked.values, asked.sets, edits, asked.write or asked.interactive, broken)
+    named: tuple[str, ...] = ()
+    if edits and rendered.inputs and not (asked.values or asked.sets):
+        named = tuple(path for path in rendered.paths if any(has_values_of(path, chart) for chart in charts))
+    return ChartFlags(asked.values, asked.sets, edits, asked.write or asked.interactive, rendered.broken, named)
 
 
 def _check_inputs(flags: MigrateFlags, inputs: Sequence[Input]) -> None:

@@ -399,7 +399,10 @@ def _namespaces(plan: Rollout) -> Iterator[str]:
 
 
 def _uses(mine: Sequence[Use]) -> str:
-    parts = [f"{use.owner} ({use.each} {use.resource} each, pods: {use.pods})" for use in mine]
+    parts = [
+        f"{use.owner} ({use.each} {use.resource} each, pods: {use.pods}{f' of {use.wanted}' if use.wanted else ''})"
+        for use in mine
+    ]
     return some(parts, 8) or "nothing left"
 
 

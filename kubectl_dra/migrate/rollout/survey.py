@@ -14,6 +14,7 @@ from kubectl_dra.api.releases import default_features
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
+from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
@@ -40,8 +41,9 @@ class Use(NamedTuple):
     """What one owner requests from a device plugin.
 
     ``owner`` is "KIND NAME" of the workload. Its ``pods`` exist and hold or wait for ``devices`` together; a
-    workload without pods has none. ``each`` is the request of one pod. ``reason`` says why it is not migrated
-    automatically.
+    workload without pods has none. ``wanted`` is how many pods it keeps running, or None if that is not written.
+    ``each`` is the request of one pod, of the largest if they differ. ``reason`` says why it is not migrated
+    automatically. ``twin`` is not 0 for a further object of the same name.
     """
 
     namespace: str
@@ -52,6 +54,8 @@ class Use(NamedTuple):
     each: int
     outcome: Outcome
     reason: str = ""
+    wanted: int | None = None
+    twin: int = 0
 
 
 class Clash(NamedTuple):
@@ -117,6 +121,11 @@ def survey(
     )
 
 
+def pods_of(uses: Iterable[Use]) -> int:
+    """How many pods use device plugins; one with several resources once."""
+    return sum({(use.namespace, use.owner, use.twin): use.pods for use in uses}.values())
+
+
 _NEEDED: Final = ("Pod", "Node", "ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 
 # --- who uses device plugins -----------------------------------------------------------------------
@@ -128,8 +137,15 @@ class _Owner:
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
         self.pods = 0
+        self.wanted: int | None = 0
         self.devices: dict[str, int] = {}
         self.each: dict[str, int] = {}
+
+    def take(self, requested: Mapping[str, int]) -> None:
+        """Count one pod that exists."""
+        self.pods += 1
+        for resource, amount in requested.items():
+            self.devices[resource] = self.devices.get(resource, 0) + amount
 
 
 def _uses(
@@ -144,9 +160,17 @@ def _uses(
         title = f"{raw['kind']} {name}"
         number = next(number for number in count() if (space, title, number) not in owners)
         for spec in pod_specs(raw):
-            for resource, amount in _moving(_asked(_pod_of(spec.content)), settings).items():
+            requested = _moving(_asked(_pod_of(spec.content)), settings)
+            if requested:
                 owner = owners.setdefault((space, title, number), _Owner(raw))
-                owner.each[resource] = owner.each.get(resource, 0) + amount
+                pods, known = pods_of_spec(raw, spec.path)
+                # Pods that end are no longer there when all is well.
+                known = known and spec.content.get("restartPolicy", "Always") == "Always"
+                owner.wanted = owner.wanted + pods if known and owner.wanted is not None else None
+                if raw["kind"] == "Pod":
+                    owner.take(requested)
+                for resource, amount in requested.items():
+                    owner.each[resource] = max(owner.each.get(resource, 0), amount)
     for pod in snapshot.pods.values():
         space = pod.metadata.namespace
         if pod.finished or (namespace and space != namespace):
@@ -155,15 +179,19 @@ def _uses(
         if not requested:
             continue
         raw = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(pod), "spec": pod.spec_json()}
-        owner = owners.setdefault((space, str(owner_of(pod) or f"Pod {pod.metadata.name}"), 0), _Owner(raw))
-        owner.pods += 1
+        title = str(owner_of(pod) or f"Pod {pod.metadata.name}")
+        key = (space, title, 0)
+        if key not in owners:
+            owners[key] = _Owner(raw)
+            owners[key].wanted = None
+        owners[key].take(requested)
         for resource, amount in requested.items():
-            owner.each.setdefault(resource, amount)
-            owner.devices[resource] = owner.devices.get(resource, 0) + amount
-    for (space, title, _), owner in sorted(owners.items()):
+            owners[key].each.setdefault(resource, amount)
+    for (space, title, twin), owner in sorted(owners.items()):
         outcome, reason = outcome_of(owner.raw, settings)
         for resource, each in sorted(owner.each.items()):
-            yield Use(space, title, resource, owner.pods, owner.devices.get(resource, 0), each, outcome, reason)
+            devices = owner.devices.get(resource, 0)
+            yield Use(space, title, resource, owner.pods, devices, each, outcome, reason, owner.wanted, twin)
 
 
 def _moving(requested: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:
@@ -311,7 +339,7 @@ def _standings(
         yield Standing(
             space,
             state,
-            sum({use.owner: use.pods for use in mine}.values()),
+            pods_of(mine),
             claims.get(space, 0),
             tuple(dict.fromkeys(reasons)),
             tuple(_todo(space, snapshot, settings)),

@@ -118,3 +118,23 @@ def rendered(name: str, values: str) -> str:
 def migrated(text: str) -> Any:
     report = migrate([Input("<rendered>", True, text.encode())], MigrationJob(settings()))
     return next((file.text.after for file in report.files if file.text is not None), text)
+
+
+@pytest.mark.parametrize("place", ["whisper/prod.yaml", "whisper/environments/prod.yaml", "prod.yaml"])
+def test_values_in_a_file_of_any_name(dra: Dra, charts: Path, place: str) -> None:
+    shutil.copytree(HERE / "whisper", charts / "whisper")
+    (charts / place).parent.mkdir(exist_ok=True)
+    (charts / "whisper/ci/gpu-values.yaml").rename(charts / place)
+    before = rendered("whisper", f"../{place}")
+    if place == "prod.yaml":
+        # It may as well be that of another chart: so nothing is changed there unless it is named.
+        ran = dra("migrate", "--write", "whisper")
+        assert ran.code == 0
+        assert "prod.yaml: it asks for nvidia.com/gpu and may be values of this chart: kubectl dra migrate " in ran.err
+        ran = dra("migrate", "--write", "whisper", "prod.yaml")
+    else:
+        ran = dra("migrate", "--write", "whisper")
+    assert ran.code == 0 and f"\n{place}\n" in f"\n{ran.out}", ran.out + ran.err
+    new = rendered("whisper", f"../{place}")
+    assert new != before and list(differences(objects_of(before), objects_of(migrated(before)), objects_of(new))) == []
+    assert "may be values" not in dra("migrate", "--check", "whisper").err

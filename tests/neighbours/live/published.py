@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -51,11 +51,11 @@ def only_served(plane: ControlPlane) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
-def define(plane: ControlPlane) -> Api:
-    """Has the server serve the recorded definitions, and returns a connection that knows them."""
+def define(plane: ControlPlane, more: Iterable[Json] = ()) -> Api:
+    """Has the server serve the recorded definitions, and more, and returns a connection that knows them."""
     api = plane.api()
     specs = []
-    for definition in definitions():
+    for definition in (*definitions(), *more):
         api.create(definition)
         specs.append(definition["spec"])
 
@@ -72,7 +72,7 @@ def define(plane: ControlPlane) -> Api:
             known = [False]
         return fresh if all(known) else None
 
-    return wait(served, "the definitions to be served")
+    return wait(served, "the definitions to be served", 120)
 
 
 def moved(case: Case) -> Case:

@@ -1,0 +1,47 @@
+"""What a long list of findings comes to, below it: how many of each sort, and in which files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.table import fitted
+from kubectl_dra.text import some
+
+MANY: Final = 10
+"""So many findings stand on the screen with the summary."""
+SHOWN: Final = 12
+"""Rows of the table; the rest is counted."""
+
+
+class FindingCount(NamedTuple):
+    """The ``number`` of findings of one ``code``, with its name.
+
+    ``sort`` is their severity, or what they are; ``fix`` are the flags that fix some.
+    """
+
+    sort: str
+    code: str
+    number: int
+    files: tuple[str, ...]
+    fix: str = ""
+
+
+def write_counts(out: Painter, counts: Sequence[FindingCount]) -> None:
+    """Write the table; nothing if there are few findings, or all are of one sort."""
+    if len(counts) < 2 or sum(each.number for each in counts) <= MANY:
+        return
+    rows = [("COUNT", "WHAT", "CODE", "FIX", "FILES")]
+    for each in counts[:SHOWN]:
+        rows.append((f"{each.number:,}", each.sort, each.code, each.fix or "-", some(each.files, 1)))
+    columns = [index for index, name in enumerate(rows[0]) if name != "FIX" or any(each.fix for each in counts)]
+    first, *blocks = fitted([[row[index] for index in columns] for row in rows], out.limit, ("FILES",))
+    out.write((first[0], "bold"))
+    for block in blocks:
+        for line in block:
+            out.write(line)
+    rest = counts[SHOWN:]
+    if rest:
+        out.write(f"and {sum(each.number for each in rest):,} of {len(rest):,} other codes")
+    out.write("")
