@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from kubectl_dra.command import kubectl
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
 from kubectl_dra.report.migrate_live import summary, to_json, write_survey
 from kubectl_dra.report.table import with_exit_code
@@ -88,7 +89,7 @@ def test_how_many_pods_a_workload_is_to_have() -> None:
         ("Job once", 0, None),
     ]
     told = io.StringIO()
-    write_survey(found, "never", told)
+    write_survey(found, "never", told, plan=kubectl("dra", "migrate", "plan"))
     assert re.search(r"Deployment a +nvidia.com/gpu +1 of 2 +2 +yes", told.getvalue())
 
 
