@@ -54,6 +54,7 @@ class _Meta(Wire, frozen=True):
     generate_name: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int = 0
     labels: Raw = Raw(b"{}")
     annotations: Raw = Raw(b"{}")
     finalizers: tuple[str, ...] = ()
@@ -152,6 +153,7 @@ class PodLists:
             intern(meta.generate_name),
             self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             meta.deletion_timestamp,
+            meta.deletion_grace_period_seconds,
             self._labels.made(bytes(memoryview(meta.labels)), _labels.decode),
             self._annotations.made(bytes(memoryview(meta.annotations)), _kept_annotations),
             meta.finalizers,

@@ -201,13 +201,20 @@ def test_values_of_repeated_flags_are_checked(capsys: pytest.CaptureFixture[str]
     assert "'idle' is not one of 'pending', 'no-pod'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_breaks_no_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither of a flag's text nor of an address, on 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
+def test_help_breaks_no_word_and_is_no_wider_than_the_terminal(
+    name: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of a flag's text nor of an address, and nothing of what is in the file is lost."""
+    monkeypatch.setenv("COLUMNS", str(columns))
     _, out, _ = ran(name, "--help")
     root: Any = typer.main.get_command(everything())
     command = root.commands[name]
     shown = [parameter.help for parameter in command.params if parameter.name not in _LISTED_ONCE and parameter.help]
     assert command.epilog in out
     assert {*" ".join(shown).split()} <= {*re.sub(r"-\n +", "-", out).split()}
+    assert not [line for line in out.splitlines() if len(line) > columns and "https://" not in line]
+    written = Path(main.__file__).with_name("help").joinpath(f"{name}.txt").read_text(encoding="utf-8")
+    prose = re.sub(r"-\n +", "-", re.sub(r" \\\n +", " ", out)).replace("\n    #   ", " ")
+    assert " ".join(written.replace("\b", "").split()) in " ".join(prose.split())
