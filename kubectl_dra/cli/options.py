@@ -14,7 +14,7 @@ from msgspec import Struct
 from typer.core import TyperCommand
 
 from kubectl_dra.command import Argv, ClusterFlags
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import NoKubeconfig, UsageError
 
 F = TypeVar("F", bound="CommandFlags")
 
@@ -307,7 +307,12 @@ class ClusterCommand(DocumentedCommand):
         ctx.obj = self._connection(ctx.params)
         for flag in _connecting(self.request_timeout).params:
             del ctx.params[flag.name]
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except NoKubeconfig as error:
+            if "snapshots" not in ctx.params:
+                raise
+            raise NoKubeconfig(f"{error}, or read a snapshot with --snapshot") from None
 
     def _connection(self, given: Mapping[str, Any]) -> ConnectionFlags:
         flags = _connecting(self.request_timeout)

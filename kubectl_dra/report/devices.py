@@ -76,11 +76,15 @@ def write_table(
 
 
 def _summed_up(rows: Sequence[tuple[str, ...]], limit: int | None) -> NarrowedTable:
-    """The rows of several devices each: with a shorter model, or with the whole one below where that is no help."""
-    table = narrowed(rows, limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
+    """The rows of several devices each: with a shorter model, or with the whole one below where that is no help.
+
+    The class is never left out: a manifest has to name it.
+    """
+    empty = [name for name, *cells in zip(*rows, strict=True) if name in _CLASS and {*cells} <= {EMPTY}]
+    table = narrowed(rows, limit, empty, (rows[0][0], "MODEL"), ("WHY",))
     if limit is None or width_of(table.rows, ("WHY",)) <= limit:
         return table
-    return narrowed(rows, limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
+    return narrowed(rows, limit, empty, (rows[0][0],), ("WHY", "MODEL", *_CLASS))
 
 
 def write_counts(
@@ -182,16 +186,15 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
-_OMITTED: Final = ("CLASS (DRIVER)", "CLASS")
-"""What goes where devices are summed up and the screen is narrow, first to go first."""
+_CLASS: Final = ("CLASS (DRIVER)", "CLASS")
+"""The headings of the column of classes, which goes where devices are summed up and none has any."""
 _BELOW: Final = (
     "ATTRIBUTES",
     "TAINTS",
     "CAPACITY",
     "WHY",
     "MODEL",
-    "CLASS (DRIVER)",
-    "CLASS",
+    *_CLASS,
 )
 """What goes below a row that is too long, first to go first."""
 
