@@ -46,7 +46,7 @@ def _example(lines: list[str], width: int) -> Iterator[str]:
         if len(line) <= width:
             yield line
         elif text.startswith("#"):
-            yield from wrap(text, width, initial_indent=indent, subsequent_indent=f"{indent}#   ", **_WHOLE)
+            yield from _wrapped(text, width, indent, f"{indent}#   ")
         else:
             words = _WORD.findall(text)
             row = indent + words[0]
@@ -83,8 +83,12 @@ def _goes_on(last: str, hang: int, line: str) -> bool:
 
 def _row(row: str, hang: int, width: int) -> list[str]:
     """The lines of a row, of which the head stays as it is."""
-    lines = wrap(row[hang:], width - hang, **_WHOLE)
+    lines = _wrapped(row[hang:], width - hang)
     return [(row[:hang] if number == 0 else " " * hang) + line for number, line in enumerate(lines)] or [row]
 
 
-_WHOLE: Final = {"break_long_words": False, "break_on_hyphens": False}
+def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """The text with its words whole."""
+    return wrap(
+        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )

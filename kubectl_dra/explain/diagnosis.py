@@ -131,7 +131,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def trouble(self) -> Words:
-        """What is the matter with a pod or claim that is allocated, as the predicate of a sentence; empty if nothing."""
+        """What is the matter with a pod or claim that is allocated, as a predicate; empty if nothing."""
         return self.state or self.kind.state
 
     @property

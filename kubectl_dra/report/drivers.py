@@ -14,7 +14,7 @@ from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLin
 from kubectl_dra.drivers.concerns import Concern
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
-from kubectl_dra.drivers.while_away import DriverUsers, Update, WhileAway
+from kubectl_dra.drivers.while_away import DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
@@ -212,8 +212,8 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
     which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
     does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
     return (
-        f"While the driver on node {node} is away, {listed}{runs_on}. If it is there, let {which} {does} before you stop "
-        "it; if it is away, start it."
+        f"While the driver on node {node} is away, {listed}{runs_on}. If it is there, let {which} {does} before "
+        "you stop it; if it is away, start it."
     )
 
 

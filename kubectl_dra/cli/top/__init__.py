@@ -27,7 +27,7 @@ class Counting(opt.ClusterCommand):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        kind = next(parameter.type for parameter in self.params if parameter.name == "by")
+        kind: Any = next(parameter.type for parameter in self.params if parameter.name == "by")
         convert = kind.convert
         kind.convert = lambda value, *rest: convert(_ROWS.get(kind_of(value) or value.lower(), value), *rest)
 
