@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -186,19 +185,6 @@ def test_rows_of_taints(dra: Dra) -> None:
     whole, rows = dra("taint", "--list", *FLEET).out, dra("taint", "--list", *FLEET, "--no-headers", "-A").out
     assert rows and [line.split() for line in rows.splitlines()] == [line.split() for line in whole.splitlines()[1:]]
     assert dra("taint", "h100-1/gpu-0", "k:None", "--no-headers").code == 2
-
-
-@pytest.mark.parametrize("columns", [80, 120])
-@pytest.mark.parametrize("folder", ["amd-partitions-in-use", "mixed-fleet", "nic-gpu-pcie-root"])
-def test_devices_never_leaves_out_what_a_manifest_has_to_name(
-    folder: str, columns: int, dra: Dra, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    cluster = str(EXAMPLES / "explain" / folder / "cluster.yaml")
-    said = dra("devices", "--snapshot", cluster).out
-    rows = json.loads(dra("devices", "--snapshot", cluster, "-o", "json").out)["items"]
-    assert "Left out" not in said
-    assert {name for row in rows for name in row.get("classes", ())} <= {*re.split(r"[\s,]+", said)}
 
 
 def test_devices_with_the_same_taint_share_a_row(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
