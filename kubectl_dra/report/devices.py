@@ -15,7 +15,7 @@ from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.report.blocks import Answer, Section, ShellCommand, TableBlock, prose
+from kubectl_dra.report.blocks import Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, reason, written
@@ -44,22 +44,19 @@ def write_table(
     more: CommandLine | None = None,
     limit: int | None = None,
     headers: bool = True,
-    answer: Answer | None = None,
     stream: TextIO | None = None,
 ) -> None:
-    """Write the summary and a row for each group; a sentence where no device matches. An ``answer`` stands for both.
+    """Write the summary and a row for each group; a sentence where no device matches.
 
     ``more`` is the command that shows each device, where groups have several. ``limit``: at most so many rows.
     Without ``headers`` there are only the rows.
     """
     out = Painter(stream, color, bare=not headers)
-    if answer is not None:
-        write_blocks(out, [answer])
-    elif headers or not inventory.rows:
-        out.sentence(summary(inventory) if inventory.rows else nothing(inventory))
     if not inventory.rows:
+        out.sentence(nothing(inventory))
         return
     if headers:
+        out.sentence(summary(inventory))
         out.write("")
     if out.draws:
         write_bars(out, _by_node(inventory))
@@ -71,7 +68,7 @@ def write_table(
     omitted: Sequence[str] = ()
     if several:
         rows, omitted = _summed_up(rows, out.limit)
-    marks = [(state_of(group.first), STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
+    marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
     if several and headers and more is not None:
@@ -143,16 +140,9 @@ def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) ->
 def summary(inventory: Inventory) -> str:
     """How many devices there are, on how many nodes, and in which states."""
     total, nodes = len(inventory.rows), inventory.node_count()
-    also = Counter(row.state for row in inventory.rows if row.also_tainted)
-    states = ", ".join(_withtaint_words(count, state, also[state]) for state, count in inventory.states().items())
+    states = ", ".join(f"{count:,} {state}" for state, count in inventory.states().items())
     place = f" on {amount(nodes, 'node')}" if nodes else ""
     return f"{amount(total)}{place}: {states}"
-
-
-def _withtaint_words(count: int, state: DeviceState, tainted: int) -> str:
-    """So many devices in a state, and how many of them are tainted besides."""
-    part = "all" if tainted == count > 1 else f"{tainted:,}"
-    return f"{count:,} {state} ({part} tainted)" if tainted else f"{count:,} {state}"
 
 
 def nothing(inventory: Inventory) -> str:
@@ -184,11 +174,11 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("NAMES", _names)
     else:
         yield DeviceColumn("DEVICE", lambda group: group.first.id.device)
-        yield DeviceColumn("STATE", lambda group: state_of(group.first))
+        yield DeviceColumn("STATE", lambda group: group.first.state)
     yield DeviceColumn("WHY", _why)
     if wide:
         yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
-        yield DeviceColumn("TAINTS", lambda group: ",".join(taint_words(group.first)) or EMPTY)
+        yield DeviceColumn("TAINTS", lambda group: ",".join(_taints(group.first)) or EMPTY)
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
@@ -233,12 +223,7 @@ def _class(group: AlikeDevices) -> str:
 
 
 def _counted(group: AlikeDevices) -> str:
-    return f"{group.each:,} {state_of(group.first)}" + (" each" if len(group.places) > 1 else "")
-
-
-def state_of(row: DeviceRow) -> str:
-    """The state, and whether taints keep the device from new claims besides."""
-    return f"{row.state},{DeviceState.TAINTED}" if row.also_tainted else row.state
+    return f"{group.each:,} {group.first.state}" + (" each" if len(group.places) > 1 else "")
 
 
 def _names(group: AlikeDevices) -> str:
@@ -257,15 +242,12 @@ def _why(group: AlikeDevices) -> str:
     elif claims:
         parts.append(f"held by {held_by(claims)}")
     if why := reason(group.first.reason):
-        differ = any(row.reason != group.first.reason and reason(row.reason) != why for row in group.rows)
+        differ = any(row.reason != group.first.reason for row in group.rows)
         parts.append(f"{group.first.id.device}: {why}" if differ else why)
-    if group.first.taints and group.first.state is not DeviceState.TAINTED:
-        parts.append(f"tainted with {', '.join(taint_words(group.first))}")
     return "; ".join(parts) or EMPTY
 
 
-def taint_words(row: DeviceRow) -> Iterator[str]:
-    """Each taint, and who sets it."""
+def _taints(row: DeviceRow) -> Iterator[str]:
     return (f"{taint} ({taint_owner(taint)})" for taint in row.taints)
 
 
@@ -284,7 +266,7 @@ def held_by(holders: Sequence[ResourceClaim]) -> str:
 
 
 def _consumers(claim: ResourceClaim) -> str:
-    return some([str(consumer) for consumer in claim.reserved_for], 1) or "unused"
+    return some([str(consumer) for consumer in claim.reserved_for], 1) or "no pod"
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:
@@ -319,24 +301,14 @@ def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, strea
     out = Painter(stream, color)
     why = written(row.reason)
     style = STATE_STYLES.get(row.state, "red")
-    out.heading(state_of(row), f": {why}" if why else "", style=f"bold {style}".strip())
-    write_device_facts(out, row, claims, at)
-
-
-def write_device_facts(
-    out: Painter, row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, *, full: bool = True
-) -> None:
-    """Write what a device is, where, who holds it, and, in ``full``, all that its driver says of it."""
+    out.heading(str(row.state), f": {why}" if why else "", style=f"bold {style}".strip())
     for label, text in _facts(row):
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
-    if not full and row.device.attributes:
-        out.paragraph(f"{len(row.device.attributes)} (--full shows them)", indent=" " * 10, first="Values".ljust(10))
     out.write("")
     _holders(out, row, claims, at)
     taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
     attributes = [f"{name} = {plain(value)}" for name, value in sorted(row.device.attributes.items())]
-    listed = [("Capacity", list(_capacity_lines(row)))]
-    listed = [("Taints", taints), *listed, ("Attributes", attributes)] if full else listed
+    listed = (("Taints", taints), ("Capacity", list(_capacity_lines(row))), ("Attributes", attributes))
     write_blocks(out, [Section(heading, tuple(map(prose, lines))) for heading, lines in listed if lines])
 
 
