@@ -58,6 +58,10 @@ class ClusterError(DraError):
         self.status = status
 
 
+class NoKubeconfig(ClusterError):
+    """Nothing says which cluster is meant; a command that reads snapshots has another way."""
+
+
 class NoDRA(DraError):
     """The cluster has no Dynamic Resource Allocation, which is an answer: no. Exit code 1."""
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+_VOWELS: Final = "aeiou"
+
 
 def amount(count: int, noun: str = "device") -> str:
-    """``1 device``, ``2 devices``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """``1 device``, ``2 devices``, ``3 DeviceClasses``."""
+    end = "" if count == 1 else "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    if end == "s" and noun.endswith("y") and noun[-2:-1] not in _VOWELS:
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{end}"
 
 
 def are(count: int) -> str:

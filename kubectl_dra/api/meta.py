@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
@@ -120,7 +121,10 @@ class OwnerReference(Wire, frozen=True):
 
 
 class ObjectMeta(Wire, frozen=True):
-    """``metadata`` of one object. Timestamps are the RFC 3339 text of the API; empty means not set."""
+    """``metadata`` of one object. Timestamps are the RFC 3339 text of the API; empty means not set.
+
+    ``deletion_timestamp`` is when the time to end is over; ``deleted_at`` is when that time began.
+    """
 
     name: str = ""
     namespace: str = ""
@@ -130,6 +134,7 @@ class ObjectMeta(Wire, frozen=True):
     generate_name: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int = 0
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     finalizers: tuple[str, ...] = ()
@@ -139,6 +144,19 @@ class ObjectMeta(Wire, frozen=True):
     def key(self) -> str:
         """``namespace/name``, or the bare name of a cluster-scoped object."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
+    def deleted_at(self) -> str:
+        """When somebody asked for the deletion; empty if nobody has."""
+        if not self.deletion_grace_period_seconds:
+            return self.deletion_timestamp
+        try:
+            asked = datetime.fromisoformat(self.deletion_timestamp) - timedelta(
+                seconds=self.deletion_grace_period_seconds
+            )
+        except (OverflowError, ValueError):
+            return self.deletion_timestamp
+        return asked.isoformat(timespec="seconds").replace("+00:00", "Z")
 
     def controller(self) -> OwnerReference | None:
         """The owner reference that is the controller, if any."""

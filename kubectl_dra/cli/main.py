@@ -315,7 +315,21 @@ def _usage(error: Exception) -> UsageError | None:
         return None
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "kubectl dra"
-    return UsageError(" ".join(say().split()).rstrip("."), (f"See '{path} --help' for usage.",))
+    said = " ".join(say().split()).rstrip(".")
+    if near := _choices_like(said, error):
+        from kubectl_dra.text import did_you_mean
+
+        said = f"{said}; {did_you_mean(near)}"
+    return UsageError(said, (f"See '{path} --help' for usage.",))
+
+
+def _choices_like(said: str, error: Exception) -> tuple[str, ...]:
+    """The values of a flag or argument that are like the one that it has not."""
+    from kubectl_dra.text import nearest
+
+    known = getattr(getattr(getattr(error, "param", None), "type", None), "choices", ())
+    typed, is_choice, _ = said.rpartition("' is not one of ")
+    return nearest(typed.rpartition("'")[2], [str(choice) for choice in known]) if is_choice else ()
 
 
 def _drop_output() -> None:

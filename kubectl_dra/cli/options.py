@@ -14,7 +14,7 @@ from msgspec import Struct
 from typer.core import TyperCommand
 
 from kubectl_dra.command import LIVE, Argv, ClusterFlags, CommandLine
-from kubectl_dra.errors import DraError, UsageError
+from kubectl_dra.errors import DraError, NoKubeconfig, UsageError
 
 F = TypeVar("F", bound="CommandFlags")
 
@@ -196,6 +196,14 @@ class DocumentedCommand(TyperCommand):
         super().format_usage(ctx, formatter)
         formatter.write(f"{self.epilog}\n")
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, no line of which is wider than the terminal."""
+        from kubectl_dra.cli.folded_help import folded
+
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(folded(self.help or "", formatter.width - formatter.current_indent))
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write nothing."""
 
@@ -215,12 +223,16 @@ class ClusterCommand(DocumentedCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the command's own flags, those of its output, and how a cluster is chosen; ``options`` has the rest."""
+        from kubectl_dra.cli.folded_help import choices_folded
+
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", "Options", *_GROUPS)}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx) if parameter.name not in _LISTED_ONCE else None
             if record is not None:
                 own = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                groups[next((title for title, names in _GROUPS.items() if parameter.name in names), own)].append(record)
+                groups[next((title for title, names in _GROUPS.items() if parameter.name in names), own)].append(
+                    (choices_folded(record[0], formatter.width), record[1])
+                )
         for title, records in groups.items():
             if records:
                 with formatter.section(title):
@@ -299,9 +311,12 @@ class ClusterCommand(DocumentedCommand):
         try:
             return super().invoke(ctx)
         except DraError as error:
-            error.more = (*error.more, *_asked_of(where, error.commands))
-            error.commands = ()
-            raise
+            told: DraError = error
+            if isinstance(error, NoKubeconfig) and "snapshots" in ctx.params:
+                told = NoKubeconfig(f"{error}, or read a snapshot with --snapshot")
+            told.more = (*error.more, *_asked_of(where, error.commands))
+            told.commands = ()
+            raise told from None
 
     def _connection(self, given: Mapping[str, Any]) -> ConnectionFlags:
         flags = _connecting(self.request_timeout)

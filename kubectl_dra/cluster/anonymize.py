@@ -27,6 +27,10 @@ _ANNOTATIONS = (
     *(MADE_FOR_EXTENDED, "pv.kubernetes.io/bind-completed"),
     "storage.alpha.kubernetes.io/migrated-plugins",
 )
+_KEPT_METADATA = (
+    *("resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds"),
+)
 _LABELLED = frozenset(("Node", "Namespace", "Pod", "PersistentVolume", "PodDisruptionBudget"))
 _CATEGORIES = (
     "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
@@ -144,7 +148,7 @@ class Anonymizer:
             out["uid"] = self._new.names.scrambled(meta["uid"])
         if meta.get("generateName"):
             out["generateName"] = f"{category}-"
-        for key in ("resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"):
+        for key in _KEPT_METADATA:
             if meta.get(key):
                 out[key] = meta[key]
         if labels and meta.get("labels"):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kubectl_dra.cluster.credentials import Authorization, prepared
 from kubectl_dra.cluster.http_connection import Endpoint
 from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ContextEntry, Kubeconfig, UserEntry, merged
-from kubectl_dra.errors import ClusterError
+from kubectl_dra.errors import ClusterError, NoKubeconfig
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _DEFAULT_SECONDS: Final = 60.0
@@ -68,10 +68,7 @@ def connect(options: ConnectionOptions) -> Connection:
     if not options.server and not options.kubeconfig and config == Kubeconfig() and _in_a_pod():
         return _in_cluster(options)
     if not paths and not options.server:
-        raise ClusterError(
-            f"there is no kubeconfig at {_looked_at(options)}: name one with --kubeconfig, "
-            "or read a snapshot with --snapshot"
-        )
+        raise NoKubeconfig(f"there is no kubeconfig at {_looked_at(options)}: name one with --kubeconfig")
     name, context = _context(config, options)
     cluster_name, user_name = options.cluster or context.cluster, options.user or context.user
     cluster = config.entry(ClusterEntry, cluster_name) if cluster_name else ClusterEntry()

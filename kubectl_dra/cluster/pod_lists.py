@@ -54,6 +54,7 @@ class _Meta(Wire, frozen=True):
     generate_name: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int = 0
     labels: Raw = Raw(b"{}")
     annotations: Raw = Raw(b"{}")
     finalizers: tuple[str, ...] = ()
@@ -153,6 +154,7 @@ class PodLists:
             generate_name=intern(meta.generate_name),
             creation_timestamp=self._times.first(meta.creation_timestamp, meta.creation_timestamp),
             deletion_timestamp=meta.deletion_timestamp,
+            deletion_grace_period_seconds=meta.deletion_grace_period_seconds,
             labels=self._labels.made(bytes(memoryview(meta.labels)), _labels.decode),
             annotations=self._annotations.made(bytes(memoryview(meta.annotations)), _kept_annotations),
             finalizers=meta.finalizers,

@@ -132,6 +132,11 @@ class Finding(Struct, frozen=True):
         return self.remedy.proof if self.remedy else None
 
     @property
+    def trouble(self) -> Words:
+        """What is the matter with a pod or claim that is allocated, as a predicate; empty if nothing."""
+        return self.state or self.kind.state
+
+    @property
     def cost(self) -> int:
         """What the remedy costs."""
         return self.remedy.cost if self.remedy else 0

@@ -95,7 +95,7 @@ class ClaimHolder(Struct, frozen=True):
         text = _WHO[self.standing]
         if self.standing is HolderState.ENDED and not self.pods:
             text = "claim {claim}, whose {users} {count:is|are} gone,"
-        since = next((pod.metadata.deletion_timestamp for pod in self.pods if pod.metadata.deletion_timestamp), "")
+        since = next((pod.metadata.deleted_at for pod in self.pods if pod.metadata.deletion_timestamp), "")
         return say(
             text,
             claim=named("ResourceClaim", self.claim),
@@ -233,7 +233,7 @@ class HolderIndex:
             "claim {key} ({consumers:some 3}; the claim is being deleted since {since})",
             key=named("ResourceClaim", claim),
             consumers=consumers,
-            since=claim.metadata.deletion_timestamp,
+            since=claim.metadata.deleted_at,
         )
 
     def of_counter_set(self, pool: Pool, counter_set: str) -> tuple[Phrase, ...]:
@@ -264,7 +264,7 @@ def _consumer(claim: ResourceClaim, use: ListedConsumer) -> Phrase:
     if pod is None:
         return say("pod {name}", name=use.entry.name)
     if pod.metadata.deletion_timestamp and not pod.finished:
-        return say("pod {name:bare}, Terminating since {since}", name=name, since=pod.metadata.deletion_timestamp)
+        return say("pod {name:bare}, Terminating since {since}", name=name, since=pod.metadata.deleted_at)
     return say("pod {name:bare}, {phase}" if pod.phase else "pod {name:bare}", name=name, phase=pod.phase)
 
 

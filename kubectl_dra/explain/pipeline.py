@@ -170,13 +170,18 @@ def _examined(question: Question, snapshot: Snapshot, settings: Settings, budget
         *(_behind(first, analysis) or _after_attempts(analysis)),
         *(finding for finding in early if finding.under_way is not None),
     ]
-    expected = Verdict.UNSCHEDULABLE if first else _expected(analysis, findings)
+    expected = Verdict.UNSCHEDULABLE if first and not _placed(first[0], analysis) else _expected(analysis, findings)
     if expected is Verdict.UNSCHEDULABLE:
         findings = drivers_first(analysis, findings)
     judged = _judge(analysis, expected, findings, before, stopped=stopped)
     if judged.verdict is Verdict.UNSCHEDULABLE and not judged.unclear:
         judged = judged._replace(findings=[*judged.findings, *_further(analysis, question, judged.findings, first)])
     return Examined(analysis, judged, first, stopped)
+
+
+def _placed(first: Finding, analysis: Analysis) -> bool:
+    """Whether the pod has a node and its devices, though not for long."""
+    return bool(first.trouble and analysis.pod and analysis.allocated) and analysis.outlook is Outlook.PLACED
 
 
 def _further(
@@ -222,7 +227,7 @@ def _without(
         # Nodes were tried without these objects, so neither a yes nor what goes with it means anything.
         findings = before
     kept = [finding for finding in findings if not finding.kind.missing]
-    if expected is Verdict.ALLOCATED and kept and (kept[0].state or kept[0].kind.state):
+    if expected is Verdict.ALLOCATED and kept and kept[0].trouble:
         return Judgement(expected, kept, missing)
     stands = bool(kept) and expected is not Verdict.ALLOCATED
     return Judgement(Verdict.UNSCHEDULABLE if stands else Verdict.UNDETERMINED, kept, missing)

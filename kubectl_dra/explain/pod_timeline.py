@@ -6,6 +6,7 @@ Each step is a fact of the API server's objects or of an event; what nobody wrot
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
@@ -15,7 +16,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import AUTOSCALERS
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
@@ -51,7 +54,7 @@ def way_of(question: Question, snapshot: Snapshot) -> tuple[Milestone, ...]:
     if pod is None or not question.exists:
         return ()
     # Of one second and station, what is listed first came first: devices are allocated before the place is written.
-    steps = [*_of_claims(question, pod), *_of_pod(pod), *_of_events(pod, snapshot)]
+    steps = [*_of_claims(question, pod), *_of_pod(pod, Clock(snapshot).now), *_of_events(pod, snapshot)]
     return tuple(sorted((step for step in steps if step.time), key=_moment))
 
 
@@ -60,7 +63,7 @@ def _moment(step: Milestone) -> tuple[str, int]:
     return step.time[: len("2026-01-02T03:04:05")], _STATIONS.index(step.station)
 
 
-def _of_pod(pod: Pod) -> Iterator[Milestone]:
+def _of_pod(pod: Pod, now: datetime) -> Iterator[Milestone]:
     meta, node = pod.metadata, ObjectName("Node", pod.node_name)
     yield Milestone(meta.creation_timestamp, "admission", "pod made")
     yield Milestone(pod.status.start_time, "node admission", say("seen by the kubelet of node {node}", node=node))
@@ -80,7 +83,10 @@ def _of_pod(pod: Pod) -> Iterator[Milestone]:
         if (ended := status.state.terminated or status.last_state.terminated) is not None:
             words = {"name": status.name, "code": str(ended.exit_code)}
             yield Milestone(ended.finished_at, ending, say("container {name} ended with exit code {code}", **words))
-    yield Milestone(meta.deletion_timestamp, "ending", "the time to end is over")
+    if meta.deleted_at != meta.deletion_timestamp:
+        yield Milestone(meta.deleted_at, "ending", "deletion asked for")
+    if (due := parse(meta.deletion_timestamp)) is not None and due <= now:
+        yield Milestone(meta.deletion_timestamp, "ending", "the time to end is over")
 
 
 def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TextIO
 
 from kubectl_dra.allocation.constraints import Values
-from kubectl_dra.command import CURRENT, ClusterFlags, kubectl
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json
@@ -49,6 +50,16 @@ _IN: Final = {
 _CPU_DRIVERS: Final = ("dra.cpu", "dra.memory")
 
 
+def _no_devices(out: Painter, pods: Sequence[Pod], where: ClusterFlags) -> None:
+    """That pods have no devices, and the command that says why the first has none."""
+    names = [pod.metadata.key for pod in pods]
+    has = "has no device" if len(names) == 1 else "have no devices"
+    out.sentence(f"{'Pod' if len(names) == 1 else 'Pods'} {some(names, 3)} {has}.")
+    first = pods[0].metadata
+    why = CommandLine(("kubectl", "dra", "explain", f"pod/{first.name}", "-n", first.namespace))
+    write_blocks(out, [shell((why,), where, "Next")])
+
+
 def write_alignments(
     alignments: Alignments,
     ways: Sequence[Way],
@@ -69,6 +80,9 @@ def write_alignments(
         return
     single = f" ({amount(alignments.single, 'pod')} with a single device)" if alignments.single else ""
     if not alignments.pods:
+        if named and alignments.none and not alignments.unread and not alignments.single:
+            _no_devices(out, alignments.none, where)
+            return
         read = " in what was read" if alignments.unread else ""
         who = f"No pod named {either(named)}" if named else "No pod"
         out.sentence(f"{who} has two devices or more{read}{single}.")

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TextIO
 
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, kubectl
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.concerns import Concern
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
-from kubectl_dra.drivers.while_away import DriverUsers, Update, WhileAway
+from kubectl_dra.drivers.while_away import DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
@@ -191,8 +191,23 @@ def write_drain(
     write_blocks(out, [TableBlock(rows, ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
     out.write("")
     out.sentence("To remove the driver for good, or to change how it divides its devices, end all of these pods first:")
-    drain = kubectl("drain", node, "--ignore-daemonsets", others=(node,), effect=CommandEffect.DESTROYS)
+    pods = users.pods(WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS)
+    alone = [pod for pod in pods if not pod.owner]
+    flags = ("--ignore-daemonsets", *(("--force",) if alone else ()))
+    drain = kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
     write_blocks(out, [shell((drain,), where)])
+    if alone:
+        out.sentence(f"--force ends what nothing creates again: {_named(alone)}.")
+    if hangs := users.pods(WhileAway.HANGS):
+        is_deleted = "is being deleted already and ends" if len(hangs) == 1 else "are being deleted already and end"
+        out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
+        why = CommandLine(("kubectl", "dra", "explain", f"pod/{hangs[0].name}", "-n", hangs[0].namespace))
+        write_blocks(out, [shell((why,), where, "Next")])
+
+
+def _named(pods: Sequence[PodOfDriver]) -> str:
+    names = some([f"{pod.namespace}/{pod.name}" for pod in pods], 3)
+    return f"pod {names}" if len(pods) == 1 else f"pods {names}"
 
 
 def _updated(update: Update) -> str:
@@ -222,8 +237,15 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
         )
     parts = [(waits, "cannot start"), (hangs, "cannot end")]
     listed = ", ".join(f"{amount(len(pods), 'pod')} {does}" for pods, does in parts if pods)
-    runs_on = f"; {amount(len(runs), 'pod')} {'runs' if len(runs) == 1 else 'run'} on" if runs else ""
-    return f"While the driver on node {node} is away, {listed}{runs_on}. Wait until they have, or end them first."
+    runs_on = ""
+    if runs:
+        runs_on = f"; {amount(len(runs), 'pod')} {'runs' if len(runs) == 1 else 'run'} on, and can end when it is back"
+    which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
+    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
+    return (
+        f"While the driver on node {node} is away, {listed}{runs_on}. If it is there, let {which} {does} before "
+        "you stop it; if it is away, start it."
+    )
 
 
 def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "") -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
 
 def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
     findings = diagnosis.findings
-    if findings and findings[0].under_way is None and (state := findings[0].state or findings[0].kind.state):
+    if findings and findings[0].under_way is None and (state := findings[0].trouble):
         return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
@@ -147,7 +147,7 @@ def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[st
         return f"{written(findings[0].summary.saying(pod=subject))}{more}", ""
     either = " either" if diagnosis.supposed else ""
     verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}{either}"
-    if findings and (state := findings[0].state or findings[0].kind.state):
+    if findings and (state := findings[0].trouble):
         verb = written(state)
     return f"{subject} {verb}", f"{first or 'no reason found'}{more}"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
@@ -16,7 +17,7 @@ from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import typed as times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
@@ -354,11 +355,38 @@ def write_list(
     if not lines:
         out.write("No device is tainted." if all_seen else "No taint is seen; there may be others.")
         return
-    marks = [("", "yellow" if line.warnings else "") for line in lines]
-    write_blocks(out, [TableBlock([_LIST, *(_list_cells(line, at) for line in lines)], _LIST_BELOW, marks=marks)])
+    groups = _alike(lines, at) if headers else [(_list_cells(line, at), line) for line in lines]
+    marks = [("", "yellow" if line.warnings else "") for _, line in groups]
+    write_blocks(out, [TableBlock([_LIST, *(cells for cells, _ in groups)], _LIST_BELOW, marks=marks)])
     for line in lines if headers else ():
         for warning in line.warnings:
             out.paragraph(f"warning: {_owner(line)}: {warning}.", style="yellow")
+
+
+_NUMBER: Final = re.compile(r"[0-9]+")
+
+
+def _alike(lines: Sequence[TaintLine], at: datetime) -> list[tuple[tuple[str, ...], TaintLine]]:
+    """The cells of each row with the first of its lines: devices with the same taint whose names differ in their first
+    number share a row.
+    """
+    rows: dict[tuple[Any, ...], list[TaintLine]] = {}
+    for number, line in enumerate(lines):
+        one_driver = line.owner == DRIVER and not line.warnings
+        key: tuple[Any, ...] = (number,)
+        if one_driver:
+            driver, pool, name = line.devices[0]
+            key = (driver, pool, _NUMBER.sub("", name, count=1), *_list_cells(line, at)[1:])
+        rows.setdefault(key, []).append(line)
+    out: list[tuple[tuple[str, ...], TaintLine]] = []
+    for first, *others in rows.values():
+        cells = _list_cells(first, at)
+        if others:
+            devices = [line.devices[0] for line in (first, *others)]
+            names = compressed([device.device for device in devices])
+            cells = (f"{devices[0]._replace(device=names)} ({len(devices):,})", *cells[1:])
+        out.append((cells, first))
+    return out
 
 
 def write_rule_names(lines: Sequence[TaintLine], stream: TextIO) -> None:

@@ -181,7 +181,7 @@ class Drain:
         if not claim.reserved_for:
             if claim.metadata.deletion_timestamp:
                 why = f"the claim is being deleted; finalizers: {', '.join(claim.metadata.finalizers) or 'none'}"
-                return [Blocker(holder.device, key, "", why, claim.metadata.deletion_timestamp)]
+                return [Blocker(holder.device, key, "", why, claim.metadata.deleted_at)]
             why = "unused: nothing frees its devices by itself"
             end = deleting("resourceclaim", holder.name, holder.namespace)
             return [Blocker(holder.device, key, "", why, command=end)]
@@ -226,7 +226,7 @@ class Drain:
         if pod.finished:
             return PodState(ENDED, why=f"the pod has ended ({pod.phase}); its claim is not released yet")
         if pod.metadata.deletion_timestamp:
-            return PodState(TERMINATING, _deleted_at(raw), _terminating(raw, pod, drivers))
+            return PodState(TERMINATING, pod.metadata.deleted_at, _terminating(raw, pod, drivers))
         condition = pod.condition("DisruptionTarget")
         if condition.status == "True" and condition.reason == EVICTION_REASON:
             return PodState(EVICTING, condition.last_transition_time, "chosen for eviction, not deleted yet")
@@ -309,15 +309,6 @@ def _published(raw: Mapping[str, Any]) -> list[DeviceID]:
     spec = raw.get("spec") or EMPTY
     driver, pool = spec.get("driver") or "", (spec.get("pool") or EMPTY).get("name") or ""
     return [DeviceID(driver, pool, device.get("name") or "") for device in spec.get("devices") or ()]
-
-
-def _deleted_at(raw: Mapping[str, Any]) -> str:
-    """When deletion was requested: deletionTimestamp minus the grace period."""
-    metadata = raw.get("metadata") or EMPTY
-    end, grace = times.parse(str(metadata.get("deletionTimestamp"))), metadata.get("deletionGracePeriodSeconds")
-    if end is None or not isinstance(grace, int):
-        return str(metadata.get("deletionTimestamp") or "")
-    return times.stamp(times.later(end, -grace))
 
 
 def _terminating(raw: Mapping[str, Any], pod: Pod, drivers: Sequence[str]) -> str:

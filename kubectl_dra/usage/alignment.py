@@ -17,7 +17,7 @@ from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import JSONObject
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.api.slices import Device, DeviceID
-from kubectl_dra.cluster.claim_relation import as_made_for
+from kubectl_dra.cluster.claim_relation import as_made_for, relation_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Key, Snapshot
 from kubectl_dra.errors import UndeterminedError
@@ -126,11 +126,15 @@ class PodAlignment(Struct, frozen=True):
 
 
 class Alignments(Struct, frozen=True):
-    """Pods with at least two devices, the worst aligned first; ``single`` have one. ``unread``: what was not read."""
+    """Pods with at least two devices, the worst aligned first; ``single`` have one, ``none`` have none.
+
+    ``unread``: what was not read.
+    """
 
     pods: tuple[PodAlignment, ...]
     single: int = 0
     unread: tuple[Unread, ...] = ()
+    none: tuple[Pod, ...] = ()
 
     @property
     def counts(self) -> Mapping[Alignment, int]:
@@ -179,13 +183,14 @@ def alignments(
         Stake("ResourceSlice", "", "where devices are is unknown"),
     )
     single = sum(len(item.places) == 1 for item in pod_alignments)
-    return Alignments(tuple(several), single, tuple(unread_of(stakes, snapshot)))
+    none = tuple(item.pod for item in pod_alignments if not item.places)
+    return Alignments(tuple(several), single, tuple(unread_of(stakes, snapshot)), none)
 
 
 def _claims_of(pod: Pod, known: Mapping[Key, ResourceClaim]) -> Iterator[ResourceClaim]:
     for name in sorted(pod.claim_names):
         claim = known.get((pod.metadata.namespace, name))
-        if claim is not None and claim.allocation is not None:
+        if claim is not None and claim.allocation is not None and relation_of(claim, pod).listed:
             yield claim
 
 

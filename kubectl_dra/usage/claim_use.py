@@ -267,7 +267,7 @@ def _awaited(use: ListedConsumer) -> Words:
     if use.relation is ClaimRelation.NEVER_RAN:
         return WaitsForRelease(name, "it was deleted before it had a node")
     if use.relation is ClaimRelation.ENDING:
-        return WaitsForEnd(name, pod.metadata.deletion_timestamp)
+        return WaitsForEnd(name, pod.metadata.deleted_at)
     return WaitsForStart(name, pod.phase or "no phase") if pod.node_name else _placing(pod)
 
 

@@ -41,4 +41,4 @@ def test_where_it_is(dra: Dra) -> None:
 
 def test_one_that_does_not_exist(dra: Dra) -> None:
     ran = dra("demo", "fit")
-    assert ran.code == 2 and "did you mean fits?" in ran.err
+    assert ran.code == 2 and "did you mean fits or shared-capacity-fits?" in ran.err

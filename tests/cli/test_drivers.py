@@ -111,7 +111,9 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     cluster = saved(tmp_path, [*LIKES, *runs, *more, claim("c", "c")])
     waits = dra(*words, "--snapshot", cluster)
     assert waits.code == 1
-    assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on" in " ".join(waits.out.split())
+    said = " ".join(waits.out.split())
+    assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on, and can end when it is back. If it is" in said
+    assert "let those pods start or end before you stop it; if it is away, start it." in said
     found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
     assert {pod["name"]: pod["whileAway"] for one in found["claims"] for pod in one["pods"]} == {
@@ -278,3 +280,19 @@ def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path
     file.write_text(yaml.safe_dump(objects))
     ran = dra("drivers", "--snapshot", str(file))
     assert ran.code == 3 and "Next: " not in ran.out
+
+
+def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra) -> None:
+    """kubectl drain refuses pods without an owner, and waits for one that ends only with the driver."""
+    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
+    said = " ".join(ran.out.split())
+    assert "$ kubectl drain l40s-1 --ignore-daemonsets --force" in said
+    assert "--force ends what nothing creates again: pod research/video-prep-1." in said
+    assert "The drain waits for pod research/video-prep-1, which is being deleted already" in said
+    assert ran.out.splitlines()[-1] == f"Next: kubectl dra explain pod/video-prep-1 -n research --snapshot {cluster}"
+    gone = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
+    ran = dra("drivers", "--node", "h100-1", "--drain-check", "--snapshot", gone)
+    said = " ".join(ran.out.split())
+    assert "1 pod cannot start. If it is there, let that pod start before you stop it; if it is away, start it." in said
+    assert "kubectl drain h100-1 --ignore-daemonsets" in said and ("--force" in said) == (" - " in said)

@@ -185,3 +185,13 @@ def test_rows_of_taints(dra: Dra) -> None:
     whole, rows = dra("taint", "--list", *FLEET).out, dra("taint", "--list", *FLEET, "--no-headers", "-A").out
     assert rows and [line.split() for line in rows.splitlines()] == [line.split() for line in whole.splitlines()[1:]]
     assert dra("taint", "h100-1/gpu-0", "k:None", "--no-headers").code == 2
+
+
+def test_devices_with_the_same_taint_share_a_row(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    cluster = FLEET[1]
+    ran = dra("taint", "--list", "--snapshot", cluster)
+    devices = [line.split("  ")[0] for line in ran.out.splitlines()[1:] if line.startswith("gpu.amd.com/")]
+    assert devices == [f"gpu.amd.com/mi300x-2/gpu-0..7-{kind} (8)" for kind in ("cpx-nps1", "dpx-nps2", "spx-nps1")]
+    alone = dra("taint", "--list", "--no-headers", "--snapshot", cluster)
+    assert len(alone.out.splitlines()) == 24

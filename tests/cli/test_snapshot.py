@@ -22,7 +22,7 @@ Dra = Callable[..., Ran]
 def test_explain_on_the_file(dra: Dra, name: str) -> None:
     ran = dra("snapshot", "--snapshot", ALL_HELD, "-o", name)
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.startswith(f"wrote {name}: 3 ResourceSlice, 3 DeviceClass")
+    assert ran.err.startswith(f"wrote {name}: 3 ResourceSlices, 3 DeviceClasses")
     question = ("explain", f"pod/{POD}", "-n", "inference", "-o", "json", "--snapshot")
     original, saved = json.loads(dra(*question, ALL_HELD).out), json.loads(dra(*question, name).out)
     assert without_commands(saved) == without_commands(original)

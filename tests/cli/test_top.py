@@ -173,7 +173,7 @@ def test_nothing_to_count(dra: Dra, tmp_path: Path) -> None:
 def test_what_cannot_be_sorted_by(dra: Dra) -> None:
     ran = dra("top", "claims", "--sort-by", "free", "--snapshot", CLUSTER)
     assert ran.code == 2 and "--sort-by free: claims are sorted by name, devices, held" in ran.err
-    assert dra("top", "pods", "--snapshot", CLUSTER).code == 2
+    assert dra("top", "deployments", "--snapshot", CLUSTER).code == 2
 
 
 def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

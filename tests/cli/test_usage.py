@@ -151,7 +151,9 @@ def test_the_connection_flags_are_listed_once(capsys: pytest.CaptureFixture[str]
     for command in main.COMMANDS:
         assert run([command, "--help"]) == 0
         page = capsys.readouterr().out
-        if command == "completion":
+        if command in ("completion", "demo"):
+            # They ask no cluster.
+            assert "--context" not in page and "options" not in page.lower().split("options:")[1]
             continue
         assert "--context" in page and "--insecure-skip-tls-verify" not in page
         assert 'Use "kubectl dra options" for the other flags' in page
@@ -201,13 +203,76 @@ def test_values_of_repeated_flags_are_checked(capsys: pytest.CaptureFixture[str]
     assert "'idle' is not one of 'pending', 'no-pod'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_breaks_no_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither of a flag's text nor of an address, on 80 columns."""
-    monkeypatch.setenv("COLUMNS", "80")
+def test_help_breaks_no_word_and_is_no_wider_than_the_terminal(
+    name: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of a flag's text nor of an address, and nothing of what is in the file is lost."""
+    monkeypatch.setenv("COLUMNS", str(columns))
     _, out, _ = ran(name, "--help")
     root: Any = typer.main.get_command(everything())
     command = root.commands[name]
     shown = [parameter.help for parameter in command.params if parameter.name not in _LISTED_ONCE and parameter.help]
     assert command.epilog in out
-    assert {*" ".join(shown).split()} <= {*re.sub(r"-\n +", "-", out).split()}
+    assert {*" ".join(shown).split()} <= {*out.split(), *re.sub(r"-\n +", "-", out).split()}
+    assert not [line for line in out.splitlines() if len(line) > columns and "https://" not in line]
+    written = Path(main.__file__).with_name("help").joinpath(f"{name}.txt").read_text(encoding="utf-8")
+    prose = re.sub(r" \\\n +", " ", out).replace("\n    #   ", " ")
+    assert "".join(written.replace("\b", "").split()) in "".join(prose.split())
+
+
+SAVED = str(Path(__file__).parents[2] / "examples" / "explain" / "all-held" / "cluster.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("top", "nodez"), "did you mean nodes?"),
+        (("completion", "zhs"), "did you mean zsh?"),
+        (("completion", "fishh"), "did you mean fish?"),
+        (("devices", "-o", "jsn"), "did you mean json?"),
+        (("claims", "--state", "startin"), "did you mean starting?"),
+        (("demo", "all-hold"), "did you mean all-held?"),
+        (("demo", "held-devices"), "did you mean all-held,"),
+    ],
+)
+def test_a_value_that_is_nearly_one_is_guessed(words: tuple[str, ...], near: str) -> None:
+    code, _, err = ran(*words)
+    assert code == 2 and near in err
+
+
+def test_a_value_like_none_is_not_guessed() -> None:
+    assert "did you mean" not in ran("completion", "tcsh")[2] + ran("demo", "nosuch")[2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "by"),
+    [
+        ("node", "nodes"),
+        ("no", "nodes"),
+        ("class", "classes"),
+        ("deviceclass", "classes"),
+        ("ns", "namespaces"),
+        ("namespace", "namespaces"),
+        ("owner", "owners"),
+        ("claim", "claims"),
+        ("pod", "claims"),
+        ("pods", "claims"),
+    ],
+)
+def test_top_takes_the_words_that_kubectl_takes(typed: str, by: str) -> None:
+    assert ran("top", typed, "--snapshot", SAVED) == ran("top", by, "--snapshot", SAVED)
+    # A value of a flag is no such word.
+    assert ran("top", "owners", "-n", typed, "--snapshot", SAVED)[0] != 2
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("completion", "demo", "lsp", "ui")])
+def test_without_a_cluster_only_a_flag_that_the_command_has_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    _, out, err = ran(name)
+    if "there is no kubeconfig" in out + err:
+        assert ("--snapshot" in out + err) == ("--snapshot" in ran(name, "--help")[1])

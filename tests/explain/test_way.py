@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from tests.explain.test_on_nodes import NAMES, RECORDED, gates
 from tests.ran import ran
+
+ROOT = Path(__file__).parents[2]
 
 LAST = {
     "running": ("running", "containers ready"),
@@ -59,3 +62,31 @@ def test_a_pod_that_runs_is_told_where_else_it_would_fit(tmp_path: Path) -> None
     two = explained(lines["bound-by-hand-elsewhere"], tmp_path, "--full")
     assert "As things are now, 1 other node would suit it too: gpu-" in two
     assert "As things are now" not in explained(lines["unprepare-error"], tmp_path, "--full")
+
+
+FOLDERS = ("taint-rule-evicts-all", "all-held", "claim-kept-by-finalizer")
+QUESTIONS = (("claims",), ("explain", "-A", "-o", "wide"), ("explain", "-A", "-o", "json"), ("devices", "-o", "wide"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_nothing_has_been_so_since_a_time_to_come(folder: str) -> None:
+    """deletionTimestamp is the end of the grace period: what is being deleted is so since a time before."""
+    cluster = ROOT / "examples" / "explain" / folder / "cluster.yaml"
+    said = "".join(part for words in QUESTIONS for part in ran(*words, "--snapshot", str(cluster))[1:])
+    (now,) = set(re.findall(r"as of ([0-9T:Z-]+)", said))
+    since = re.findall(r"since\s+([0-9-]{10}T[0-9:]{8}Z)", said)
+    assert since and max(since) <= now
+
+
+def test_a_time_to_end_that_is_not_over_is_not_told_as_over() -> None:
+    cluster = ROOT / "examples" / "explain" / "taint-rule-evicts-all" / "cluster.yaml"
+    _, out, _ = ran("explain", "pod/train-0", "-n", "ml", "--snapshot", str(cluster), "-o", "json")
+    last = json.loads(out)["stations"][-1]
+    assert (last["what"], last["time"]) == ("deletion asked for", "2026-08-22T10:40:01Z")
+    old = cluster.parents[1] / "claim-kept-by-finalizer" / "cluster.yaml"
+    _, out, _ = ran("explain", "pod/notebook-old", "-n", "research", "--snapshot", str(old), "-o", "json")
+    last = json.loads(out)["stations"][-2:]
+    assert [(step["time"], step["what"]) for step in last] == [
+        ("2026-08-21T19:04:30Z", "deletion asked for"),
+        ("2026-08-21T19:05:00Z", "the time to end is over"),
+    ]

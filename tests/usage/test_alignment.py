@@ -26,8 +26,10 @@ from kubectl_dra.usage.alignment import (
     alignments,
     ways_to_align,
 )
+from tests.ran import ran
 
 Json = dict[str, Any]
+
 ROOT = Path(__file__).parents[2]
 NUMA = "resource.kubernetes.io/numaNode"
 ROOT_NAME = "resource.kubernetes.io/pcieRoot"
@@ -212,3 +214,14 @@ def test_json_fits_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         validator.validate(with_exit_code(to_json(world.found, world.ways), 1))
         write_alignments(world.found, world.ways)
         assert "constraints: [{requests:" in capsys.readouterr().out
+
+
+def test_a_pod_that_only_names_a_claim_has_none_of_its_devices() -> None:
+    cluster = str(ROOT / "examples" / "explain" / "claim-kept-by-finalizer" / "cluster.yaml")
+    asked = ("claims", "--alignment", "--snapshot", cluster)
+    assert "No pod has two devices or more (1 pod with a single device)." in ran(*asked)[1]
+    code, out, _ = ran(*asked, "pod/notebook-new", "-n", "research")
+    assert code == 1 and out.splitlines()[0] == "Pod research/notebook-new has no device."
+    assert out.splitlines()[-1] == f"Next: kubectl dra explain pod/notebook-new -n research --snapshot {cluster}"
+    old = ran(*asked, "pod/notebook-old", "-n", "research")[1]
+    assert "has two devices or more (1 pod with a single device)." in " ".join(old.split())

@@ -12,6 +12,8 @@ from kubectl_dra.cli import options as opt
 class DemoFlags(opt.CommandFlags, frozen=True):
     """The flags and arguments of ``demo``."""
 
+    COMMAND = opt.DocumentedCommand
+
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="The example to play.", show_default=False)] = ""
     path: Annotated[bool, typer.Option("--path", help="Print where the example's files are, and play nothing.")] = False
     color: opt.ColorOption = opt.Color.auto

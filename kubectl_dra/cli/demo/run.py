@@ -15,7 +15,7 @@ from kubectl_dra.console import put
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import InputError
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.text import nearest
+from kubectl_dra.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags
@@ -59,14 +59,21 @@ def run(flags: DemoFlags, connection: ConnectionFlags) -> int:
         return 0
     example = known.get(flags.name)
     if example is None:
-        near = nearest(flags.name, known)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(flags.name, known) or _sharing_a_word(flags.name, known)
+        hint = f"; {did_you_mean(near)}" if near else ""
         raise InputError(f'there is no example "{flags.name}"{hint} (kubectl dra demo lists them)')
     if flags.path:
         put(f"{example.folder}\n")
         return 0
     _play(example, flags)
     return 0
+
+
+def _sharing_a_word(name: str, known: Mapping[str, PlayedExample]) -> list[str]:
+    """The examples that have most words of a name in theirs."""
+    common = {other: len({*name.lower().split("-")} & {*other.split("-")}) for other in known}
+    most = max(common.values())
+    return [other for other, count in common.items() if count == most > 0][:3]
 
 
 def _list(known: Mapping[str, PlayedExample], flags: DemoFlags) -> None:

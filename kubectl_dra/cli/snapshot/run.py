@@ -37,6 +37,7 @@ from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.paint import tell
 from kubectl_dra.report.table import json_text
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
+from kubectl_dra.text import amount
 
 STDOUT = "-"
 LEAST_SECONDS: Final = 10.0
@@ -193,5 +194,5 @@ def _tell(flags: SnapshotFlags, items: list[Json], snapshot: Snapshot, warnings:
         tell(f"warning: explain may answer differently: {warning}")
     if flags.output != STDOUT:
         counts = Counter(item["kind"] for item in items)
-        listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        listed = ", ".join(amount(count, kind) for kind, count in counts.items())
         tell(f"wrote {flags.output}: {listed or 'no objects'}")

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.usage.choices import UseBy, UseSort
+
+_ROWS: Final = {
+    "node": UseBy.nodes,
+    "class": UseBy.classes,
+    "claim": UseBy.claims,
+    "pod": UseBy.claims,
+    "namespace": UseBy.namespaces,
+    "ns": UseBy.namespaces,
+    "owner": UseBy.owners,
+}
+"""What to count by, by the kinds that kubectl's words mean: a pod has its devices by claims."""
+
+
+class Counting(opt.ClusterCommand):
+    """A command that takes the words for a kind in singular, too, as kubectl does."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        kind: Any = next(parameter.type for parameter in self.params if parameter.name == "by")
+        convert = kind.convert
+        kind.convert = lambda value, *rest: convert(_ROWS.get(kind_of(value) or value.lower(), value), *rest)
 
 
 class TopFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``top``."""
+
+    COMMAND = Counting
 
     by: Annotated[
         UseBy | None,

@@ -330,7 +330,7 @@ def _users(listed: Consumers, question: Question) -> list[Phrase]:
     for use in listed.entries:
         if not use.relation.of_pod:
             return []
-        since = use.pod.metadata.deletion_timestamp if use.pod is not None else ""
+        since = use.pod.metadata.deleted_at if use.pod is not None else ""
         text = "pod {name} (Terminating since {since})" if since else "pod {name}"
         if not use.relation.stale:
             out.append(say(text, name=use.entry.name, since=since))

@@ -353,7 +353,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
         elif holder.standing is HolderState.ENDING:
             last = next(pod for pod in holder.pods if pod.metadata.deletion_timestamp)
             text = "is allocated for {users}, Terminating since {since}"
-            state = say(text, since=last.metadata.deletion_timestamp, **words)
+            state = say(text, since=last.metadata.deleted_at, **words)
             summary = say("it holds {devices:some} until {count:that pod is|those pods are} gone", **words)
             facts = (own, *node_not_ready(last, snapshot))
             yield Finding(HOLDER_STUCK, summary, facts, who_ends(last, snapshot), state=state)

@@ -125,7 +125,7 @@ def _terminating(analysis: Analysis) -> Iterator[Finding]:
         yield _with_its_pod(stuck, pod, snapshot, held)
         return
     facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
-    text = "it has {devices:some} until the kubelet of node {node} has ended it"
+    text = "it has {devices:some} until the kubelet of node {node} has ended the pod"
     summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
     age, remedy = Clock(snapshot).age(pod.metadata.deletion_timestamp), who_ends(pod, snapshot)
     finding = Finding(DELETING, summary, facts, remedy, state="is being deleted", normal=age < GIVEN)
@@ -269,7 +269,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
             for taint in (taint for taint in taints.of(result.device) if taint.effect == EFFECT):
                 shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
                 evidence.append(Evidence(Subject("device", result.device), "taint", shown))
-                first = first or say(": device {device} has taint {taint}", device=result.device, taint=shown)
+                first = first or say("device {device} has taint {taint}", device=result.device, taint=shown)
                 fact, better = _tolerations(claim, result, taint)
                 evidence.append(fact)
                 if better is not None:
@@ -278,10 +278,14 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
                     change, ended = _end_of_rule(taint.rule, snapshot), taint.rule
                 if taint.rule and (spread := _spread(taint.rule, snapshot)) is not None and spread not in evidence:
                     evidence.insert(1, spread)
-    verb = "was" if pod.finished else "is being"
-    commands = (deleting("devicetaintrule", ended),) if ended else ()
-    summary = say("{pod} {verb} evicted because of a device taint{first}", pod="the pod", verb=verb, first=first)
-    return Finding(EVICTED, summary, tuple(evidence), Remedy(change, commands=commands))
+    remedy = Remedy(change, commands=(deleting("devicetaintrule", ended),) if ended else ())
+    if pod.node_name and not pod.finished:
+        return Finding(
+            EVICTED, first or said, tuple(evidence), remedy, state="is being evicted because of a device taint"
+        )
+    verb, why = "was" if pod.finished else "is being", say(": {first}", first=first) if first else ""
+    summary = say("{pod} {verb} evicted because of a device taint{why}", pod="the pod", verb=verb, why=why)
+    return Finding(EVICTED, summary, tuple(evidence), remedy)
 
 
 def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:

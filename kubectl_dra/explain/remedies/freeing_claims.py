@@ -121,7 +121,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
         held=holder.holding or len(claim.results),
         holding=say("{users:has|have} held" if holder.lasting else "{users:holds|hold}", users=len(claim.reserved_for)),
         lasting=holder.lasting,
-        since=next((pod.metadata.deletion_timestamp for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
+        since=next((pod.metadata.deleted_at for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
         priority=say(", priority {priority}", priority=holder.priority) if known else "",
         owner=_owner(holder),
     )
