@@ -57,12 +57,12 @@ _EXPLAINING: Final = frozenset(("Event", "ResourceQuota"))
 class About(NamedTuple):
     """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events.
 
-    With ``reason`` events of this reason, of all namespaces if ``namespace`` is empty; only these unless ``more``.
+    With ``reasons`` events of these, of all namespaces if ``namespace`` is empty; only these unless ``more``.
     """
 
     namespace: str
     pod: str = ""
-    reason: str = ""
+    reasons: tuple[str, ...] = ()
     more: bool = False
 
 
@@ -281,8 +281,9 @@ class ApiServer:
         if about is not None and about.namespace and kind in _EXPLAINING:
             namespace = namespace or about.namespace
             queries = queries_of(kind, about.pod)
-        if about is not None and about.reason and kind == "Event":
-            queries = (*(queries if about.more else ()), {"fieldSelector": f"reason={about.reason}"})
+        if about is not None and about.reasons and kind == "Event":
+            own = tuple({"fieldSelector": f"reason={reason}"} for reason in about.reasons)
+            queries = (*(queries if about.more else ()), *own)
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -28,10 +28,13 @@ from kubectl_dra.drivers.health import (
     DriverPod,
     DriverState,
     NodeDriver,
+    PoolCount,
     pod_health,
     seconds_since,
     usual_count,
 )
+from kubectl_dra.drivers.kubelet_calls import unreached
+from kubectl_dra.drivers.part_off import NVIDIA, part_off
 from kubectl_dra.drivers.pod_recognition import (
     Looks,
     Served,
@@ -83,7 +86,8 @@ def _row(
     """What a driver publishes for a node, in these slices and others of the same pools."""
     own = newest_slices(slices)
     newest = [entry for entries in own.values() for entry in entries]
-    missing = (max(max(entry.slice_count for entry in pools[pool]) - len(pools[pool]), 0) for pool in own)
+    counts = (PoolCount(p.name, pools[p][0].generation, len(pools[p]), pools[p][0].slice_count) for p in own)
+    incomplete = [count for count in counts if count.found != count.expected]
     return NodeDriver(
         driver,
         node,
@@ -92,7 +96,8 @@ def _row(
         slices=len(newest),
         pools=tuple(pool.name for pool in own),
         generation=max(entry.generation for entry in newest),
-        missing_slices=sum(missing),
+        missing_slices=sum(max(count.expected - count.found, 0) for count in incomplete),
+        incomplete=incomplete[0] if incomplete else None,
         created=max(entry.creation_timestamp for entry in newest),
     )
 
@@ -127,6 +132,8 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     for driver in named - {driver for driver, _ in rows}:
         if driver in sets:
             rows[driver, ""] = NodeDriver(driver, "", DriverState.NO_POD)
+    if not snapshot.is_gap("ResourceSlice"):
+        rows |= {(row.driver, row.node): row for row in _nowhere(snapshot, {driver for driver, _ in rows})}
     judged = _judged(snapshot, rows, sets)
     order = sorted(judged, key=lambda row: (SEVERITY[row.state], row.driver, row.node))
     return NodeDrivers(tuple(order), _gaps(snapshot))
@@ -136,6 +143,32 @@ def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
     gaps = snapshot.unread(("ResourceSlice", "Node", "Pod", "DaemonSet"))
     # Only why a pod is missing stands in DaemonSets, and many files have none.
     return tuple(gap for gap in gaps if gap.kind != "DaemonSet" or gap.reason != ABSENT)
+
+
+def _nowhere(snapshot: Snapshot, known: Collection[str]) -> Iterator[NodeDriver]:
+    """Drivers that classes or waiting claims want, and that neither publish nor run anywhere."""
+    publishing = {slice_.driver for slice_ in snapshot.slices}
+    waiting = Counter(
+        name
+        for claim in snapshot.claims.values()
+        if claim.allocation is None
+        for name in {alternative.device_class for alternative in claim.alternatives()}
+    )
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for device_class in snapshot.classes.values():
+        for driver in named_in(device_class.selectors):
+            wanted[driver].append(device_class.name)
+    # The chart that turns a part on brings its class.
+    wanted.setdefault(NVIDIA, [NVIDIA] if NVIDIA in waiting else [])
+    for driver in sorted(wanted.keys() - publishing - {*known}):
+        classes = tuple(sorted(wanted[driver]))
+        row = NodeDriver(driver, "", DriverState.IDLE, wanted_by=classes, claims=sum(waiting[name] for name in classes))
+        off = part_off(driver, snapshot.nodes.values(), publishing) if driver == NVIDIA and classes else None
+        if off is not None and off.other and off.nodes:
+            for node in off.nodes:
+                yield replace(row, node=node, state=DriverState.PART_OFF, other_part=off.other)
+        elif classes:
+            yield row
 
 
 def _held_elsewhere(snapshot: Snapshot) -> Mapping[tuple[str, str], int]:
@@ -310,6 +343,7 @@ def _judged(
     usual = {key: usual_count([row.devices for row in alike]) for key, alike in by_kind.items()}
     slices_known = not snapshot.is_gap("ResourceSlice")
     held: Mapping[tuple[str, str], int] | None = None
+    calls = unreached(snapshot)
     for row in rows.values():
         node = snapshot.nodes.get(row.node)
         key = row.driver, kinds.get(row.node)
@@ -328,11 +362,19 @@ def _judged(
             daemon=daemon_set.state if daemon_set is not None else None,
             pods_read=pods_known,
         )
+        if row.wanted_by:
+            wait = DriverState.SILENT if row.claims and row.state is DriverState.IDLE else row.state
+            yield replace(row, state=wait)
+            continue
         if snapshot.lacks_node(row.node):
             # A pod of it, or a slice, is left over.
             yield replace(row, state=DriverState.NODE_DOWN, node_gone=True)
             continue
         state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
+        failing = calls.get((row.driver, row.node)) if state in _QUIET else None
+        if failing is not None:
+            yield replace(row, state=failing.state, failing=failing)
+            continue
         quiet = state is DriverState.SILENT or (state is DriverState.IDLE and not row.slices)
         if quiet and _publishes_soon(row, node, at):
             state = DriverState.STARTING
@@ -345,6 +387,10 @@ def _judged(
                 # Some drivers take devices in use out of their slices.
                 state, row = DriverState.HEALTHY, replace(row, in_use=in_use)
         yield replace(row, state=state)
+
+
+_QUIET: Final = (DriverState.UNKNOWN, DriverState.NO_POD, DriverState.HEALTHY, DriverState.NOT_READY)
+"""States that do not explain why the kubelet does not reach a driver."""
 
 
 def _publishes_soon(row: NodeDriver, node: Node | None, at: Moment) -> bool:
@@ -364,11 +410,13 @@ def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: b
         return DriverState.NODE_DOWN
     if pod is None and row.state is DriverState.GONE:
         return DriverState.GONE
+    if pod is None and (pods_known or row.state is DriverState.NO_POD):
+        return DriverState.NO_POD
     if pod is None:
-        return DriverState.NO_POD if pods_known or row.state is DriverState.NO_POD else DriverState.UNKNOWN
+        return DriverState.INCOMPLETE if row.incomplete is not None else DriverState.UNKNOWN
     if pod.state in (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.ENDING, DriverState.STARTING):
         return pod.state
-    if row.missing_slices:
+    if row.incomplete is not None:
         return DriverState.INCOMPLETE
     if not row.devices and slices_known:
         return DriverState.SILENT if row.usual and (sure or not row.slices) else DriverState.IDLE

@@ -29,8 +29,14 @@ class DriverState(StrEnum):
     """It has no pod on a node that should have one."""
     GONE = "gone"
     """Claims hold devices of it on a node, and it neither publishes there nor has a pod there."""
+    PART_OFF = "switched-off"
+    """Somebody wants its devices, the node has them, and the part of the driver that publishes them is off."""
+    NOT_REGISTERED = "not-registered"
+    """The kubelet of the node does not know it, so no pod with devices of it starts."""
+    NOT_ANSWERING = "not-answering"
+    """The kubelet of the node calls it and gets no answer."""
     SILENT = "publishes-nothing"
-    """Its pod runs, and it publishes no devices though it should."""
+    """It publishes no devices though it should: its pod runs, or claims wait for them."""
     FEWER = "publishes-less"
     """It publishes fewer devices than on nodes that are alike."""
     INCOMPLETE = "pool-incomplete"
@@ -65,6 +71,9 @@ _BROKEN: Final = (
     DriverState.NOT_STARTING,
     DriverState.NO_POD,
     DriverState.GONE,
+    DriverState.PART_OFF,
+    DriverState.NOT_REGISTERED,
+    DriverState.NOT_ANSWERING,
     DriverState.SILENT,
     DriverState.FEWER,
     DriverState.INCOMPLETE,
@@ -130,6 +139,24 @@ class DaemonState(Struct, frozen=True):
     kind: str = "DaemonSet"
 
 
+class PoolCount(NamedTuple):
+    """How many slices of a pool's newest generation there are, and how many it says it has."""
+
+    pool: str
+    generation: int
+    found: int
+    expected: int
+
+
+class FailingCall(NamedTuple):
+    """How the kubelet fails to reach a driver, the namespace and name of the pod that waits for it, and since when."""
+
+    state: DriverState
+    namespace: str
+    pod: str
+    since: str
+
+
 class NodeDriver(Struct, frozen=True):
     """A driver on a node; ``node`` is empty for a driver that runs nowhere.
 
@@ -137,7 +164,10 @@ class NodeDriver(Struct, frozen=True):
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
     it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
     publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
-    ``pods_read``: it has no pod but the one that was found.
+    ``pods_read``: it has no pod but the one that was found. ``incomplete`` is the first pool of which slices are
+    missing, with how many there are and how many it should have. ``failing``: the kubelet does
+    not reach it. ``wanted_by`` are the classes that select its devices, for which ``claims`` wait, where it publishes
+    nothing anywhere, and ``other_part`` is the part of it that runs where this one is off.
     """
 
     driver: str
@@ -157,10 +187,17 @@ class NodeDriver(Struct, frozen=True):
     in_use: int = 0
     node_gone: bool = False
     pods_read: bool = True
+    incomplete: PoolCount | None = None
+    failing: FailingCall | None = None
+    wanted_by: tuple[str, ...] = ()
+    claims: int = 0
+    other_part: str = ""
 
     @property
     def since(self) -> str:
         """Since when it is so, as far as objects say: empty if they do not."""
+        if self.failing is not None:
+            return self.failing.since
         if self.pod is None:
             return self.daemon.failure_at if self.daemon is not None else self.created
         if self.state in (DriverState.CRASHING, DriverState.NOT_STARTING) and self.pod.last is not None:

@@ -340,8 +340,8 @@ def next_step(
     first = findings[0] if findings else None
     if verdict is Verdict.UNDETERMINED and first is None:
         return to_see_more(unclear)
-    if first is not None and first.kind.look is Look.POD_OF_SAME_CLAIM and (rival := _rival(analysis)):
-        return NextStep(Look.POD_OF_SAME_CLAIM, rival, question.namespace)
+    if first is not None and first.kind.look is Look.EXPLAIN_POD and (rival := _rival(analysis)):
+        return NextStep(Look.EXPLAIN_POD, rival, question.namespace)
     if verdict is Verdict.SCHEDULABLE and analysis.settings.supposed:
         return _to_make(analysis, analysis.settings.supposed[0])
     if verdict is Verdict.SCHEDULABLE and question.kind == "pod":
@@ -361,7 +361,7 @@ def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
         return NextStep(Look.AS_WRITTEN, name, namespace, "resourceclaim")
     if look in (Look.PODS_ON_NODE, Look.ONE_NODE) and question.pod is not None and question.pod.node_name:
         return NextStep(look, question.pod.node_name)
-    if look in (Look.POD, Look.POD_OF_SAME_CLAIM, Look.CLAIM, Look.PODS_ON_NODE, Look.ONE_NODE):
+    if look in (Look.POD, Look.EXPLAIN_POD, Look.CLAIM, Look.PODS_ON_NODE, Look.ONE_NODE):
         return _pod(analysis)
     if look is Look.AS_WRITTEN:
         return _as_written(analysis, finding)

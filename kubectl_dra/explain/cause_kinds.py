@@ -29,7 +29,7 @@ class Look(Enum):
     """What to look at next. ``report/explain_words.py`` has the command of each."""
 
     POD = auto()
-    POD_OF_SAME_CLAIM = auto()
+    EXPLAIN_POD = auto()
     PODS_ON_NODE = auto()
     ALL_PODS = auto()
     LABELS_OF_PODS = auto()

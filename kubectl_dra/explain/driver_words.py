@@ -23,6 +23,8 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         return _no_pod(row)
     if row.node_gone:
         return say("there is no node {node} any more", node=row.node)
+    if row.wanted_by:
+        return _wanted(row)
     if row.state is DriverState.UNKNOWN and not row.pods_read:
         return "pods were not read"
     pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
@@ -35,29 +37,61 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         usual=row.usual,
         slices=row.slices,
         likes=nodes_named(row.likes),
-        missing=row.missing_slices,
-        generation=row.generation,
+        pool=row.incomplete,
+        waiting=ObjectName("Pod", row.failing.pod, row.failing.namespace) if row.failing is not None else "",
         beside=_beside(row),
         node=row.node,
         in_use=row.in_use,
     )
 
 
+def at_fault(row: NodeDriver) -> Words:
+    """What is wrong with a driver of a node, as a sentence that names the driver."""
+    words = {"driver": row.driver, "pod": pod_named(row.pod), "devices": row.devices, "beside": _beside(row)}
+    words["pool"] = row.incomplete
+    return say(_AT_FAULT.get(row.state, "driver {driver}: {why}"), why=why(row), **words)
+
+
+_AT_FAULT: Final = {
+    DriverState.CRASHING: "driver {driver} does not run: {why}",
+    DriverState.NOT_STARTING: "driver {driver} does not start: {why}",
+    DriverState.NO_POD: "driver {driver} does not run here: {why}",
+    DriverState.GONE: "driver {driver} is gone: {why}",
+    DriverState.PART_OFF: "driver {driver} publishes nothing: {why}",
+    DriverState.SILENT: "driver {driver} publishes no devices, though pod {pod} runs{beside}",
+    DriverState.FEWER: "driver {driver} publishes only {devices:device}{beside}",
+    DriverState.INCOMPLETE: "driver {driver} has published {pool.found} of {pool.expected} slices of pool {pool.pool}, "
+    "so nothing of it is given out",
+    DriverState.NOT_READY: "driver {driver} is not ready, though pod {pod} runs",
+}
 _OF_POD: Final = (DriverState.CRASHING, DriverState.NOT_STARTING)
 _TEXTS: Final = {
     DriverState.GONE: "it publishes nothing any more and has no pod there, though claims hold {in_use:device} of it",
+    DriverState.NOT_REGISTERED: "the kubelet says that it is not registered, so pod {waiting} does not start",
+    DriverState.NOT_ANSWERING: "the kubelet gets no answer of it, so pod {waiting} does not start",
     DriverState.SILENT: "{pod} runs and publishes no devices{beside}",
     DriverState.FEWER: "it publishes {devices:device}{beside}",
-    DriverState.INCOMPLETE: "{missing:ResourceSlice} of generation {generation} {missing:is|are} missing, so nothing "
-    "of the pool is given out",
+    DriverState.INCOMPLETE: "the pool is incomplete: {pool.found} of {pool.expected} slices, so nothing of it is "
+    "given out",
     DriverState.NOT_READY: "{pod} runs and is not ready",
     DriverState.NODE_DOWN: "node {node} is not ready",
     DriverState.ENDING: "{pod} is being deleted",
     DriverState.STARTING: "{pod} is starting",
     DriverState.IDLE: "it publishes no devices; nothing says that the node has any",
-    DriverState.UNKNOWN: "its pod was not found, so how it fares is unknown",
+    DriverState.UNKNOWN: "its pod was not found",
     DriverState.HEALTHY: "",
 }
+
+
+def _wanted(row: NodeDriver) -> Words:
+    """That a driver publishes nothing anywhere, though somebody wants its devices."""
+    words = {"classes": row.wanted_by, "claims": row.claims, "other": row.other_part}
+    waits = say("; {claims:claim} {claims:waits|wait} for it", **words) if row.claims else ""
+    if row.state is DriverState.PART_OFF:
+        text = "its GPU part is off: the node has GPUs, and only {other} publishes{waits}"
+        return say(text, waits=waits, **words)
+    text = "no node has a ResourceSlice or a pod of it, and DeviceClass {classes:some 2} wants it{waits}"
+    return say(text, waits=waits, **words)
 
 
 def pod_named(pod: DriverPod | None) -> ObjectName | str:
@@ -117,6 +151,10 @@ def _no_pod(row: NodeDriver) -> Words:
 def next_look(row: NodeDriver) -> NextStep:
     """What shows why a driver is in its state."""
     pod, daemon = row.pod, row.daemon
+    if row.failing is not None:
+        return NextStep(Look.EXPLAIN_POD, row.failing.pod, row.failing.namespace)
+    if row.state is DriverState.INCOMPLETE and pod is None:
+        return NextStep(Look.SLICES)
     if row.state is DriverState.NODE_DOWN:
         return NextStep(Look.ONE_NODE, row.node)
     if pod is None:
@@ -170,7 +208,7 @@ def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
     broken = joined(snapshot).broken()
     if broken:
         first = broken[0]
-        text = "driver {driver}{where} is {state}{more}; kubectl dra drivers says more"
+        text = "driver {driver}{where}: {state}{more}; kubectl dra drivers says more"
         where = say(" on node {node}", node=ObjectName("Node", first.node)) if first.node else ""
         more = say(", and {count} more {count:is|are} broken", count=len(broken) - 1) if broken[1:] else ""
         yield say(text, driver=first.driver, where=where, state=first.state, more=more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -25,27 +24,6 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect,
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
 
-_CLAIM: Final = re.compile(r"ResourceClaim (?:[\w.-]{1,253}/)?(?P<name>[\w.-]{1,253})")
-"""How the kubelet names the claim of which it speaks; the driver that it called is not named."""
-_NAMED: Final = re.compile(r"DRA driver (?P<driver>[\w.-]{1,253}) is not registered")
-
-
-def drivers_meant(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
-    """The drivers that a message of the kubelet can be about: the one it names, else those of the claim it names.
-
-    If the claim has devices of several drivers, one of which is known to say this, it is that one.
-    """
-    match = _NAMED.search(message)
-    if match is not None:
-        return (match["driver"],)
-    named = {match["name"].rstrip(".") for match in _CLAIM.finditer(message)}
-    own = [claim for claim in claims if claim.metadata.name in named] or claims
-    drivers = {device.driver for claim in own for device in claim.devices}
-    known = understood(message, drivers)
-    said = drivers & set(known.entry.says) if known is not None else set()
-    return tuple(sorted(said or drivers))
-
-
 def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[NodeDriver, ...]:
     """How these drivers are on a node, as far as their pods were found; worst first."""
     rows = joined(snapshot).rows
@@ -66,8 +44,8 @@ def with_driver(
     known = understood(message, drivers)
     change: Words = finding.remedy.change if finding.remedy is not None else ""
     facts = list(finding.evidence)
-    # Of a driver that is gone the cause itself says more.
-    broken = next((row for row in rows if row.state.broken and row.state is not DriverState.GONE), None)
+    # Of these the cause itself says more.
+    broken = next((row for row in rows if row.state.broken and row.state not in _SAID), None)
     if known is not None and not known.entry.generic:
         change = _advice(known)
         who: Words | Subject = "the kubelet"
@@ -87,6 +65,9 @@ def with_driver(
         remedy=_changed(finding.remedy, change),
         next=next_look(looked) if looked is not None else finding.next,
     )
+
+
+_SAID: Final = (DriverState.GONE, DriverState.NOT_REGISTERED, DriverState.NOT_ANSWERING)
 
 
 def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterator[Evidence]:
@@ -168,7 +149,7 @@ def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) ->
         return None
     drivers = sorted({device.driver for device in devices})
     for row in on_node(snapshot, drivers, pod.node_name):
-        if row.state is DriverState.UNKNOWN and not snapshot.is_gap("Pod"):
+        if row.pod is None and row.state in _UNSEEN and not snapshot.is_gap("Pod"):
             plugins = (other for other in snapshot.pods.values() if other.plugin is not None)
             if not any(other.node_name == row.node and not other.finished for other in plugins):
                 return row, say("no pod on node {node} looks like a driver's", node=row.node)
@@ -177,6 +158,11 @@ def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) ->
     return None
 
 
+_UNSEEN: Final = (
+    *(DriverState.UNKNOWN, DriverState.INCOMPLETE),
+    *(DriverState.NOT_REGISTERED, DriverState.NOT_ANSWERING),
+)
+"""States of a driver whose pod was not found."""
 _AWAY: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.NO_POD)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import ANSWER_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
@@ -22,7 +24,8 @@ from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.device_state import Unpublished, unpublished
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.driver_words import next_look, why
+from kubectl_dra.explain.driver_words import at_fault, next_look
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
@@ -37,12 +40,20 @@ _READ: Final = {
 }
 
 
+class HeldHere(Struct, frozen=True):
+    """A claim that holds devices of the node, which ones, and for whom."""
+
+    holder: ClaimHolder
+    devices: tuple[DeviceID, ...]
+
+
 class NodeAnswer(Struct, frozen=True):
     """A node as far as devices are concerned.
 
     ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
-    answers about its pods that need devices and have not ended; ``held`` its devices that are held and not published.
-    ``fault`` is what is wrong first, empty if nothing is, and ``next`` what to look at for that or for what is unknown.
+    answers about its pods that need devices and have not ended; ``others`` the claims that hold devices of it for none
+    of these pods; ``held`` its devices that are held and not published. ``fault`` is what is wrong first, empty if
+    nothing is, ``of`` the driver that is at fault, and ``next`` what to look at for that or for what is unknown.
     """
 
     name: str
@@ -50,6 +61,8 @@ class NodeAnswer(Struct, frozen=True):
     drivers: tuple[NodeDriver, ...]
     pods: tuple[Diagnosis, ...]
     held: tuple[Unpublished, ...]
+    others: tuple[HeldHere, ...] = ()
+    of: NodeDriver | None = None
     fault: Words = ""
     fix: Words = ""
     next: NextStep | None = None
@@ -88,9 +101,10 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     drivers = tuple(row for row in joined(snapshot).rows if row.node == name)
     lost = tuple(group for group in unpublished(snapshot) if group.node == name)
     unread = tuple(unread_of((Stake(kind, "", say(what)) for kind, what in _READ.items()), snapshot))
-    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, unread=unread)
-    for fault, fix, look in _faults(state, snapshot):
-        return replace(state, fault=fault, fix=fix, next=look)
+    others = tuple(_others(name, pods, snapshot, settings))
+    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, others, unread=unread)
+    for fault, fix, look, driver in _faults(state, snapshot):
+        return replace(state, fault=fault, fix=fix, next=look, of=driver)
     unclear = (why for pod in state.unclear for why in pod.unclear)
     more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)
     return replace(state, next=more)
@@ -108,24 +122,43 @@ def _users(name: str, snapshot: Snapshot) -> Iterator[Pod]:
             yield pod
 
 
-def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Words, NextStep]]:
+def _others(
+    name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: Settings
+) -> Iterator[HeldHere]:
+    """The claims with devices of the node that none of these pods uses."""
+    shown = {(pod.namespace, pod.name) for pod in pods}
+    own = {slice_.pool for slice_ in snapshot.slices if slice_.scope.node_name == name}
+    published = {slice_.pool for slice_ in snapshot.slices}
+    index = HolderIndex(settings.scheduler.cycle(snapshot).state, Cluster(snapshot))
+    for claim in snapshot.claims.values():
+        devices = tuple(device for device in claim.devices if _is_here(PoolID(*device[:2]), name, own, published))
+        consumers = {(claim.metadata.namespace, consumer.name) for consumer in claim.reserved_for}
+        if devices and not consumers & shown:
+            yield HeldHere(index.holder(claim), devices)
+
+
+def _is_here(pool: PoolID, node: str, own: Collection[PoolID], published: Collection[PoolID]) -> bool:
+    """Whether a pool is a node's; one that nobody publishes is if it is called like it."""
+    return pool in own or (pool not in published and pool.name == node)
+
+
+def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Words, NextStep, NodeDriver | None]]:
     """What is wrong with the node itself, its drivers, and its devices. Of a pod its own answer says that."""
     words = {"node": ObjectName("Node", state.name)}
     look = NextStep(Look.ONE_NODE, state.name)
     since = unready_since(state.name, snapshot)
     if state.object is None and not snapshot.is_gap("Node"):
         text = "there is no node {node} any more, and pods are bound to it"
-        yield say(text, **words), say("If the machine is gone, delete its pods by force: they hold devices."), look
+        yield say(text, **words), say("If the machine is gone, delete its pods by force: they hold devices."), look, None
     elif since is not None and not _boots(state, snapshot):
         text = "it has not been ready since {since}" if since else "it is not ready"
         change = "Bring node {node} and its kubelet back: until then nobody starts, ends or unprepares pods there."
-        yield say(text, since=since, **words), say(change, **words), look
+        yield say(text, since=since, **words), say(change, **words), look, None
     for row in state.drivers:
-        if row.state.broken and row.state is not DriverState.NODE_DOWN:
-            text = "driver {driver} is {state}: {why}"
-            change = "Repair driver {driver} on node {node}."
-            named = {"driver": row.driver, "state": row.state.value, "why": why(row), **words}
-            yield say(text, **named), say(change, **named), next_look(row)
+        # Of what the kubelet does not reach the pod that waits says more.
+        if row.state.broken and row.state is not DriverState.NODE_DOWN and row.failing is None:
+            change = say("Repair driver {driver} on node {node}.", driver=row.driver, **words)
+            yield at_fault(row), change, next_look(row), row
     there = {row.driver for row in state.drivers if row.pod is not None}
     for group in state.held:
         # Where its pod runs, the kubelet has just started: it deletes all slices of the node, and they come back.
@@ -133,7 +166,7 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
             text = "driver {driver} is away, and {count:device} of it {count:is|are} held there: {devices:some 3}"
             change = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
             fault = say(text, driver=group.driver, count=len(group.devices), devices=group.devices)
-            yield fault, say(change, driver=group.driver, **words), NextStep(Look.DAEMON_SETS)
+            yield fault, say(change, driver=group.driver, **words), NextStep(Look.DAEMON_SETS), None
 
 
 def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:

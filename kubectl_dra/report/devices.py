@@ -68,7 +68,7 @@ def write_table(
     omitted: Sequence[str] = ()
     if several:
         rows, omitted = _summed_up(rows, out.limit)
-    marks = [(group.first.state, STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
+    marks = [(state_of(group.first), STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
     table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
     write_blocks(out, [table])
     if several and headers and more is not None:
@@ -140,9 +140,16 @@ def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) ->
 def summary(inventory: Inventory) -> str:
     """How many devices there are, on how many nodes, and in which states."""
     total, nodes = len(inventory.rows), inventory.node_count()
-    states = ", ".join(f"{count:,} {state}" for state, count in inventory.states().items())
+    also = Counter(row.state for row in inventory.rows if row.also_tainted)
+    states = ", ".join(_with_taints(count, state, also[state]) for state, count in inventory.states().items())
     place = f" on {amount(nodes, 'node')}" if nodes else ""
     return f"{amount(total)}{place}: {states}"
+
+
+def _with_taints(count: int, state: DeviceState, tainted: int) -> str:
+    """So many devices in a state, and how many of them are tainted besides."""
+    part = "all" if tainted == count > 1 else f"{tainted:,}"
+    return f"{count:,} {state} ({part} tainted)" if tainted else f"{count:,} {state}"
 
 
 def nothing(inventory: Inventory) -> str:
@@ -174,7 +181,7 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("NAMES", _names)
     else:
         yield DeviceColumn("DEVICE", lambda group: group.first.id.device)
-        yield DeviceColumn("STATE", lambda group: group.first.state)
+        yield DeviceColumn("STATE", lambda group: state_of(group.first))
     yield DeviceColumn("WHY", _why)
     if wide:
         yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
@@ -223,7 +230,12 @@ def _class(group: AlikeDevices) -> str:
 
 
 def _counted(group: AlikeDevices) -> str:
-    return f"{group.each:,} {group.first.state}" + (" each" if len(group.places) > 1 else "")
+    return f"{group.each:,} {state_of(group.first)}" + (" each" if len(group.places) > 1 else "")
+
+
+def state_of(row: DeviceRow) -> str:
+    """The state, and whether taints keep the device from new claims besides."""
+    return f"{row.state},{DeviceState.TAINTED}" if row.also_tainted else row.state
 
 
 def _names(group: AlikeDevices) -> str:
@@ -242,8 +254,10 @@ def _why(group: AlikeDevices) -> str:
     elif claims:
         parts.append(f"held by {held_by(claims)}")
     if why := reason(group.first.reason):
-        differ = any(row.reason != group.first.reason for row in group.rows)
+        differ = any(row.reason != group.first.reason and reason(row.reason) != why for row in group.rows)
         parts.append(f"{group.first.id.device}: {why}" if differ else why)
+    if group.first.taints and group.first.state is not DeviceState.TAINTED:
+        parts.append(f"tainted with {', '.join(_taints(group.first))}")
     return "; ".join(parts) or EMPTY
 
 
@@ -301,7 +315,7 @@ def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, strea
     out = Painter(stream, color)
     why = written(row.reason)
     style = STATE_STYLES.get(row.state, "red")
-    out.heading(str(row.state), f": {why}" if why else "", style=f"bold {style}".strip())
+    out.heading(state_of(row), f": {why}" if why else "", style=f"bold {style}".strip())
     for label, text in _facts(row):
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
     out.write("")

@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.devices.alike_devices import Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
-from kubectl_dra.explain.devices.device_state import model_of
+from kubectl_dra.explain.devices.device_state import DeviceState, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, owner_json, taint_json
@@ -74,6 +74,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
         out["node"] = row.nodes[0]
     out["classes"] = list(row.classes)
     out["state"] = row.state.value
+    out["tainted"] = row.also_tainted or row.state is DeviceState.TAINTED
     if row.reason:
         out["reason"] = written(row.reason)
     out["shareable"] = row.device.allow_multiple_allocations

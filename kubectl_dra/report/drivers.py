@@ -19,7 +19,7 @@ from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, owner_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import write_matrix
@@ -234,6 +234,10 @@ def _row(row: NodeDriver) -> dict[str, Any]:
         out["node"] = row.node
     if row.slices:
         out |= {"generation": row.generation, "missingSlices": row.missing_slices}
+    if row.wanted_by:
+        out["wantedBy"] = {"classes": list(row.wanted_by), "claimCount": row.claims}
+    if row.failing is not None:
+        out["waitingPod"] = object_json(row.failing.namespace, row.failing.pod)
     if row.usual:
         out["likes"] = {"deviceCount": row.usual, "nodes": list(row.likes)}
     if row.since:

@@ -352,8 +352,8 @@ def _about_object(step: NextStep) -> CommandLine | None:
         return kubectl("logs", kind="pod", name=name, namespace=space, more=more, others=others)
     if step.look is Look.DAEMON_SET:
         return kubectl("describe", kind=step.kind, name=name, namespace=space)
-    if step.look in (Look.POD_OF_SAME_CLAIM, Look.CLAIM_HOLDER):
-        kind = "pod" if step.look is Look.POD_OF_SAME_CLAIM else "claim"
+    if step.look in (Look.EXPLAIN_POD, Look.CLAIM_HOLDER):
+        kind = "pod" if step.look is Look.EXPLAIN_POD else "claim"
         return kubectl("dra", "explain", kind=kind, name=name, namespace=space)
     if step.look is Look.DEVICES_OF_CLASS:
         own = ("--class", name) if name else ()

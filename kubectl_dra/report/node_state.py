@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
+from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import sentences, written
+from kubectl_dra.report.phrases import compressed, sentences, written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN
 from kubectl_dra.text import amount, some
@@ -44,17 +46,27 @@ def node_answer(state: NodeAnswer) -> tuple[str, str]:
         more = f" (and of {amount(len(rest), 'more driver')})" if rest else ""
         return (
             subject,
-            f"no fault was found; the state of driver {first.driver}{more} is unknown: {written(why(first))}",
+            f"no fault was found; the state of driver {first.driver}{more} is unknown: {written(why(first))}"
+            f"{_idle(state)}",
         )
     if not state.drivers:
         return subject, "nothing is wrong here; it has no DRA driver"
     new = [row.driver for row in state.drivers if row.state is DriverState.STARTING]
     if new:
         return subject, f"nothing is wrong here; {some(new)} {'is' if len(new) == 1 else 'are'} starting"
-    drivers = some([row.driver for row in state.drivers])
+    drivers, idle = some([row.driver for row in state.drivers]), _idle(state)
     if not state.pods:
-        return subject, f"nothing is wrong with {drivers}; no pod here needs devices"
-    return subject, f"nothing is wrong with {drivers} or with the {amount(len(state.pods), 'pod')} that it serves here"
+        return subject, f"nothing is wrong with {drivers}; no pod here needs devices{idle}"
+    pods = "the pod" if len(state.pods) == 1 else f"the {amount(len(state.pods), 'pod')}"
+    it = "it serves" if len(state.drivers) == 1 else "they serve"
+    return subject, f"nothing is wrong with {drivers} or with {pods} that {it} here{idle}"
+
+
+def _idle(state: NodeAnswer) -> str:
+    """That devices are held for nobody."""
+    unused = [held for held in state.others if held.holder.standing in (HolderState.UNUSED, HolderState.ENDED)]
+    count = len({device for held in unused for device in held.devices})
+    return f"; {amount(count)} {'is' if count == 1 else 'are'} idle" if count else ""
 
 
 def write_node_state(state: NodeAnswer, invocation: Invocation, color: str = "auto", *, full: bool = False) -> None:
@@ -65,34 +77,65 @@ def write_node_state(state: NodeAnswer, invocation: Invocation, color: str = "au
 def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterator[Block]:
     yield Answer(*node_answer(state), {0: Tone.GOOD, 1: Tone.BAD}.get(state.exit_code, Tone.WARNING))
     if state.drivers:
-        drivers = [
-            (row.driver, row.state.value, f"{row.devices:,}", written(why(row)) or EMPTY) for row in state.drivers
-        ]
-        heads = ("DRIVER", "STATE", "DEVICES", "WHY")
-        yield Section("Drivers", (TableBlock([heads, *drivers], ("WHY",), True, amid=True),))
+        # The one at fault is in the answer.
+        said = [EMPTY if row is state.of else written(why(row)) or EMPTY for row in state.drivers]
+        cells = ((row.driver, row.state.value, f"{row.devices:,}") for row in state.drivers)
+        drivers = [("DRIVER", "STATE", "DEVICES", "WHY"), *((*row, text) for row, text in zip(cells, said, strict=True))]
+        if {*said} == {EMPTY}:
+            drivers = [row[:3] for row in drivers]
+        yield Section("Drivers", (TableBlock(drivers, drivers[0][3:], True, amid=True),))
     if state.pods:
         ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
         shown = ranked if full else ranked[:_ROWS]
         # The first of them is in the answer, and each has one of its own.
         columns = slice(None if full else 3)
-        rows = [row[columns] for row in (("POD", "DEVICES", "CAUSE", "STATE"), *map(_row, shown))]
+        rows = [("POD", "DEVICES", "CAUSE", "STATE"), *(_row(pod, state) for pod in shown)]
+        rows = [row[columns] for row in rows]
         hidden = len(ranked) - len(shown)
         table = TableBlock(rows, ("STATE", "CAUSE"), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Pods that need devices", (table,))
+    if state.others:
+        claims = [(h.holder.claim.key, _names(h.devices, state), _for_whom(h.holder)) for h in state.others]
+        shown_claims = claims if full else claims[:_ROWS]
+        hidden = len(claims) - len(shown_claims)
+        rows = [("CLAIM", "DEVICES", "STATE"), *shown_claims]
+        table = TableBlock(rows, ("STATE",), full, left=hidden, how="--full shows them", amid=True)
+        yield Section("Claims that hold devices for no pod here", (table,))
     if text := _fix(state):
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
     # The first of what was not read is the answer where nothing is wrong.
     unread = state.unread if state.exit_code == 1 else state.unread[1:]
-    notes = [*(written(unpublished.words) for unpublished in state.held), *sentences(unread)]
+    gone = {row.driver for row in state.drivers if row.state is DriverState.GONE}
+    held = (written(unpublished.words) for unpublished in state.held if unpublished.driver not in gone)
+    notes = [*held, *sentences(unread)]
     if notes:
         yield noted(notes)
     if following := _next(state, invocation):
         yield shell((following,), invocation.where, "Next")
 
 
-def _row(pod: Diagnosis) -> tuple[str, ...]:
+def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
+    """Names of devices, with the driver where the node has several, and the pool where it is not called like it."""
+    several = len({row.driver for row in state.drivers}) > 1
+    by_pool: dict[str, list[str]] = {}
+    for device in devices:
+        parts = (device.driver if several else "", device.pool if device.pool != state.name else "")
+        by_pool.setdefault("".join(f"{part}/" for part in parts if part), []).append(device.device)
+    return some([f"{pool}{compressed(names)}" for pool, names in by_pool.items()], 3) or EMPTY
+
+
+def _for_whom(holder: ClaimHolder) -> str:
+    """What the claim is held for."""
+    text = {
+        HolderState.UNUSED: "unused: nothing frees its devices until it is deleted",
+        HolderState.ENDED: "its pods have ended, and it is still reserved for them",
+    }.get(holder.standing)
+    return text or f"reserved for {written(holder.users)}"
+
+
+def _row(pod: Diagnosis, state: NodeAnswer) -> tuple[str, ...]:
     first = pod.findings[0] if pod.findings else None
-    devices = some([str(device) for device in pod.held], 2) or EMPTY
+    devices = _names(pod.held, state)
     cause = first.kind.code if first is not None else EMPTY
     said = written(first.summary) if first is not None else EMPTY
     if pod.verdict is Verdict.UNDETERMINED:
@@ -132,6 +175,14 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
             for row in state.drivers
         ],
         "heldAndNotPublished": [device_json(device) for unpublished in state.held for device in unpublished.devices],
+        "otherClaims": [
+            {
+                **object_json(held.holder.claim.metadata.namespace, held.holder.claim.metadata.name),
+                "state": held.holder.standing.name.lower(),
+                "devices": [device_json(device) for device in held.devices],
+            }
+            for held in state.others
+        ],
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, invocation),
     }

@@ -212,7 +212,7 @@ def _devices(inventory: Inventory) -> Table:
         return Table(sentence, empty=sentence)
     groups = singly(inventory.rows)
     shown = list(devices_text.columns(groups, several=False, wide=False))
-    styles = {str(state): STATE_STYLES.get(state, "red") for state in DeviceState}
+    styles = {devices_text.state_of(row): STATE_STYLES.get(row.state, "red") for row in inventory.rows}
     columns = _columns([column.heading for column in shown], _DEVICES_GO, styles)
     rows = (_row(tuple(column.cell(group) for column in shown), group.first.id) for group in groups)
     return _table(devices_text.summary(inventory), columns, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ OF_NODE = {
     "node-lost-while-running": "Node gpu-1: it has not been ready since",
     "runtime-down-while-running": "Node gpu-1: it has not been ready since",
     "node-gone": "Node gpu-1: there is no node gpu-1 any more, and pods are bound to it",
-    "driver-crash-loops-and-next-waits": "Node gpu-1: driver gpu.example.com is crashing: container plugin of pod",
+    "driver-crash-loops-and-next-waits": "Node gpu-1: driver gpu.example.com does not run: container plugin of pod",
     "slices-wiped-while-running": "Node gpu-1: driver gpu.example.com is gone: it publishes nothing any more",
-    "publishes-nothing": "Node gpu-1: driver gpu.example.com is publishes-nothing",
+    "publishes-nothing": "Node gpu-1: driver gpu.example.com publishes no devices, though pod gpu-system/",
 }
 """The answer where the node itself or a driver of it is at fault, not what a pod shows."""
 
@@ -28,6 +29,13 @@ def asked(line: dict[str, Any], folder: Path, *more: str) -> tuple[int, str, str
     path = folder / "cluster.json"
     path.write_text(json.dumps(line["served"]))
     return ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), *more)
+
+
+def doubled(text: str) -> list[str]:
+    """What is said twice: eight words in a row."""
+    words = text.split()
+    runs = [" ".join(words[at : at + 8]) for at in range(len(words) - 7)]
+    return [run for run, count in Counter(runs).items() if count > 1]
 
 
 @pytest.mark.parametrize("line", RECORDED, ids=NAMES)
@@ -40,6 +48,7 @@ def test_a_node_is_at_fault_where_its_pods_are(line: dict[str, Any], tmp_path: P
     whole, text, _ = asked(line, tmp_path)
     assert whole == code and text.startswith(" ".join(found["answer"].split()[:2]))
     assert len(text.splitlines()) <= 22
+    assert not doubled(text)
     if line["id"] in OF_NODE:
         assert code == 1 and found["answer"].startswith(OF_NODE[line["id"]])
     elif not truth["fault"] and not expect["exit"]:
@@ -57,3 +66,33 @@ def test_a_name_that_no_node_has(tmp_path: Path) -> None:
     assert (code, err) == (2, "error: there is no node gpu-2; did you mean gpu-1?\n")
     code, _, err = ran("explain", "node/gpu-1", "--what-if", "count=2", "--snapshot", str(path))
     assert code == 2 and err.startswith("error: --what-if needs a pod or claim")
+
+
+HELD_FOR_NOBODY = {
+    "unused": ([], "unused: nothing frees its devices until it is deleted"),
+    "ended": (["gone-0"], "its pods have ended, and it is still reserved for them"),
+}
+
+
+@pytest.mark.parametrize("state", HELD_FOR_NOBODY)
+def test_a_device_that_no_pod_uses_is_listed(state: str, tmp_path: Path) -> None:
+    pods, said = HELD_FOR_NOBODY[state]
+    line = next(line for line in RECORDED if line["id"] == "running")
+    given = next(item for item in line["served"]["items"] if item["kind"] == "ResourceClaim")
+    (result,) = given["status"]["allocation"]["devices"]["results"]
+    claim = {
+        **given,
+        "metadata": {"name": "scratch", "namespace": "ml"},
+        "status": {
+            "allocation": {"devices": {"results": [{**result, "device": "gpu-1"}]}},
+            "reservedFor": [{"resource": "pods", "name": pod, "uid": pod} for pod in pods],
+        },
+    }
+    served = {**line["served"], "items": [*line["served"]["items"], claim]}
+    code, text, _ = asked({**line, "served": served}, tmp_path)
+    assert code == 0 and "; 1 device is idle." in text.partition("\n\n")[0].replace("\n", " ")
+    assert ["ml/scratch", "gpu-1", *said.split()] in [row.split() for row in text.splitlines()]
+    found = json.loads(asked({**line, "served": served}, tmp_path, "-o", "json")[1])
+    jsonschema.validate(found, SCHEMA)
+    device = {"driver": "gpu.example.com", "pool": "gpu-1", "device": "gpu-1"}
+    assert found["otherClaims"] == [{"namespace": "ml", "name": "scratch", "state": state, "devices": [device]}]

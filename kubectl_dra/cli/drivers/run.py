@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.notes import tell_age
@@ -21,7 +22,7 @@ from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
-"""The kinds that tell how drivers are; of events those about pods that nobody can make."""
+"""The kinds that tell how drivers are; of events those about pods that nobody can make or start."""
 EXIT_NO: Final = 1
 EXIT_UNDETERMINED: Final = 3
 
@@ -153,4 +154,4 @@ def _read(flags: DriversFlags, connection: ConnectionFlags) -> Snapshot:
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
-        return cluster.read_snapshot(KINDS, progress=progress, about=About("", reason=NO_POD_MADE))
+        return cluster.read_snapshot(KINDS, progress=progress, about=About("", reasons=(NO_POD_MADE, FAILED_PREPARE)))

@@ -138,7 +138,7 @@ def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapsho
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
-        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reason=NO_POD_MADE))
+        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reasons=(NO_POD_MADE,)))
     return replace(with_kinds(snapshot, more, ("DaemonSet",)), events=(*snapshot.events, *more.events))
 
 

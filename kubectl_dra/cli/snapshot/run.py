@@ -139,7 +139,7 @@ def _record(flags: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
     cluster = ApiServer(connection_options(connection, flags.namespace))
     recorder = Recorder(cluster.namespace)
     with Progress() as progress:
-        about = About("", reason=NO_POD_MADE, more=True)
+        about = About("", reasons=(NO_POD_MADE,), more=True)
         cluster.read_into(recorder, (*KINDS, *SAVED_KINDS), progress=progress, about=about)
         _add_layers(recorder, cluster, progress)
     return recorder

@@ -258,9 +258,9 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
     )
     field = say('request "{name}" deviceClassName', name=name)
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
-    from kubectl_dra.explain.remedies.candidates import part_off
+    from kubectl_dra.explain.remedies.candidates import turn_on
 
-    off = part_off(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
+    off = turn_on(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None
     if near:
         remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))

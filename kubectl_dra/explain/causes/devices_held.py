@@ -199,7 +199,7 @@ def _meant_to_be_shared(blocked: Blocked) -> bool:
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
     """What NVIDIA's driver means by the channel of a ComputeDomain, of which every node has a single one."""
-    from kubectl_dra.explain.remedies.candidates import NVIDIA_DOMAINS
+    from kubectl_dra.drivers.part_off import NVIDIA_DOMAINS
 
     if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
         text = "one channel for each node: a node serves one ComputeDomain at a time, and GPUs of one node need none"

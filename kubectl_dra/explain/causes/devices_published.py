@@ -32,10 +32,10 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         yield Finding(NO_SLICES, summary, (Evidence("ResourceSlices", "drivers", say("{listed}", listed=listed)),))
         return
     from kubectl_dra.drivers.drivers_on_nodes import named_in
-    from kubectl_dra.explain.remedies.candidates import part_off
+    from kubectl_dra.explain.remedies.candidates import turn_on
 
     driver = next(named_in(blocked.funnel.device_class.selectors), "")
-    off = part_off(driver or blocked.spec.device_class, blocked.view.nodes, drivers)
+    off = turn_on(driver or blocked.spec.device_class, blocked.view.nodes, drivers)
     evidence = (Evidence("ResourceSlices", "number of devices", 0), *empty_slices(blocked.view))
     if lost := _was_there(blocked, driver):
         yield _away(lost, evidence)
@@ -106,9 +106,9 @@ def of_class(blocked: Blocked) -> Finding | None:
         driver = next(named_in((expression,)), "")
         if not driver or driver in drivers:
             continue
-        from kubectl_dra.explain.remedies.candidates import part_off
+        from kubectl_dra.explain.remedies.candidates import turn_on
 
-        off = part_off(driver, blocked.view.nodes, drivers)
+        off = turn_on(driver, blocked.view.nodes, drivers)
         if lost := _was_there(blocked, driver):
             return _away(lost, (Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),))
         text = "driver {driver} publishes no devices (class {name} wants it; drivers here: {drivers: else none})"

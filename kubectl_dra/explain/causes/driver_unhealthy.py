@@ -86,7 +86,8 @@ def _with_broken(analysis: Analysis, findings: Sequence[Finding]) -> list[Findin
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
     wanted = analysis.wanted_drivers
-    rows = [row for row in joined(snapshot).rows if row.driver in wanted]
+    # Of what is wanted and nowhere, and of what the kubelet does not reach, other causes say more.
+    rows = [r for r in joined(snapshot).rows if r.driver in wanted and not r.wanted_by and r.failing is None]
     publishing = {slice_.driver for slice_ in snapshot.slices if slice_.devices}
     absent = [row for row in rows if row.driver not in publishing and (row.state.broken or row.state in _COMING)]
     rows = [row for row in rows if row.state.broken]

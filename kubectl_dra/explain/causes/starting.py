@@ -13,6 +13,8 @@ from kubectl_dra.api.pods import ContainerStatus, Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
+from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.kubelet_calls import drivers_meant, failed_call, how_unreached
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.known_defects import left_unprepared
@@ -26,14 +28,10 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, s
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
 # What the kubelet writes: its own words are all that tells.
-_UNREGISTERED = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
-_NO_ANSWER = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
-"""The kubelet knows the driver's socket, but nobody listens there."""
 _NO_TIME = re.compile(r"code = DeadlineExceeded")
 """The driver was asked, and said nothing within the 45 s that the kubelet waits."""
 _EARLIER = re.compile(r"old ResourceClaim with same name \S+ and different UID")
 _OF_CLAIM = re.compile(r"NodePrepareResources failed for ResourceClaim (?P<claim>[^:\s]+)")
-_NOT_ALLOWED = re.compile(r"is not allowed to use ResourceClaim")
 _NO_CLAIM_INFO = re.compile(r"unable to get claim info for ")
 """A container starts, and the kubelet has not prepared one of its claims."""
 _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
@@ -60,28 +58,28 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
     for claim in claims:
         if not relation_of(claim, pod).listed:
             yield replace(_not_reserved(claim, pod), under_way=under_way(CLAIM_CONTROLLER, since, snapshot))
-    events = snapshot.events_of(pod, FAILED_PREPARE)
+    failed = failed_call(pod, snapshot)
     node = snapshot.nodes.get(pod.node_name)
     gone = snapshot.lacks_node(pod.node_name) or (node is not None and node.ready is False)
     if pod.condition("PodReadyToStartContainers").status == "True":
         # The pod has its sandbox, so its devices are prepared: what an event says is over.
         return
-    if events and not _NOT_ALLOWED.search(events[-1].message):
-        from kubectl_dra.explain.node_driver import drivers_meant, on_node, other_root, with_driver
+    if failed is not None:
+        from kubectl_dra.explain.node_driver import on_node, other_root, with_driver
 
-        drivers = drivers_meant(events[-1].message, claims)
+        drivers = drivers_meant(failed.message, claims)
         facts = (*node_troubles(node), *_drivers(pod.node_name, drivers, snapshot))
-        finding = _not_prepared(analysis, pod, events[-1], drivers, gone, facts)
+        finding = _not_prepared(analysis, pod, failed, drivers, gone, facts)
         if not gone:
             # Of the other causes their own pages say more than the kubelet's words.
-            said = events[-1].message if finding.kind is PREPARE_FAILED and finding.remedy is None else ""
+            said = failed.message if finding.kind is PREPARE_FAILED and finding.remedy is None else ""
             finding = with_driver(finding, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
             if finding.kind in (NOT_REGISTERED, NO_ANSWER) and finding.remedy is None and not snapshot.is_gap("Pod"):
                 finding = replace(finding, remedy=_away(finding.kind, drivers, pod.node_name, snapshot))
             if finding.kind is NOT_REGISTERED:
                 finding = replace(finding, evidence=(*other_root(snapshot, drivers, pod.node_name), *finding.evidence))
         yield finding
-    elif not events and gone:
+    elif gone and not snapshot.events_of(pod, FAILED_PREPARE):
         facts = (*node_troubles(node), *_drivers(pod.node_name, drivers_of(claims), snapshot))
         away = unready_since(pod.node_name, snapshot)
         text = "node {node} is not ready{when}, so nobody starts the pod there"
@@ -120,15 +118,15 @@ def _not_prepared(
     remedy: Remedy | None = None
     names = {"drivers": drivers, "node": ObjectName("Node", pod.node_name), "pod": pod.key}
     gone_devices = withdrawn(own or claims, snapshot)
-    silent, unknown = _NO_ANSWER.search(event.message), _UNREGISTERED.search(event.message)
-    if gone and (silent or unknown):
+    unreached = how_unreached(event.message)
+    if gone and unreached is not None:
         kind, text = (
             DRIVER_GONE,
             "node {node} is gone or not ready, and its ResourceSlices are left over: {message}",
         )
-    elif silent:
+    elif unreached is DriverState.NOT_ANSWERING:
         kind, text = NO_ANSWER, "the driver on node {node} does not answer the kubelet: {message}"
-    elif unknown:
+    elif unreached is not None:
         kind, text = NOT_REGISTERED, "the kubelet of node {node} does not know the driver: {message}"
     elif said is None and _NO_TIME.search(event.message):
         kind, text = NO_TIME, "driver {drivers:some} on node {node} was asked to prepare the devices and did not answer"

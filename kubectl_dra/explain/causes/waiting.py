@@ -97,7 +97,7 @@ def _sample(preemption: Preemption) -> Iterator[Evidence]:
 
 # The pod fits but is not placed: the scheduler's last message, and whether something has changed since.
 
-IN_FLIGHT = CauseKind(code="claim-allocation-in-flight", family=Family.CLAIM, look=Look.POD_OF_SAME_CLAIM)
+IN_FLIGHT = CauseKind(code="claim-allocation-in-flight", family=Family.CLAIM, look=Look.EXPLAIN_POD)
 CHANGED = CauseKind(code="claim-changed-meanwhile", family=Family.CLAIM, look=Look.POD)
 RETRY = CauseKind(code="waiting-for-retry", family=Family.POD, look=Look.POD)
 CHANGED_SINCE = CauseKind(code="changed-since-last-attempt", family=Family.POD, look=Look.POD)

@@ -107,9 +107,11 @@ def _likeness(row: DeviceRow) -> tuple[Hashable, ...]:
     """What devices in one row have in common, besides their place."""
     reason = row.reason
     kind: Hashable = reason.template if isinstance(reason, Phrase) else type(reason)
+    shown = row.taints
     if row.state is DeviceState.TAINTED:
-        kind = tuple((taint.key, taint.value, taint.effect) for taint in row.taints if taint.effect in BLOCKING_EFFECTS)
-    return row.id.driver, row.classes, model_of(row.device.attributes), row.state, kind
+        kind, shown = None, tuple(taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS)
+    taints = tuple((taint.key, taint.value, taint.effect) for taint in shown)
+    return row.id.driver, row.classes, model_of(row.device.attributes), row.state, kind, taints
 
 
 # Devices counted by node, class, model or state.

@@ -170,13 +170,17 @@ class DeviceStates:
             return DeviceState.SHARED, _usage(item.device, state.consumed.get(item.id, NOTHING))
         if item.device.consumes_counters and (short := self._short_counter(item)):
             return DeviceState.BLOCKED, short
-        if self._cycle.features.device_taints:
-            for taint in item.device.taints:
-                if taint.effect in BLOCKING_EFFECTS:
-                    return DeviceState.TAINTED, say("{taint} ({owner})", taint=taint, owner=taint_owner(taint))
+        if taints := self.blocking(item):
+            return DeviceState.TAINTED, say("{taint} ({owner})", taint=taints[0], owner=taint_owner(taints[0]))
         if self._hidden is not None:
             return DeviceState.UNKNOWN, self._hidden
         return DeviceState.FREE, ""
+
+    def blocking(self, item: PublishedDevice) -> tuple[DeviceTaint, ...]:
+        """The taints because of which the scheduler gives a device, held or not, only to requests that tolerate them."""
+        if not self._cycle.features.device_taints:
+            return ()
+        return tuple(taint for taint in item.device.taints if taint.effect in BLOCKING_EFFECTS)
 
     def _problem(self, item: PublishedDevice, nodes: Sequence[str]) -> Words:
         """What keeps the scheduler from using any device of this place; empty if nothing does."""

@@ -105,7 +105,8 @@ class DeviceRow(NamedTuple):
 
     ``nodes`` see its slice and may use it; ``where`` says so in words: a node's name, or which nodes. ``classes``
     are the DeviceClasses that select it. ``reason`` tells why the state is what it is, empty for free. ``holders``
-    are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity.
+    are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity. ``also_tainted``:
+    taints keep it from new claims, though its state is another one.
     """
 
     id: DeviceID
@@ -119,6 +120,7 @@ class DeviceRow(NamedTuple):
     taints: tuple[DeviceTaint, ...]
     holders: tuple[ResourceClaim, ...]
     consumed: Mapping[str, Quantity]
+    also_tainted: bool = False
 
 
 class Inventory(Struct, frozen=True):
@@ -377,6 +379,7 @@ class _Listing:
             taints,
             holders,
             consumed,
+            state is not DeviceState.TAINTED and bool(self._states.blocking(item)),
         )
 
 
