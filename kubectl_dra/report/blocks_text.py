@@ -228,11 +228,17 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     pieces = list(_pieces(out, parts))
     chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
     room = lines - len(head) - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
+    full: set[int] = set()
     for at in sorted(range(len(pieces)), key=lambda at: pieces[at].rank or 0):
         piece = pieces[at]
-        if piece.rank and len(piece.lines) <= room:
+        if not piece.rank or piece.part in full:
+            continue
+        if len(piece.lines) <= room:
             chosen.add(at)
             room -= len(piece.lines)
+        elif piece.part == _FIXES:
+            # No dearer fix is told because a cheaper one takes more lines.
+            full.add(piece.part)
     unsaid = sum(piece.counted and at not in chosen for at, piece in enumerate(pieces))
     lead = head[0][: len(answer.lead)]
     out.write((lead, f"bold {_STYLES[answer.tone]}"), head[0].removeprefix(lead))
