@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from kubectl_dra.explain.cause_kinds import Family
+from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
@@ -22,7 +22,7 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
@@ -54,8 +54,8 @@ def write_fit(answer: FitAnswer, color: str = "auto", stream: TextIO | None = No
     room = LINES - out.lines_put - 1
     for note in _notes(answer)[:MAX_NOTES]:
         text = f"Note: {note}"
-        if (room := room - len(wrap(text, min(out.width, PROSE_WIDTH)))) >= 0:
-            out.heading("Note", f": {note}", indent="")
+        if (room := room - len(wrap(text, min(out.width, PROSE_WIDTH) - 2))) >= 0:
+            out.heading("Note", f": {note}")
     if invocation.argv:
         stopped = any(workload.stop is not None for workload in answer.workloads)
         following = invocation.refined(*(("--explain",) if stopped else ("-o", "json")))
@@ -100,12 +100,17 @@ def _shares(workload: WorkloadFit) -> list[Share]:
 
 def blocks_of(workload: WorkloadFit, invocation: Invocation) -> Iterator[Block]:
     """What comes of a workload."""
-    yield Answer(headline(workload).removesuffix("."), "", _TONES.get(workload.verdict, Tone.WARNING))
+    tone = _TONES.get(workload.verdict, Tone.WARNING) if not workload.not_starting else Tone.WARNING
+    yield Answer(headline(workload).removesuffix("."), "", tone)
     # What was placed without what decides is no answer.
     rows = places(workload) if workload.verdict is not Verdict.UNDETERMINED else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(*row),) for row in rows), "  ", shown, rest)
+    if workload.not_starting:
+        look = NextStep(Look.EXPLAIN_NODE, workload.not_starting[0].node)
+        if why := command(look, invocation):
+            yield shell((why,), invocation.where)
     if workload.stop is not None:
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
