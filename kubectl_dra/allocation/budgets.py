@@ -53,6 +53,9 @@ QUICK_STEPS: Final = 20_000
 """An attempt that looks for one."""
 PROOF_NODES: Final = 200
 """Nodes on which a change is tried, of those that differ."""
+NODES_COUNTED: Final = 64
+COUNTING_NODES_STEPS: Final = 100_000
+"""Nodes on which a proved change is tried to say how many take the pod, and all these attempts together."""
 TRIES_ALONE: Final = 400
 """Attempts with one change each."""
 TRIES_TOGETHER: Final = 1_200

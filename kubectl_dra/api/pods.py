@@ -375,6 +375,11 @@ class Pod(Wire, frozen=True):
         return extended_claim_status.resource_claim_name if extended_claim_status else ""
 
     @property
+    def only_placed(self) -> bool:
+        """Whether no cluster has it: it was placed to see whether it fits."""
+        return ONLY_PLACED in self.metadata.annotations
+
+    @property
     def finished(self) -> bool:
         """Whether the pod has ended and no longer needs its devices."""
         return self.status.phase in ENDED
@@ -410,6 +415,8 @@ def version_of(image: str) -> str:
 # What a pod belongs to.
 
 _HASHES: Final[Mapping[str, str]] = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
+ONLY_PLACED: Final = "kubectl-dra/only-placed"
+"""An annotation of pods that were placed to see whether they fit."""
 MAKES_AGAIN: Final = frozenset(
     ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController", "Rollout")
 )

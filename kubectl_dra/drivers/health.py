@@ -61,6 +61,11 @@ class DriverState(StrEnum):
         return self in _BROKEN
 
     @property
+    def starts_no_pod(self) -> bool:
+        """Whether a pod that gets devices of the driver does not start on the node: nobody prepares them there."""
+        return self in _STARTS_NO_POD
+
+    @property
     def open(self) -> bool:
         """Whether it cannot be told how the driver is."""
         return self in (DriverState.UNKNOWN, DriverState.STARTING, DriverState.ENDING)
@@ -78,6 +83,14 @@ _BROKEN: Final = (
     DriverState.FEWER,
     DriverState.INCOMPLETE,
     DriverState.NOT_READY,
+    DriverState.NODE_DOWN,
+)
+_STARTS_NO_POD: Final = (
+    DriverState.CRASHING,
+    DriverState.NOT_STARTING,
+    DriverState.NO_POD,
+    DriverState.NOT_REGISTERED,
+    DriverState.NOT_ANSWERING,
     DriverState.NODE_DOWN,
 )
 SEVERITY: Final[Mapping[DriverState, int]] = {state: number for number, state in enumerate(DriverState)}

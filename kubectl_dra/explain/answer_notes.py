@@ -128,10 +128,6 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     yield from devices_halved(analysis)
     yield from gate_notes(analysis)
     yield from _unseen_of_drivers(analysis)
-    for name in analysis.fitting:
-        if view.node_by_name[name].ready is False:
-            text = "node {name} is not ready: its slices may be left over, and its devices not be prepared"
-            yield say(text, name=name)
     if not any(finding.kind is evicted_at_once.AT_ONCE for finding in findings):
         yield from evicted_at_once.eviction_notes(analysis)
     yield from _bound_later(analysis)

@@ -41,7 +41,7 @@ def autoscaler_notes(
         if certain:
             yield say("{who} does not come to the same result: {why}", who=who, why=Joined(tuple(certain)))
             continue
-        but = say("; but it may differ: {why}", why=Joined(tuple(other))) if other else ""
+        but = say(". That is not certain: {why}", why=Joined(tuple(other))) if other else ""
         likes = [addition.like for addition in added if not addition.nodes]
         if likes:
             text = (

@@ -30,6 +30,7 @@ class Look(Enum):
 
     POD = auto()
     EXPLAIN_POD = auto()
+    EXPLAIN_NODE = auto()
     PODS_ON_NODE = auto()
     ALL_PODS = auto()
     LABELS_OF_PODS = auto()

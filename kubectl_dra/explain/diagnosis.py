@@ -16,6 +16,7 @@ from kubectl_dra.data.messages import Speaker
 from kubectl_dra.explain.cause_kinds import CauseKind, NextStep
 from kubectl_dra.explain.clock import UnderWay
 from kubectl_dra.explain.funnel.shown import Funnel
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
@@ -270,6 +271,7 @@ class Diagnosis(Struct, frozen=True):
     the verdict is undetermined. ``message`` is what the scheduler would write into the pod's condition; empty
     if nothing. ``choice`` is the winning node. ``supposed`` are hypothetical changes under which the answer
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
+    ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start.
     """
 
     kind: str
@@ -298,6 +300,7 @@ class Diagnosis(Struct, frozen=True):
     supposed: tuple[WhatIfChange, ...] = ()
     way: tuple[Milestone, ...] = ()
     elsewhere: Words = ""
+    not_starting: tuple[NotStarting, ...] = ()
 
     @property
     def of_template(self) -> bool:

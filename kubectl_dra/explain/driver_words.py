@@ -54,6 +54,20 @@ def at_fault(row: NodeDriver) -> Words:
     return say(_AT_FAULT.get(row.state, "driver {driver}: {why}"), why=why(row), **words)
 
 
+def starts_none(row: NodeDriver) -> Words:
+    """Why pods with devices of a driver do not start on a node, as a sentence that names the driver or the node."""
+    if row.state is DriverState.NODE_DOWN:
+        return why(row)
+    return say(_STARTS_NONE[row.state], driver=row.driver)
+
+
+_STARTS_NONE: Final = {
+    DriverState.CRASHING: "driver {driver} crashes there",
+    DriverState.NOT_STARTING: "driver {driver} does not start there",
+    DriverState.NO_POD: "driver {driver} has no pod there",
+    DriverState.NOT_REGISTERED: "driver {driver} is not registered",
+    DriverState.NOT_ANSWERING: "driver {driver} does not answer",
+}
 _AT_FAULT: Final = {
     DriverState.CRASHING: "driver {driver} does not run: {why}",
     DriverState.NOT_STARTING: "driver {driver} does not start: {why}",

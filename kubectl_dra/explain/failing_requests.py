@@ -11,11 +11,13 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
 from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked
+from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
+from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
-from kubectl_dra.explain.funnel.stages import StageResult, counted, stage_error
+from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counted, stage_error
 from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
@@ -214,11 +216,26 @@ def _stage(funnel: RequestFunnel, stage: StageResult) -> Stage:
 
 
 def _devices(funnel: RequestFunnel) -> Iterator[DeviceLine]:
+    seen: dict[tuple[int, int], tuple[Observation, ...]] = {}
     for item, position in funnel.failures.each():
         where = item.device.scope if item.slice.per_device_node_selection else item.slice.scope
-        yield DeviceLine(
+        reason = funnel.failures.reason(item, position)
+        line = DeviceLine(
             device=item.id,
             where=where.node_name or str(where),
             stage=StageName.USABLE if position is None else funnel.stages[position].name,
-            reason=funnel.failures.reason(item, position),
+            reason=reason,
         )
+        if position is None or not isinstance(reason, SelectorFalse):
+            yield line
+            continue
+        key = id(item.device), position
+        if key not in seen or funnel.view.differs(item.slice):
+            seen[key] = _has(funnel, funnel.stages[position], item)
+        yield replace(line, label=funnel.stages[position].label, observations=seen[key])
+
+
+def _has(funnel: RequestFunnel, stage: StageResult, item: PublishedDevice) -> tuple[Observation, ...]:
+    """What a device has where a term reads."""
+    terms = funnel.view.cycle.selectors.terms(stage.program)
+    return observations(terms[stage.term], [item]) if terms else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,8 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import parse
+from kubectl_dra.data.driver_releases import DriverGate
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
@@ -53,6 +56,8 @@ def with_driver(
         if known.entry.says not in ((KUBELET,), (ANY,)):
             who = Subject("driver", ", ".join(drivers))
         facts.insert(0, Evidence(who, "means", known.means))
+    elif gate := _gate_named(message, drivers):
+        change = say(_GATE, gate=gate.name, does=gate.does)
     facts += odd(snapshot, rows)
     if broken is not None:
         facts[0:0] = _state(broken)
@@ -66,6 +71,18 @@ def with_driver(
         remedy=_changed(finding.remedy, change),
         next=next_look(looked) if looked is not None else finding.next,
     )
+
+
+_GATE: Final = (
+    "Install the driver with the Helm value featureGates.{gate}=true, or leave {does} out of the claim's config."
+)
+
+
+def _gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:
+    """The feature gate of one of the drivers that its error names, where that is off by default."""
+    known = filter(None, map(catalogue().driver, drivers))
+    gates = (gate for driver in known for gate in driver.gates if not gate.on)
+    return next((gate for gate in gates if re.search(rf"\b{gate.name}\b", message)), None)
 
 
 _SAID: Final = (DriverState.GONE, DriverState.NOT_REGISTERED, DriverState.NOT_ANSWERING)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
+from kubectl_dra.cluster.kinds import kind_plural
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.node_reasons import reason_of
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 from kubectl_dra.explain.remedies.proof import placed_devices
@@ -66,6 +71,21 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
         NodeGroup(outcome, reason, tuple(names), nearness.get((outcome, reason), 0))
         for (outcome, reason), names in groups.items()
     ]
+
+
+def apart(groups: Sequence[NodeGroup], where: Sequence[NotStarting]) -> tuple[NodeGroup, ...]:
+    """The groups, with nodes that fit and on which pods do not start in groups of their own."""
+    whys = {each.node: each.why for each in where}
+    out: list[NodeGroup] = []
+    for group in groups:
+        parts: dict[Words | None, list[str]] = {}
+        for name in group.nodes:
+            parts.setdefault(whys.get(name) if group.outcome == "allocated" else None, []).append(name)
+        text = "{reason}, but pods do not start here: {why}"
+        for why, names in sorted(parts.items(), key=lambda part: part[0] is not None):
+            reason = group.reason if why is None else say(text, reason=group.reason, why=why)
+            out.append(replace(group, reason=reason, nodes=tuple(names)))
+    return tuple(out)
 
 
 def _for_others(claim: str) -> Words:
@@ -223,8 +243,8 @@ def _batched(analysis: Analysis) -> bool:
     return not (pod.claims or pod.spec.topology_spread_constraints or spread)
 
 
-def open_choice(chosen: Choice | None, nodes: int) -> Iterator[Phrase]:
-    """Why the winning node is not named; ``nodes`` is the size of the cluster."""
+def open_choice(chosen: Choice | None, snapshot: Snapshot) -> Iterator[Phrase]:
+    """Why the winning node is not named."""
     if chosen is None or chosen.certain:
         return
     if chosen.enough:
@@ -232,10 +252,16 @@ def open_choice(chosen: Choice | None, nodes: int) -> Iterator[Phrase]:
             "which of the {feasible:,} nodes the scheduler takes is not known: of {nodes:,} it looks at some until "
             "{enough:,} fit"
         )
-        yield say(text, feasible=chosen.feasible, nodes=nodes, enough=chosen.enough)
+        yield say(text, feasible=chosen.feasible, nodes=len(snapshot.nodes), enough=chosen.enough)
     elif chosen.unknown:
-        text = "which of the {feasible:,} nodes the scheduler takes depends on {unknown}, not known here"
-        yield say(text, feasible=chosen.feasible, unknown=list(chosen.unknown))
+        unread = [name for name in chosen.unknown if any(gap.kind == name for gap in snapshot.gaps)]
+        others = [name for name in chosen.unknown if name not in unread]
+        text = "which of the {feasible:,} nodes the scheduler takes depends on {what}"
+        what = (
+            *((say("{kinds}, which were not read", kinds=[*map(kind_plural, unread)]),) if unread else ()),
+            *((say("{others}, not known here", others=others),) if others else ()),
+        )
+        yield say(text, feasible=chosen.feasible, what=Joined(what, ", and on "))
 
 
 # Why nodes refuse a pod, and how many nodes each reason has.

@@ -18,14 +18,26 @@ from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
 from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.attributes_read import complete
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
+from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.registry import When, ask, of_question
-from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, Remedy, RemedyPlan, SchedulerMessage, Verdict
+from kubectl_dra.explain.diagnosis import (
+    Choice,
+    Diagnosis,
+    Finding,
+    NodeDevices,
+    Remedy,
+    RemedyPlan,
+    SchedulerMessage,
+    Verdict,
+)
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
-from kubectl_dra.explain.outcomes import claim_report, node_groups, placements, placements_after_giving_back
+from kubectl_dra.explain.not_starting import NotStarting, not_starting
+from kubectl_dra.explain.outcomes import apart, claim_report, node_groups, placements, placements_after_giving_back
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
@@ -68,6 +80,8 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
             findings=[each if each.kind in kinds else _beside(each, first) for each in judged.findings]
         )
         ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
+    if settings.with_ways:
+        ways = [replace(way, proof=analysis.world.with_all(way.changes).counted(way.proof, snapshot)) for way in ways]
     proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
     shown = [
         replace(finding, place_of_fix=place_of_fix(analysis, finding)) for finding in _with_note_on_ways(proved, ways)
@@ -82,6 +96,11 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), ways)
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
+    places = tuple(placements_after_giving_back(analysis) if second else placements(analysis))
+    idle = _not_starting(analysis, judged.verdict, places)
+    look = next_step(analysis, judged.verdict, shown, judged.unclear)
+    if idle and judged.verdict is Verdict.SCHEDULABLE and not shown:
+        look = NextStep(Look.EXPLAIN_NODE, idle[0].node)
     return Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
@@ -93,19 +112,31 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         unclear=judged.unclear,
         findings=tuple(shown),
         claims=tuple(claim_report(analysis, claim_entry, funnels) for claim_entry in analysis.question.claims),
-        nodes=() if stopped else tuple(node_groups(analysis, funnels)),
-        placements=tuple(placements_after_giving_back(analysis) if second else placements(analysis)),
+        nodes=() if stopped else apart(node_groups(analysis, funnels), idle),
+        placements=places,
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot, settings.scheduler)),
         message="" if judged.unclear else _message(analysis, judged.verdict),
         notes=(*noted, *open_),
         release=str(settings.scheduler.release),
         release_source=settings.release_source,
-        next=next_step(analysis, judged.verdict, shown, judged.unclear),
+        next=look,
         gates=tuple(sorted(settings.scheduler.gates)),
         ways=tuple(ways),
         supposed=settings.supposed,
+        not_starting=idle,
     )
+
+
+def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDevices]) -> tuple[NotStarting, ...]:
+    """Where a pod that fits would not start, or does not where it is."""
+    own, pod = drivers_of(analysis.allocated), analysis.pod
+    if verdict is Verdict.ALLOCATED and pod is not None and pod.node_name and pod.phase in ("", "Pending"):
+        return not_starting(analysis.snapshot, [(pod.node_name, own)])
+    if verdict is not Verdict.SCHEDULABLE:
+        return ()
+    placed = ((place.node, {*own, *(each.device.driver for each in place.devices)}) for place in places)
+    return not_starting(analysis.snapshot, placed if places else [(name, own) for name in analysis.takers])
 
 
 def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
@@ -115,7 +146,7 @@ def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[
     from kubectl_dra.explain.outcomes import choice, open_choice
 
     chosen = choice(analysis, verdict)
-    return chosen, tuple(open_choice(chosen, len(analysis.snapshot.nodes)))
+    return chosen, tuple(open_choice(chosen, analysis.snapshot))
 
 
 def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:
@@ -355,7 +386,10 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
         changes, world = remedy.offers[:1], analysis.world
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
         what_if = as_what_if(world, (*remedy.with_others, *changes)) if remedy.proof.enough else ()
-        remedy = replace(remedy, what_if=what_if, steps=as_steps(world, changes))
+        proof = remedy.proof
+        if analysis.settings.with_ways:
+            proof = world.with_all((*remedy.with_others, *changes)).counted(proof, analysis.snapshot)
+        remedy = replace(remedy, proof=proof, what_if=what_if, steps=as_steps(world, changes))
         yield replace(finding, remedy=remedy)
 
 

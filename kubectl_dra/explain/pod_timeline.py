@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EVICTION_REASON, FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.claim_relation import relation_of
+from kubectl_dra.cluster.claim_relation import claims_of, relation_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
+from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.settings import Settings
@@ -134,9 +135,13 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
     fits = outcome.feasible
     if outcome.undetermined:
         return ""
-    others = [name for name in fits if name != pod.node_name]
+    drivers = {device.driver for claim in claims_of(pod, snapshot) for device in claim.devices}
+    idle = not_starting(snapshot, ((name, drivers) for name in fits if name != pod.node_name))
+    others = [name for name in fits if name != pod.node_name and name not in {each.node for each in idle}]
     words = {"node": ObjectName("Node", pod.node_name), "others": nodes_named(others), "count": len(others)}
+    words |= {"idle": nodes_named(each.node for each in idle), "why": idle[0].why if idle else ""}
+    text = "As things are now, {count} other {count:node|nodes} would suit it too: {others:some 3}{but}."
     if not others:
-        return say("As things are now, no other node would suit it.", **words)
-    text = "As things are now, {count} other {count:node|nodes} would suit it too: {others:some 3}."
-    return say(text, **words)
+        text = "As things are now, no other node would suit it{but}."
+    but = say("; it would fit on {idle:some 3}, where pods do not start: {why}", **words) if idle else ""
+    return say(text, but=but, **words)

@@ -37,7 +37,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import pod_factory as existing
-from kubectl_dra.fit.changes import Changes, without_own
+from kubectl_dra.fit.changes import Changes, pods_not_starting, without_own
 from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, scheduling_order
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
@@ -312,6 +312,7 @@ def _result(
         settled=placement.settled,
         as_many=options.most,
         at_least=limited,
+        not_starting=pods_not_starting(placed_pods, snapshot),
     )
 
 

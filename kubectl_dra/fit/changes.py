@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
+from kubectl_dra.explain.not_starting import NotStarting, not_starting, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
+from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
 from kubectl_dra.scheduling.default_preemption import fewest
@@ -48,6 +50,7 @@ class Changes:
         ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end.
         """
         self._budget = budget
+        self._snapshot = placement.state.snapshot
         self._own = own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
         denied = {
             id(unplaced.new) for unplaced in refused if unplaced.denied is not None or unplaced.new.pod.scheduling_gates
@@ -59,7 +62,9 @@ class Changes:
         first = next((unplaced for unplaced in refused if id(unplaced.new) not in denied), None)
         if self._left and first is not None:
             # What makes a replica whole is worth more than what does not.
-            holders = sorted(self._holders(placement, first), key=lambda gain: not gain.replicas)
+            holders = sorted(
+                self._holders(placement, first), key=lambda gain: (not gain.replicas, bool(gain.not_starting))
+            )
             nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
             self.found = (*holders, *nodes)
 
@@ -75,7 +80,7 @@ class Changes:
 
     def _nodes(self, state: ClusterState) -> list[More]:
         gains: list[More] = []
-        for more in islice(node_copies(state), NODE_KINDS_TRIED):
+        for more in islice(node_copies(state, troubled_nodes(state.snapshot)), NODE_KINDS_TRIED):
             self.tried += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
@@ -102,7 +107,17 @@ class Changes:
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        return More(change, len(after.placed_pods), len(whole))
+        idle = pods_not_starting(after.placed_pods, self._snapshot)
+        return More(change, len(after.placed_pods), len(whole), idle)
+
+
+def pods_not_starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotStarting, ...]:
+    """The nodes on which placed pods do not start, those of the most pods first."""
+    drivers: dict[str, set[str]] = defaultdict(set)
+    counts = Counter(placed_pod.node for placed_pod in placed_pods)
+    for placed_pod in placed_pods:
+        drivers[placed_pod.node] |= {held.device.driver for held in placed_pod.devices}
+    return not_starting(snapshot, ((node, drivers[node]) for node, _ in counts.most_common()))
 
 
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.

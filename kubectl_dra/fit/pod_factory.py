@@ -13,7 +13,7 @@ from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import Amount, convert
 from kubectl_dra.api.pod_resources import amounts
-from kubectl_dra.api.pods import ClaimStatus, Owner, Pod, owner_of
+from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Owner, Pod, owner_of
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
@@ -206,6 +206,8 @@ class PodFactory:
         volumes = tuple(volume.persistent_volume_claim for volume in pod.spec.volumes)
         if not any(volume.ephemeral for volume in pod.spec.volumes):
             pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"fit:{pod.key}"))
+        notes = {**pod.metadata.annotations, ONLY_PLACED: ""}
+        pod = structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=notes))
         pod, claims = _with_claims(pod, self._claims)
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
@@ -44,11 +45,15 @@ ClusterChange = OneMoreNode | Free | EndPods
 
 
 class More(Struct, frozen=True):
-    """A change of the cluster, and how many more pods (and whole replicas) have a node then: placed with it."""
+    """A change of the cluster, and how many more pods (and whole replicas) have a node then: placed with it.
+
+    ``not_starting`` are nodes of these pods on which they do not start.
+    """
 
     change: ClusterChange
     pods: int
     replicas: int
+    not_starting: tuple[NotStarting, ...] = ()
 
 
 class WorkloadFit(Struct, frozen=True):
@@ -57,7 +62,8 @@ class WorkloadFit(Struct, frozen=True):
     ``replicas`` are asked for; ``fitting`` of them have all of their pods running or placed. ``running`` pods have
     their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
     to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
-    changes with which more fit; ``tried`` how many were tried.
+    changes with which more fit; ``tried`` how many were tried. ``not_starting`` are the nodes of placed pods on which
+    they do not start.
     """
 
     workload: WorkloadPods
@@ -76,6 +82,7 @@ class WorkloadFit(Struct, frozen=True):
     settled: bool = True
     as_many: bool = False
     at_least: bool = False
+    not_starting: tuple[NotStarting, ...] = ()
 
     @property
     def placed(self) -> int:

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
@@ -55,11 +55,17 @@ IN_ONE_POD: Final = (SharingWay.CLAIM, SharingWay.TIME_SLICES, SharingWay.MPS)
 
 
 class SharingNeed(Struct, frozen=True):
-    """A gate, a label or what has to be done first by its name, who has to set or do it, and commands for that."""
+    """A gate, a label or what has to be done first by its name, who has to set or do it, and commands for that.
+
+    ``driver``: it is a feature gate of this driver, of which the scheduler knows nothing; ``refused`` is a pod that
+    waits because the driver says that it is off.
+    """
 
     name: str
     how: Words
     commands: tuple[CommandLine, ...] = ()
+    driver: str = ""
+    refused: ObjectName | None = None
 
 
 class WrittenWay(Struct, frozen=True):
@@ -311,7 +317,7 @@ class SharingWriter(Struct, frozen=True):
         parameters = {"apiVersion": config.api_version, "kind": config.kind, "sharing": sharing}
         text = "driver gate {gate} (Helm: --set featureGates.{gate}=true), from driver release {since}"
         gates = tuple(
-            SharingNeed(gate.name, say(text, gate=gate.name, since=gate.since))
+            SharingNeed(gate.name, say(text, gate=gate.name, since=gate.since), driver=driver.name)
             for gate, _ in driver.gates_needed(parameters)
             if not gate.on
         )

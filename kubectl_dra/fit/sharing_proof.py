@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
@@ -9,13 +10,16 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.slices import Device
+from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.drivers.kubelet_calls import failed_call
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
 from kubectl_dra.fit.pod_factory import pods_of
@@ -129,8 +133,18 @@ class TriedWay(Struct, frozen=True):
 
     @property
     def works(self) -> bool:
-        """Whether all pods run."""
-        return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE
+        """Whether all pods get a node, and no pod of the cluster shows that the driver then refuses them."""
+        return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE and not self.refused
+
+    @property
+    def refused(self) -> tuple[SharingNeed, ...]:
+        """What a pod of the cluster lacks that has the same configuration."""
+        return tuple(need for need in self.written.needs if need.refused is not None)
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The gates of the driver without which it refuses the pods that get a node."""
+        return tuple(need.name for need in self.written.needs if need.driver)
 
     @property
     def placed(self) -> int:
@@ -186,6 +200,7 @@ def _tried(
 ) -> TriedWay:
     if written.impossible:
         return TriedWay(written)
+    written = replace(written, needs=tuple(_as_seen(need, snapshot) for need in written.needs))
     findings = _linted(written.text, snapshot, settings)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
     cluster, needs = _with_its_templates(applied(manifest), manifest)
@@ -212,6 +227,18 @@ def _tried(
     after = how is not Replaced.BY_ROLLOUT
     needs = (*needs, _end_first(workload, len(running), how)) if after else needs
     return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings, after)
+
+
+def _as_seen(need: SharingNeed, snapshot: Snapshot) -> SharingNeed:
+    """A need; of a driver's gate with a pod that waits because it is off, if there is one."""
+    for event in snapshot.events if need.driver else ():
+        if event.reason != FAILED_PREPARE or not re.search(rf"\b{need.name}\b", event.message):
+            continue
+        pod = snapshot.pods.get((event.namespace, event.name))
+        drivers = {device.driver for claim in claims_of(pod, snapshot) for device in claim.devices} if pod else set()
+        if pod is not None and need.driver in drivers and failed_call(pod, snapshot) is not None:
+            return replace(need, refused=named("Pod", pod))
+    return need
 
 
 def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot, tuple[SharingNeed, ...]]:

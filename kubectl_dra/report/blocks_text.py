@@ -272,11 +272,17 @@ def _chosen(pieces: Sequence[_Piece], lines: int) -> set[int]:
     """Which are said: all that have to be, and of the others the first by rank that there is room for."""
     chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
     room = lines - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
+    fixes_end = False
     for at in sorted(range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES)):
         piece = pieces[at]
-        if piece.rank and len(piece.lines) <= room:
+        if not piece.rank or (piece.part == _FIXES and fixes_end):
+            continue
+        if len(piece.lines) <= room:
             chosen.add(at)
             room -= len(piece.lines)
+        elif piece.part == _FIXES:
+            # No dearer fix is told because a cheaper one takes more lines.
+            fixes_end = True
     return chosen
 
 

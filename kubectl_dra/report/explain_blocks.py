@@ -279,10 +279,11 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
     fits = diagnosis.verdict is Verdict.SCHEDULABLE and bool(diagnosis.placements)
     winner = choice(diagnosis)
     winners = diagnosis.choice.nodes if winner and diagnosis.choice is not None else ()
+    idle = {each.node for each in diagnosis.not_starting}
     shown = (
         next(
             (node_devices for node_devices in diagnosis.placements if node_devices.node in winners),
-            diagnosis.placements[0],
+            next((each for each in diagnosis.placements if each.node not in idle), diagnosis.placements[0]),
         )
         if fits
         else None

@@ -21,7 +21,7 @@ from kubectl_dra.report.explain_words import (
     node_groups,
     overview_answer,
 )
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, object_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import (
     commands_json,
@@ -114,6 +114,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         out["stations"] = [
             {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
         ]
+    if diagnosis.not_starting:
+        out["notStarting"] = [not_starting_json(each) for each in diagnosis.not_starting]
     if diagnosis.elsewhere:
         out["elsewhere"] = written(diagnosis.elsewhere)
     if diagnosis.traces:

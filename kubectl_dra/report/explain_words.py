@@ -21,6 +21,7 @@ from kubectl_dra.explain.diagnosis import (
 )
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
@@ -42,6 +43,7 @@ _WITH: Final = {
 }
 """What was changed for a proof."""
 MAX_VALUES: Final = 6
+MAX_FITTING: Final = 3
 _TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
 
 
@@ -129,13 +131,23 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
     where = f"{amount(len(diagnosis.fitting), 'node')} ({some(diagnosis.fitting)})"
     changed = _changed(diagnosis)
     if diagnosis.kind == "claim":
-        unused = f", but it is pending: {first}" if first else ""
+        unused = f", but it is pending: {first}" if first else idle(diagnosis.not_starting)
         return f"{subject} {can} be allocated{changed}", f"it {fits} on {where}{unused}"
     if not diagnosis.claims:
         return f"{subject} uses no resource claims", "devices do not keep it pending"
-    still = f"; it still waits: {first}".removesuffix(".") if first else ""
+    still = f"; it still waits: {first}".removesuffix(".") if first else idle(diagnosis.not_starting)
     claims = f"its claims {fit} on {where}" if diagnosis.fitting else "its claims are allocated already"
     return f"{subject} {can} be scheduled{changed}", f"{claims}{still}"
+
+
+def idle(where: Sequence[NotStarting]) -> str:
+    """That pods do not start on some of the nodes where they fit, to be added to a sentence; empty where they do."""
+    if not where:
+        return ""
+    whys = [written(each.why) for each in where]
+    alike = [each.node for each, why in zip(where, whys, strict=True) if why == whys[0]]
+    rest = f", and not on {amount(len(where) - len(alike), 'more node')} either" if where[len(alike) :] else ""
+    return f"; on {some(alike, 2)} pods do not start: {whys[0]}{rest}"
 
 
 def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
@@ -173,8 +185,16 @@ def fix(finding: Finding) -> str:
 def proof(proof: Proof, *, short: bool = False) -> str:
     """A proof: on which node it then fits, and unless ``short`` the devices; and what it rests on besides."""
     devices = f": {some([str(device.device) for device in proof.devices])}" if proof.devices and not short else ""
-    then = f"{_WITH[proof.tried].format(request=proof.request)} it fits on {proof.node}"
-    return f"{then}{devices}{_beside(proof)}{_contested(proof)}"
+    then = f"{_WITH[proof.tried].format(request=proof.request)} it fits on {_where(proof)}"
+    return f"{then}{devices}{_beside(proof)}{_contested(proof)}{idle(proof.not_starting)}"
+
+
+def _where(proof: Proof) -> str:
+    """The nodes of a proof: the only one, or how many they are."""
+    if len(proof.nodes) < 2:
+        return f"{proof.node} at least" if proof.more else proof.node
+    least = "at least " if proof.more else ""
+    return f"{least}{amount(len(proof.nodes), 'node')} ({some(proof.nodes, MAX_FITTING)})"
 
 
 def _contested(found: Proof) -> str:
@@ -319,6 +339,9 @@ _COMMANDS: Final = {
 """Commands without a name."""
 
 
+_EXPLAINED: Final = {Look.EXPLAIN_POD: "pod", Look.EXPLAIN_NODE: "node", Look.CLAIM_HOLDER: "claim"}
+
+
 def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None:
     """The command that shows what to look at next; None where there is none."""
     if step is None or (step.look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not invocation.argv):
@@ -352,8 +375,8 @@ def _about_object(step: NextStep) -> CommandLine | None:
         return kubectl("logs", kind="pod", name=name, namespace=space, more=more, others=others)
     if step.look is Look.DAEMON_SET:
         return kubectl("describe", kind=step.kind, name=name, namespace=space)
-    if step.look in (Look.EXPLAIN_POD, Look.CLAIM_HOLDER):
-        kind = "pod" if step.look is Look.EXPLAIN_POD else "claim"
+    if step.look in _EXPLAINED:
+        kind = _EXPLAINED[step.look]
         return kubectl("dra", "explain", kind=kind, name=name, namespace=space)
     if step.look is Look.DEVICES_OF_CLASS:
         own = ("--class", name) if name else ()

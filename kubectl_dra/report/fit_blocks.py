@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kubectl_dra.command import CURRENT
-from kubectl_dra.explain.cause_kinds import Family
+from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
@@ -24,7 +24,7 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
@@ -64,10 +64,10 @@ def write_fit(
         out.write("")
     room, untold = LINES - out.lines_put - 1, 0
     for number, note in enumerate(_notes(answer)):
-        lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH)))
+        lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH) - 2))
         if full or (number < MAX_NOTES and lines <= room):
             room -= lines
-            out.heading("Note", f": {note}", indent="")
+            out.heading("Note", f": {note}")
         else:
             untold += 1
     if not invocation.argv:
@@ -118,12 +118,17 @@ def _shares(workload: WorkloadFit) -> list[Share]:
 
 def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = False) -> Iterator[Block]:
     """What comes of a workload; a page folds what text leaves out, unless that is ``full``."""
-    yield Answer(headline(workload).removesuffix("."), "", _TONES.get(workload.verdict, Tone.WARNING))
+    tone = _TONES.get(workload.verdict, Tone.WARNING) if not workload.not_starting else Tone.WARNING
+    yield Answer(headline(workload).removesuffix("."), "", tone)
     # What was placed without what decides is no answer.
     rows = places(workload) if workload.verdict is not Verdict.UNDETERMINED else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(*row),) for row in rows), "  ", None if full else shown, rest)
+    if workload.not_starting:
+        look = NextStep(Look.EXPLAIN_NODE, workload.not_starting[0].node)
+        if why := command(look, invocation):
+            yield shell((why,), invocation.where)
     if workload.stop is not None:
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"

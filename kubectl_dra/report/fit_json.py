@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
@@ -11,7 +12,7 @@ from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, needed, places, stop
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, owner_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, owner_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 
@@ -60,6 +61,9 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
         "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
         "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
     }
+    if workload.not_starting:
+        on = Counter(placed_pod.node for placed_pod in workload.placed_pods)
+        out["notStarting"] = [{**not_starting_json(each), "podCount": on[each.node]} for each in workload.not_starting]
     if workload.stop is not None:
         out["stop"] = {
             "pod": key_json(workload.stop.pod),
@@ -131,7 +135,8 @@ def _more(more: More) -> dict[str, Any]:
         said = {"kind": "release-claims", "holders": [_holder(holder) for holder in what.holders]}
     else:
         said = {"kind": "end-pods", "pods": [_pod(what.ended[0])]}
-    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas}
+    idle = {"notStarting": [*map(not_starting_json, more.not_starting)]} if more.not_starting else {}
+    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle}
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:

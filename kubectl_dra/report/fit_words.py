@@ -14,7 +14,7 @@ from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
-from kubectl_dra.report.explain_words import making, reason
+from kubectl_dra.report.explain_words import idle, making, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 
@@ -23,7 +23,7 @@ def headline(workload: WorkloadFit) -> str:
     """The answer in one sentence."""
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
-    return f"{_count(workload)}{_beside(workload)}."
+    return f"{_count(workload)}{_beside(workload)}{_idle(workload)}."
 
 
 def _by_devices(workload: WorkloadFit) -> str:
@@ -86,6 +86,21 @@ def _beside(workload: WorkloadFit) -> str:
     if workload.fewest != workload.greatest:
         said.append(f"by which nodes the scheduler takes {workload.fewest:,} to {workload.greatest:,} pods have room")
     return f"; {'; '.join(said)}" if said else ""
+
+
+def _idle(workload: WorkloadFit) -> str:
+    """How many of the placed pods do not start, where, and why there."""
+    where = workload.not_starting
+    if not where:
+        return ""
+    nodes = [each.node for each in where]
+    count = sum(placed_pod.node in nodes for placed_pod in workload.placed_pods)
+    why = written(where[0].why) + (f" ({nodes[0]})" if nodes[1:] else "")
+    if len(workload.placed_pods) == 1:
+        return f", where it does not start: {why}"
+    who = "all" if count == len(workload.placed_pods) else f"{count:,}"
+    goes, does = ("goes", "it does") if count == 1 else ("go", "they do")
+    return f"; {who} of them {goes} to {some(nodes, 2)}, where {does} not start: {why}"
 
 
 def needed(needed: NodesNeeded) -> str:
@@ -160,6 +175,10 @@ def change(what: ClusterChange) -> str:
 
 def gain(workload: WorkloadFit, more: More) -> str:
     """What a change brings."""
+    return _gain(workload, more) + idle(more.not_starting)
+
+
+def _gain(workload: WorkloadFit, more: More) -> str:
     unit, one_by_one = workload.workload.unit, workload.workload.size == 1
     whole = not workload.as_many and workload.fitting + more.replicas == workload.replicas
     if whole and workload.replicas == 1:

@@ -75,7 +75,10 @@ def _funnel(funnel: Funnel, *, fold: bool) -> Iterator[Steps | Checks]:
 
 def _check(line: DeviceLine) -> tuple[bool, str, str]:
     false = line.stage in _FALSE and isinstance(line.reason, SelectorFalse)
-    why = _FALSE[line.stage] if false else f"{line.stage}: {written(line.reason)}"
+    why = f"{line.stage}: {written(line.reason)}"
+    if false:
+        has = ", ".join(f"{each.name} is {each.values[0][0] or 'absent'}" for each in line.observations if each.values)
+        why = (written(line.label) if line.label else _FALSE[line.stage]) + (f": {has}" if has else "")
     return (line.stage == "usable", f"{line.device}  ({line.where})", why if line.reason else "")
 
 

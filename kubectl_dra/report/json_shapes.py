@@ -10,7 +10,9 @@ from typing import Final
 
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import by_key
+from kubectl_dra.report.phrases import written
 
 SCHEMA_VERSION: Final = "5"
 """Of all reports: it rises for all of them at once (``docs/json-changes.md``)."""
@@ -45,3 +47,9 @@ def owner_json(kind: str, name: str) -> dict[str, str]:
 def taint_json(taint: DeviceTaint) -> dict[str, str]:
     """A taint of a device."""
     return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
+
+
+def not_starting_json(where: NotStarting) -> dict[str, str]:
+    """A node on which pods do not start, and why: the state of the driver there."""
+    driver = where.driver
+    return {"node": where.node, "driver": driver.driver, "state": driver.state.value, "text": written(where.why)}

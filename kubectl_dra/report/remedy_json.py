@@ -18,7 +18,7 @@ from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, 
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import gaps_of
 from kubectl_dra.report.explain_words import Invocation, command, fix, making, supposing
-from kubectl_dra.report.json_shapes import device_json, key_json, object_json, owner_json, pool_json
+from kubectl_dra.report.json_shapes import device_json, key_json, not_starting_json, object_json, owner_json, pool_json
 from kubectl_dra.report.phrases import fields_of, template_of, written
 from kubectl_dra.report.table import gap_json
 
@@ -228,6 +228,11 @@ def _proof(proof: Proof) -> dict[str, Any]:
     else:
         out["node"] = proof.node
         out["devices"] = [_placed(device) for device in proof.devices]
+    if proof.nodes:
+        out["nodes"] = list(proof.nodes)
+        out["moreNodesMayFit"] = proof.more
+    if proof.not_starting:
+        out["notStarting"] = [not_starting_json(each) for each in proof.not_starting]
     if proof.beside is not None:
         beside = proof.beside
         if beside.aside or beside.changed:

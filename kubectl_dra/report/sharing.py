@@ -7,11 +7,11 @@ from typing import Any, Final, TextIO
 
 from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingWay
+from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
 from kubectl_dra.fit.sharing_proof import TriedWay
 from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
@@ -28,13 +28,14 @@ _SHARED: Final = {
     SharingWay.ADMIN: "what others hold, to watch it: no work",
 }
 _BEST: Final = (
+    SharingWay.EACH,
     SharingWay.PARTITIONS,
     SharingWay.CAPACITY,
     SharingWay.CLAIM,
     SharingWay.TIME_SLICES,
     SharingWay.MPS,
 )
-"""Of the ways with which all pods run, the one whose command is printed."""
+"""Of the ways with which all pods get a node, the one whose command is printed."""
 
 
 def write_ways(
@@ -55,14 +56,14 @@ def write_ways(
     pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
     works = {way.written.way for way in ways if way.works}
     who = f"{containers} containers of one pod" if containers else amount(pods, "pod")
-    names = [way.value for way in SharingWay if way in works and way is not SharingWay.ADMIN]
+    names = _by(ways)
     if SharingWay.EACH in works:
         said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
     elif names:
-        lack = "they run" if containers else "there is not a device for each; all run"
-        after = all(way.after for way in ways if way.written.way.value in names)
+        lack = "they would be placed" if containers else "there is not a device for each; all would be placed"
+        after = all(way.after for way in ways if way.works and way.written.way is not SharingWay.ADMIN)
         first = " once the pods that run now have ended" if after else ""
-        said, tone = f"{lack} by {', '.join(names)}{first}", Tone.GOOD if containers else Tone.WARNING
+        said, tone = f"{lack} {names}{first}", Tone.GOOD if containers else Tone.WARNING
     elif any(way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED for way in ways):
         said, tone = "whether all of them can run is undetermined", Tone.WARNING
     else:
@@ -71,12 +72,18 @@ def write_ways(
     out.write("")
     rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(way) for way in ways if way.fit is not None)]
     write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
-    rest = [way for way in ways if way.fit is None or way.findings]
+    rest = [way for way in ways if way.fit is None or way.findings or way.refused]
     if rest:
         out.write("")
     for way in rest:
         if way.fit is None:
             write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
+    for way in ways:
+        for need in way.refused:
+            text = (
+                f"{way.written.way} is refused here: the driver's error for pod {need.refused} names gate {need.name}"
+            )
+            write_blocks(out, [prose(f"{text}.", Tone.WARNING)])
     said_of: dict[str, list[str]] = {}
     for way in ways:
         for finding in way.findings:
@@ -95,12 +102,29 @@ def write_ways(
         write_command(out, ShellCommand((otherwise,), "Next"))
 
 
+def _by(ways: list[TriedWay]) -> str:
+    """The ways by which all pods would be placed, last those that the driver refuses unless a gate of it is on."""
+    working = [way for way in ways if way.works and way.written.way not in (SharingWay.ADMIN, SharingWay.EACH)]
+    sure = [way.written.way.value for way in working if not way.gates]
+    gated = [f"by {way.written.way.value} if {_gates(way)}" for way in working if way.gates]
+    return ", and ".join([*([f"by {', '.join(sure)}"] if sure else []), *gated])
+
+
+def _gates(way: TriedWay) -> str:
+    gates = way.gates
+    return f"the driver's gate{'s' if gates[1:] else ''} {', '.join(gates)} {'are' if gates[1:] else 'is'} on"
+
+
 def _row(tried_way: TriedWay) -> tuple[str, ...]:
     way = tried_way.written.way
     assert tried_way.fit is not None
     undetermined = tried_way.fit.verdict is Verdict.UNDETERMINED
     pods = "?" if undetermined else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
-    return way, pods, _SHARED[way], ", ".join(need.name for need in tried_way.written.needs) or EMPTY
+    return way, pods, _SHARED[way], ", ".join(map(_need, tried_way.written.needs)) or EMPTY
+
+
+def _need(need: SharingNeed) -> str:
+    return f"{need.name} (refused here)" if need.refused is not None else need.name
 
 
 def write_needs(way: TriedWay, where: ClusterFlags) -> None:
@@ -113,7 +137,8 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
         after = " once the pods that run now have ended" if way.after else ""
         tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")
     for need in way.written.needs:
-        tell(f"note: needs {written(need.how)}")
+        here = f", which is off here: see the driver's error for pod {need.refused}" if need.refused is not None else ""
+        tell(f"note: needs {written(need.how)}{here}")
         if need.commands:
             write_blocks(Painter(sys.stderr, "never"), [shell(need.commands, where)])
     for finding in way.findings:
@@ -141,6 +166,8 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
             {
                 "name": need.name,
                 "how": written(need.how),
+                **({"driver": need.driver} if need.driver else {}),
+                **({"refused": object_json(need.refused.namespace, need.refused.name)} if need.refused else {}),
                 **({"commands": commands} if (commands := commands_json(*need.commands, where=where)) else {}),
             }
             for need in way.written.needs

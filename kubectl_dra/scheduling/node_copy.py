@@ -8,7 +8,7 @@ name; a name that is only a part of another text says nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import json, structs
@@ -53,15 +53,19 @@ of its templates (utils/taints/taints.go), and Karpenter's own.
 """
 
 
-def node_copies(state: ClusterState) -> Iterator[NodeCopy]:
-    """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself."""
+def node_copies(state: ClusterState, troubled: Container[str] = ()) -> Iterator[NodeCopy]:
+    """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself.
+
+    Nodes that are ``troubled`` are samples only where no other one is there.
+    """
     index = state.cycle.index
     local = _local(state.snapshot.nodes, index)
     kinds: dict[Hashable, list[Node]] = defaultdict(list)
     for node in state.snapshot.nodes.values():
         kinds[_kind(node, local.get(node.name, ()))].append(node)
     for nodes in sorted(kinds.values(), key=lambda nodes: -len(nodes)):
-        like = next((node for node in nodes if not node.spec.unschedulable), None)
+        usable = [node for node in nodes if not node.spec.unschedulable]
+        like = next((node for node in usable if node.name not in troubled), next(iter(usable), None))
         if like is not None:
             slices = local.get(like.name, ())
             yield _Copier(like, slices, state, index).copied(len(nodes))

@@ -61,7 +61,7 @@ def schema_of_share() -> Any:
 def test_a_template_makes_pods_wait_and_one_claim_does_not(dra: Dra) -> None:
     ran = dra("share", "-f", NOTEBOOKS, "--snapshot", FLEET)
     assert ran.code == 0 and ran.out.startswith(
-        "4 pods, class gpu.nvidia.com: there is not a device for each; all run by"
+        "4 pods, class gpu.nvidia.com: there is not a device for each; all would be placed by claim, and by "
     )
     rows = {line.split()[0]: line.split()[1:4] for line in ran.out.splitlines() if " of 4 " in line}
     assert rows["each"] == ["2", "of", "4"] and rows["claim"] == ["4", "of", "4"]
@@ -375,3 +375,32 @@ def test_a_finding_is_said_once_for_all_ways(dra: Dra, tmp_path: Path) -> None:
     ran = dra("share", "-f", str(file), "--snapshot", cluster(tmp_path, {"name": "gpu-0"}))
     told = " ".join(ran.out.split())
     assert told.count("DRA405") == 1 and "Lint says of each, claim, " in told
+
+
+REFUSED = str(SAMPLES.parents[1] / "examples" / "explain" / "prepare-fails" / "cluster.yaml")
+"""A pod waits because the driver's error says that its gate for time slices is off."""
+
+
+def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
+    """The scheduler places pods whose configuration the driver refuses: the answer says on what they depend."""
+    flags = ("share", "--class", "gpu.nvidia.com", "--pods", "12", "--snapshot", REFUSED)
+    ran = dra(*flags)
+    first = " ".join(ran.out.split("\n\n")[0].split())
+    assert first.endswith("all would be placed by claim, and by mps if the driver's gate MPSSupport is on.")
+    assert "TimeSlicingSettings (refused here)" in ran.out
+    assert "time-slices is refused here: the driver's error for pod dev/ide-lea names gate" in " ".join(ran.out.split())
+    report = json.loads(dra(*flags, "-o", "json").out)
+    schema_of_share().validate(report)
+    needs = {item["way"]: item["needs"] for item in report["items"]}
+    (need,) = needs["time-slices"]
+    assert (need["driver"], need["refused"]) == ("gpu.nvidia.com", {"namespace": "dev", "name": "ide-lea"})
+    assert "refused" not in needs["mps"][0]
+    assert dra(*flags, "--by", "time-slices").code == 1
+
+
+def test_next_is_what_the_answer_says(dra: Dra, tmp_path: Path) -> None:
+    """Where nothing has to be shared, no way of sharing comes next."""
+    file = cluster(tmp_path, {"name": "gpu-0"}, {"name": "gpu-1"})
+    ran = dra("share", "--class", "gpu", "--pods", "2", "--snapshot", file)
+    assert "nothing has to be shared" in " ".join(ran.out.split())
+    assert ran.out.splitlines()[-1].endswith("--by each")

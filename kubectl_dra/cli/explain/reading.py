@@ -87,6 +87,8 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags, conn
 
     pods = tuple(pods)
     snapshot = _with_kinds_for(pods, snapshot, flags, connection)
+    if not flags.everything and any(not pod.node_name and pod.claims for pod in pods):
+        snapshot = _with_failed_calls(snapshot, connection)
     return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, flags.namespace)
 
 
@@ -149,6 +151,21 @@ def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapsho
     with Progress() as progress:
         more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reasons=(NO_POD_MADE,)))
     return replace(with_kinds(snapshot, more, ("DaemonSet",)), events=(*snapshot.events, *more.events))
+
+
+def _with_failed_calls(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
+    """The live cluster with the events of all namespaces that tell where the kubelet does not reach a driver.
+
+    Whoever may not read them is not told of it; the answer is the same.
+    """
+    from kubectl_dra.api.meta import FAILED_PREPARE
+    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cluster.live import About, ApiServer
+
+    cluster = ApiServer(connection_options(connection, ""))
+    with Progress() as progress:
+        more = cluster.read_snapshot(("Event",), progress=progress, about=About("", reasons=(FAILED_PREPARE,)))
+    return replace(snapshot, events=tuple(dict.fromkeys((*snapshot.events, *more.events))))
 
 
 def with_admission(

@@ -108,10 +108,10 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         )
         return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
     seen = _seen(blocked)
-    parts = tuple(
-        say("{name}: {values}", name=observation.name, values=_listed(observation)) for observation in seen[:_MAX_NAMES]
-    )
-    have = Joined(parts) if parts else ""
+    have = _have(seen[:_MAX_NAMES])
+    # Nobody asks for what is absent or not known.
+    there = _have([each for each in seen[:_MAX_NAMES] if not _is_unknown(each)])
+    remedy = _remedy(blocked, there, unknown=bool(seen) and not there)
     if wanted is not None and not stage.errors and (instead := _instead(blocked, seen)):
         text = "{who} wants {asked}; {instead}"
         if any(names_single(slot.comparison) for slot in slots(_term(blocked))):
@@ -119,7 +119,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         summary = say(text, who=who, asked=wanted, instead=instead)
         if also := tuple(_also_false(blocked)):
             summary = say("{summary}; it also wants {also}", summary=summary, also=Joined(also, ", and "))
-        return Finding(kind, summary, evidence, _remedy(blocked, have))
+        return Finding(kind, summary, evidence, remedy)
     summary = say(
         "{what} is {fails} on {every}{nodes}: {expression}{have}",
         what=what,
@@ -129,11 +129,25 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         expression=stage.expression,
         have=say(" ({have})", have=have) if have else "",
     )
-    return Finding(kind, summary, evidence, _remedy(blocked, have))
+    return Finding(kind, summary, evidence, remedy)
 
 
-def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
-    """Another class, another value in place of one that the term asks for, or the request without the term."""
+def _have(seen: Sequence[Observation]) -> Words:
+    """What devices have of several things."""
+    parts = tuple(say("{name}: {values}", name=each.name, values=_listed(each)) for each in seen)
+    return Joined(parts) if parts else ""
+
+
+def _is_unknown(seen: Observation) -> bool:
+    """Whether no device says how much, or what, it has."""
+    return all(value is None or _is_none(value) for value, _ in seen.values)
+
+
+def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
+    """Another class, another value in place of one that the term asks for, or the request without the term.
+
+    ``unknown``: no device has anything to ask for in place of it.
+    """
     if blocked.stage.name is not StageName.REQUEST_SELECTOR:
         return None
     place = blocked.located.place
@@ -160,6 +174,8 @@ def _remedy(blocked: Blocked, have: Words) -> Remedy | None:
     if single:
         return replace(_bring_back(blocked), proof=without, offers=(drop,))
     text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+    if unknown:
+        text = "Drop the term: no device says what it asks for."
     return Remedy(say(text, have=have), without, offers=(drop,))
 
 

@@ -197,14 +197,11 @@ def _finding(
 ) -> Finding:
     name = constraint.attribute
     group = [located for located in analysis.funnels if located.claim is claim and constraint.covers(*located.names)]
-    evidence: list[Evidence] = []
-    for located in group:
-        for node, values in _values(analysis, located, constraint):
-            about = say("{where} on {node}", where=located.where, node=ObjectName("Node", node))
-            evidence.append(Evidence(about, name, values))
+    evidence = list(_values(analysis, group, constraint))
     covered = say("{requests: else all requests}", requests=tuple(constraint.requests))
     words = {"name": name, "constraint": constraint, "covered": covered}
-    change = DropConstraint(index, claim.key, constraint)
+    only = sum(len(each.constraints) for each in analysis.claims) == 1
+    change = DropConstraint(index, claim.key, constraint, only)
     remedy = Remedy(say("Drop or widen the constraint {constraint}.", **words), proof, offers=(change,))
     kind = CONSTRAINT
     text = "no node has free devices for {together} with {same} {name}"
@@ -272,17 +269,28 @@ def _other_attribute(analysis: Analysis, group: Sequence[Located], constraint: D
     return None
 
 
-def _values(analysis: Analysis, located: Located, constraint: DeviceConstraint) -> Iterator[tuple[str, Words]]:
-    """For each node with usable devices: their values of the constraint's attribute."""
-    for node in analysis.view.nodes:
-        usable = located.funnel.usable_on(node.name)
-        if not usable:
-            continue
-        values = Counter(_value(analysis, located, item, constraint) or "absent" for item in usable)
-        shown = [say("{value} on {count}", value=value, count=count) for value, count in values.most_common(MAX_VALUES)]
-        more = len(values) - MAX_VALUES
-        text = "{shown} and {more:,} more values" if more > 0 else "{shown}"
-        yield node.name, say(text, shown=shown, more=more)
+def _values(analysis: Analysis, group: Sequence[Located], constraint: DeviceConstraint) -> Iterator[Evidence]:
+    """Node by node what usable devices of each request have of the constraint's attribute.
+
+    Where devices are enough but for the constraint, the other nodes show nothing of it.
+    """
+    usable = {node.name: [located.funnel.usable_on(node.name) for located in group] for node in analysis.view.nodes}
+    enough = [
+        name
+        for name, found in usable.items()
+        if all(len(items) >= located.funnel.needed_on(name) for located, items in zip(group, found, strict=True))
+    ]
+    for node in enough or usable:
+        for located, items in zip(group, usable[node], strict=True):
+            if not items:
+                continue
+            values = Counter(_value(analysis, located, item, constraint) or "absent" for item in items)
+            common = values.most_common(MAX_VALUES)
+            shown = [say("{value} on {count}", value=value, count=count) for value, count in common]
+            more = len(values) - MAX_VALUES
+            text = "{shown} and {more:,} more values" if more > 0 else "{shown}"
+            about = say("{where} on {node}", where=located.where, node=ObjectName("Node", node))
+            yield Evidence(about, constraint.attribute, say(text, shown=shown, more=more))
 
 
 def _instead(group: Sequence[Located], name: str) -> Iterator[Evidence]:

@@ -83,12 +83,17 @@ class Stage(Struct, frozen=True):
 
 
 class DeviceLine(Struct, frozen=True):
-    """One device and the first stage that rejects it; ``reason`` is empty for a usable one."""
+    """One device and the first stage that rejects it; ``reason`` is empty for a usable one.
+
+    Where a selector is false, ``label`` says which of its terms, and ``observations`` what the device has there.
+    """
 
     device: DeviceID
     where: str
     stage: StageName
     reason: Words
+    label: Words = ""
+    observations: tuple[Observation, ...] = ()
 
 
 class Funnel(Struct, frozen=True):

@@ -12,6 +12,7 @@ from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
 
 
@@ -82,7 +83,8 @@ class Proof(Struct, frozen=True):
 
     ``filters``: a pod was tried, with all filters of the scheduler; otherwise only the allocation of the claims.
     ``like`` is the node of which a copy was tried; then ``node`` is ``NEW_NODE``. ``request`` is the one that was left
-    out. ``beside`` is what else the pod needs, if anything.
+    out. ``beside`` is what else the pod needs, if anything. ``nodes`` are all that accept it, if they were counted;
+    there may be ``more`` of them. ``not_starting`` are those of them on which pods do not start.
     """
 
     node: str
@@ -92,6 +94,9 @@ class Proof(Struct, frozen=True):
     request: str = ""
     like: str = ""
     beside: Beside | None = None
+    nodes: tuple[str, ...] = ()
+    more: bool = False
+    not_starting: tuple[NotStarting, ...] = ()
 
     @property
     def enough(self) -> bool:

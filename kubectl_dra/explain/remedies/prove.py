@@ -11,7 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
-from kubectl_dra.allocation.budgets import PROOF_NODES, PROOF_STEPS, QUICK_STEPS, REREAD_PER_STEP, Budget, unlimited
+from kubectl_dra.allocation.budgets import (
+    COUNTING_NODES_STEPS,
+    NODES_COUNTED,
+    PROOF_NODES,
+    PROOF_STEPS,
+    QUICK_STEPS,
+    REREAD_PER_STEP,
+    Budget,
+    unlimited,
+)
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.pools import SliceIndex
@@ -22,7 +31,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster, key_of
-from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.claim_edits import (
@@ -213,6 +224,44 @@ class WhatIf(Struct, frozen=True, dict=True):
                 return
             tries.charge(1)
             yield node
+
+    def counted(self, proof: Proof, real: Snapshot) -> Proof:
+        """The proof with all nodes that accept the pod, as far as they can be tried: of them one where it starts.
+
+        ``real`` is the cluster as it is: a pod that ends mends no driver.
+        """
+        every = {node.name: node for node in (*self.nodes, *self.alike)}
+        if proof.node not in every:
+            return proof
+        nodes = [every.pop(proof.node), *every.values()]
+        budget = Budget(COUNTING_NODES_STEPS, each=QUICK_STEPS)
+        outcome = self.outcome.on(self.outcome.state, budget=budget, unlike=True)
+        found: list[Proof] = []
+        tried = 0
+        for node in nodes[:NODES_COUNTED]:
+            if not budget.left:
+                break
+            tried += outcome.try_on(node).verdict is not AttemptVerdict.UNDETERMINED
+            if (shown := self._shown(outcome, node)) is not None:
+                found.append(shown)
+        if not found or found[0].node != proof.node:
+            # It rests on more than this world.
+            return proof
+        held = {device.driver for claim in self._held for device in claim.devices}
+        placed = [(each.node, {*held, *(device.device.driver for device in each.devices)}) for each in found]
+        mended = {name for name, node in self.cluster.snapshot.nodes.items() if node.ready is not False}
+        idle = not_starting(real, placed)
+        idle = tuple(each for each in idle if not (each.driver.state is DriverState.NODE_DOWN and each.node in mended))
+        names, troubled = {each.node for each in found}, {each.node for each in idle}
+        first = next((each for each in found if each.node not in troubled), found[0])
+        return replace(
+            proof,
+            node=first.node,
+            devices=first.devices if first is not found[0] else proof.devices,
+            nodes=tuple(name for name in self.cluster.snapshot.nodes if name in names),
+            more=tried < len(nodes),
+            not_starting=idle,
+        )
 
     def ends_without_error(self, proof: Proof) -> bool:
         """Whether nothing on another node ends the pod's attempts: an error, or that it is taken and never binds.

@@ -35,6 +35,7 @@ _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"))
 _TEXT_CALLS: Final = frozenset(("startsWith", "endsWith", "contains"))
 _LONG_NAME: Final = 18
 """Shorter names, with their quotes, differ in few places anyway."""
+_NOT_STRICT: Final = {"isGreaterThan": ">=", "isLessThan": "<="}
 _BOOLEANS: Final = frozenset(("true", "false"))
 _MAKERS: Final = {"quantity": "quantity", "semver": "version"}
 
@@ -100,7 +101,7 @@ def loosened_term(
             offer.new,
             near=near,
             amount=offer.amount,
-            once=len(re.findall(rf"(?<![\w.-]){re.escape(offer.old)}(?![\w.-])", written)) == 1,
+            once=len(re.findall(rf"(?<![\w-]){re.escape(offer.old)}(?![\w.-])", written)) == 1,
         )
         yield TermOffer(change, offer.amount)
 
@@ -142,17 +143,65 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
         texts = list(_texts(slot, program, seen))
         carriers = seen.carriers(value for value, _ in texts)
         for value, text in texts:
-            changed = expression[: slot.start] + text + expression[slot.end :]
-            if not _holds(selectors, changed, term, everything or [item.exact for item in carriers[value]]):
-                continue
-            end = program.end + len(text) - (slot.end - slot.start)
-            new_term = changed[program.start : end]
-            amount = slot.kind in _ORDERED
-            old = expression[slot.start : slot.end]
-            yield Offer(old, text, program.expression, new_term, amount, carriers[value])
-            offered += 1
+            devices = everything or [item.exact for item in carriers[value]]
+            for edit in _edits(slot, expression, text):
+                changed = expression[: edit.start] + edit.text + expression[edit.end :]
+                if not _holds(selectors, changed, term, devices):
+                    continue
+                end = program.end + len(edit.text) - (edit.end - edit.start)
+                new_term = changed[program.start : end]
+                amount = slot.kind in _ORDERED
+                old = expression[edit.start : edit.end]
+                yield Offer(old, edit.text, program.expression, new_term, amount, carriers[value])
+                offered += 1
+                break
             if offered == MAX_OFFERS:
                 return
+
+
+class TermEdit(NamedTuple):
+    """A part of an expression, and what to write in its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _edits(slot: Slot, expression: str, value: str) -> Iterator[TermEdit]:
+    """The value in place of the constant, in a comparison that equal values pass, since devices have just it."""
+    loose = next(_not_strict(slot, expression, value), None) if slot.kind in _ORDERED else None
+    yield loose or TermEdit(slot.start, slot.end, value)
+
+
+def _not_strict(slot: Slot, expression: str, value: str) -> Iterator[TermEdit]:
+    """A strict comparison with this value, as one that equal values pass; nothing for another comparison."""
+    node = slot.comparison
+    if not isinstance(node, ast.Call):
+        return
+    if (sign := _NOT_STRICT.get(node.function)) and node.target is not None:
+        # It becomes a comparison of its own.
+        call = expression.index(node.function, node.target.end)
+        argument = expression[call + len(node.function) : slot.start] + value + expression[slot.end : node.end]
+        yield TermEdit(call, node.end, f"compareTo{argument} {sign} 0")
+    elif node.function in ("_<_", "_>_", "_==_"):
+        left, right = node.arguments
+        sign = node.function.strip("_")
+        gap, rest = expression[left.end : right.start], expression[right.start : node.end]
+        if sign == "==":
+            if rest not in ("1", "-1") or slot.end > left.end:
+                return
+            gap, rest = gap.replace(sign, ">=" if rest == "1" else "<=", 1), "0"
+        else:
+            gap = gap.replace(sign, f"{sign}=", 1)
+        if slot.start >= right.start:
+            own = rest[: slot.start - right.start] + value + rest[slot.end - right.start :]
+            start = left.end + len(gap) - len(gap.lstrip())
+            yield TermEdit(start, node.end, f"{gap.lstrip()}{own}")
+            return
+        # Of a call what stands before it stays.
+        start = left.target.end + 1 if isinstance(left, ast.Call) and left.target is not None else left.start
+        own = expression[start : slot.start] + value + expression[slot.end : left.end]
+        yield TermEdit(start, node.end, f"{own}{gap}{rest}")
 
 
 def names_single(comparison: ast.Expression) -> bool:
@@ -328,20 +377,12 @@ def _quantities(constant: str, values: Sequence[str], quote: str) -> Iterator[tu
         return
     for value in nsmallest(MAX_VALUES, known, lambda text: abs(known[text] - wanted)):
         yield value, _text(value, quote)
-        # For a strict comparison: one less, or one more, of the unit that the value is written in.
-        digits = value.rstrip("EPTGMKkinmu")
-        number = whole_number(digits)
-        if number is not None:
-            unit = value[len(digits) :]
-            yield value, _text(f"{max(0, number - 1)}{unit}", quote)
-            yield value, _text(f"{number + 1}{unit}", quote)
 
 
 def _integers(constant: int, values: Sequence[str], quote: str) -> Iterator[tuple[str, str]]:
     known = {text: number for text in values if (number := _integer(text)) is not None}
     for text in sorted(known, key=lambda text: abs(known[text] - constant))[:MAX_VALUES]:
-        number = known[text]
-        yield from ((text, str(number)), (text, str(number - 1)), (text, str(number + 1)))
+        yield text, str(known[text])
 
 
 def _integer(text: str) -> int | None:
@@ -363,14 +404,7 @@ def _versions(constant: str, values: Sequence[str], quote: str) -> Iterator[tupl
     below = sorted((text for text in known if known[text] <= wanted), key=known.__getitem__, reverse=True)
     above = sorted((text for text in known if known[text] > wanted), key=known.__getitem__)
     for value in (below + above)[:MAX_VALUES]:
-        version = known[value]
         yield value, _text(value, quote)
-        # For a strict comparison: the nearest release on either side, else the first pre-release of this one.
-        if version.patch:
-            yield value, _text(f"{version.major}.{version.minor}.{version.patch - 1}", quote)
-        else:
-            yield value, _text(f"{version.major}.{version.minor}.{version.patch}-0", quote)
-        yield value, _text(f"{version.major}.{version.minor}.{version.patch + 1}", quote)
 
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Sequence[str], str], Iterator[tuple[str, str]]]]] = {

@@ -1,0 +1,60 @@
+"""Nodes where the scheduler places a pod and it does not start: the kubelet is away, or does not reach the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from kubectl_dra.api.meta import FAILED_PREPARE
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.explain.driver_words import starts_none
+from kubectl_dra.explain.phrase import Words
+
+
+class NotStarting(NamedTuple):
+    """A node on which pods do not start, and the driver that is at fault there, or the node itself by that state."""
+
+    node: str
+    driver: NodeDriver
+
+    @property
+    def why(self) -> Words:
+        """What is wrong."""
+        return starts_none(self.driver)
+
+
+def not_starting(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> tuple[NotStarting, ...]:
+    """Of nodes with the drivers whose devices a pod gets there, those on which it does not start."""
+    return tuple(_found(snapshot, placed))
+
+
+def _found(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> Iterator[NotStarting]:
+    known: Mapping[tuple[str, str], NodeDriver] | None = None
+    for name, drivers in placed:
+        node = snapshot.nodes.get(name)
+        if drivers and node is not None and node.ready is False:
+            yield NotStarting(name, NodeDriver(min(drivers), name, DriverState.NODE_DOWN))
+            continue
+        known = snapshot.derived(_troubled) if known is None else known
+        row = next((known[driver, name] for driver in sorted(drivers) if (driver, name) in known), None)
+        # Of a node that is only supposed nothing says which pods will run there.
+        supposed = node is not None and node.ready is None
+        if row is not None and not (supposed and row.state is DriverState.NO_POD):
+            yield NotStarting(name, row)
+
+
+def _troubled(snapshot: Snapshot) -> Mapping[tuple[str, str], NodeDriver]:
+    """The drivers that start no pods, by driver and node."""
+    if not snapshot.has_plugins and not any(event.reason == FAILED_PREPARE for event in snapshot.events):
+        # Nothing but the nodes tells.
+        return {}
+    from kubectl_dra.drivers.drivers_on_nodes import joined
+
+    return {(row.driver, row.node): row for row in joined(snapshot).rows if row.state.starts_no_pod}
+
+
+def troubled_nodes(snapshot: Snapshot) -> frozenset[str]:
+    """The nodes on which pods with devices of some driver do not start."""
+    down = (name for name, node in snapshot.nodes.items() if node.ready is False)
+    return frozenset((*down, *(node for _, node in snapshot.derived(_troubled))))

@@ -1,0 +1,128 @@
+"""Pods that the scheduler places on a node where they do not start: ``fit`` and ``explain`` place them, and say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.fit import worlds
+from tests.fit.worlds import DRIVER, JSON, deployment, item, node, template
+from tests.ran import ran
+
+READY: Final = [{"type": "Ready", "status": "True"}]
+EVENT: Final[JSON] = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "old.1", "namespace": "default"},
+    "involvedObject": {"kind": "Pod", "namespace": "default", "name": "old"},
+    "reason": "FailedPrepareDynamicResources",
+    "message": f"prepare dynamic resources: DRA driver {DRIVER} is not registered",
+    "type": "Warning",
+}
+
+
+def _not_registered() -> list[JSON]:
+    """A pod waits on node b for a driver that the kubelet does not know."""
+    pod, claim = worlds.running("old", "b", [0])
+    pod["status"] = {"phase": "Pending"}
+    return [pod, claim, EVENT]
+
+
+def _crashing() -> list[JSON]:
+    """The driver's pods of both nodes, of which that of node b crashes."""
+    from tests.drivers.clusters import CRASHES, ENDED, plugin, status
+
+    env = [{"name": "DRIVER_NAME", "value": DRIVER}]
+    container = [{"name": "plugin", "image": "registry.test/gpu:v1", "env": env}]
+    crash = status(state=CRASHES, lastState=ENDED)
+    return [plugin("a", containers=container), plugin("b", [crash], containers=container)]
+
+
+def _cluster(what: str) -> list[JSON]:
+    objects = [*node("a", 2), *node("b", 3), worlds.CLASS]
+    for each in objects:
+        if each["kind"] == "Node":
+            down = what == "away" and each["metadata"]["name"] == "b"
+            each["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}] if down else READY
+    return [*objects, *{"not-registered": _not_registered, "crashing": _crashing, "away": list[JSON]}[what]()]
+
+
+WHY: Final = {
+    "not-registered": ("not-registered", f"driver {DRIVER} is not registered"),
+    "crashing": ("crashing", f"driver {DRIVER} crashes there"),
+    "away": ("node-not-ready", "node b is not ready"),
+}
+
+
+@pytest.mark.parametrize("what", WHY)
+def test_placed_and_told(what: str, tmp_path: Path) -> None:
+    """The scheduler takes the node all the same: the answer stays, and says how many pods do not start there, and why.
+
+    Of the same cluster ``explain -f`` says it with the same values.
+    """
+    state, why = WHY[what]
+    found = item(tmp_path, _cluster(what), [deployment(4), template(1)])
+    on = next(each["podCount"] for each in found["byNode"] if each["node"] == "b")
+    assert found["verdict"] == "can-be-scheduled"
+    assert found["notStarting"] == [{"node": "b", "driver": DRIVER, "state": state, "text": why, "podCount": on}]
+    assert found[
+        "answer"
+    ] == f"All 4 replicas of Deployment default/web fit; {on} of them go to b, where they do not " + (f"start: {why}.")
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    code, out, _ = ran("explain", *flags, "-o", "json")
+    explained = json.loads(out)
+    assert code == 0
+    assert explained["notStarting"] == [{"node": "b", "driver": DRIVER, "state": state, "text": why}]
+    assert explained["answer"].endswith(f"on b pods do not start: {why}.")
+    groups = {tuple(group["nodes"]): group["reason"] for group in explained["nodeGroups"]}
+    assert groups == {("a",): "all claims fit", ("b",): f"all claims fit, but pods do not start here: {why}"}
+    assert "kubectl dra explain node/b" in explained["next"]["text"]
+    _, text, _ = ran("fit", *flags)
+    assert "$ kubectl dra explain node/b" in text
+
+
+def test_nothing_told_where_all_start(tmp_path: Path) -> None:
+    """No word of it where drivers run, or only nothing is known of them."""
+    cluster = [each for each in _cluster("crashing") if each["metadata"]["name"] != "npu-driver-b"]
+    for objects in (cluster[:3] + cluster[4:], [*node("a", 2), *node("b", 3), worlds.CLASS]):
+        found = item(tmp_path, [each for each in objects if each["kind"] != "Pod"], [deployment(4), template(1)])
+        assert "notStarting" not in found
+
+
+def test_the_sample_of_a_new_node_works(tmp_path: Path) -> None:
+    """Of two nodes alike the one whose driver is gone is no sample, in ``fit`` and in ``explain``."""
+    objects = [*node("b", 3), *node("c", 3), worlds.CLASS, *_not_registered()]
+    for each in objects:
+        if each["kind"] == "Node":
+            each["status"]["conditions"] = READY
+    found = item(tmp_path, objects, [deployment(9), template(1)])
+    likes: list[Any] = [change["like"] for change in found["changes"] if change["kind"] == "add-node"]
+    assert likes == ["c"]
+    whole = [deployment(1, gpus=4), template(4)]
+    worlds.write_cluster(tmp_path / "cluster.json", [*objects, *node("d", 4), *worlds.running("r", "d", [0, 1, 2, 3])])
+    (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": whole}))
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    _, out, _ = ran("explain", *flags, "-o", "json")
+    fixes = json.loads(out)["fixes"]
+    assert "b" not in [fix["proof"].get("newNodeLike") for fix in fixes]
+
+
+def test_a_fix_says_where_it_fits(tmp_path: Path) -> None:
+    """A fix names all nodes that take the pod with it, and first one on which it starts; more than one is a number."""
+    worlds.write_cluster(tmp_path / "cluster.json", _cluster("not-registered"))
+    items = [deployment(1, gpus=4), template(4)]
+    (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    _, out, _ = ran("explain", *flags, "-o", "json")
+    explained = json.loads(out)
+    causes = explained["causes"]
+    proofs = [*(cause["fix"].get("proof") for cause in causes), *(fix["proof"] for fix in explained.get("fixes", ()))]
+    (proof,) = [each for each in proofs if each and each.get("nodes") == ["a", "b"]]
+    assert proof["node"] == "a"
+    assert not proof["moreNodesMayFit"]
+    assert [each["node"] for each in proof["notStarting"]] == ["b"]
+    _, text, _ = ran("explain", *flags, "--full")
+    assert "it fits on 2 nodes (a, b)" in " ".join(text.split())
