@@ -264,5 +264,26 @@ def test_no_public_classes_share_a_name() -> None:
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
+def test_what_a_file_has_imported_it_does_not_import_again() -> None:
+    """An import inside of a function delays a module. Of one that the file imports anyway, it only hides a name."""
+    lazy = {name_of(path).removesuffix(".__init__") for path in FILES if "def __getattr__" in path.read_text("utf-8")}
+    again: list[str] = []
+    for path in FILES:
+        tree = parsed(path)
+        known = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)} - lazy
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            for node in ast.walk(function):
+                if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith(PACKAGE.name):
+                    continue
+                if node.module in known and not _of_submodules(node):
+                    again.append(f"{name_of(path)}: {node.module}")
+    assert sorted(set(again)) == []
+
+
+def _of_submodules(node: ast.ImportFrom) -> bool:
+    folder = PACKAGE.parent / (node.module or "").replace(".", "/")
+    return any((folder / f"{name.name}.py").exists() or (folder / name.name).is_dir() for name in node.names)
+
+
 if __name__ == "__main__":
     PAGE.write_text(DRAWN.sub(lambda match: match[1] + drawn() + match[3], PAGE.read_text(encoding="utf-8")))

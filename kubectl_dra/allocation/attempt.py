@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import ATTEMPT, Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
-from kubectl_dra.allocation.counters import CounterLedger, Key, Table
+from kubectl_dra.allocation.counters import CounterLedger, GroupLedger, Key, Table
 from kubectl_dra.allocation.errors import (
     AllocationCheck,
     AllocationError,
@@ -248,8 +248,6 @@ class Cycle(Struct):
         """The counters of one attempt, nothing charged yet."""
         if not self.features.compatibility_groups:
             return CounterLedger(self.available, self.state, self.defects)
-        from kubectl_dra.allocation.counters import GroupLedger
-
         return CounterLedger(self.available, self.state, self.defects, GroupLedger(self.groups, self.state))
 
     def _allocated(

@@ -11,8 +11,11 @@ from kubectl_dra.allocation.capacity import NOTHING, consumption, shortage
 from kubectl_dra.allocation.constraints import (
     ConstraintState,
     DistinctAttribute,
+    DistinctValues,
     MatchAttribute,
+    MatchValues,
     TrulyDistinctAttribute,
+    as_compared,
 )
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
@@ -263,9 +266,6 @@ class Search:
         for index, constraint in enumerate(constraints):
             device = candidate.device
             if derived and constraint.constraint.covers(request, subrequest):
-                # Loaded where it is needed, which is rare.
-                from kubectl_dra.allocation.constraints import as_compared
-
                 device = as_compared(chosen.spec, constraint.constraint, device, candidate.id, self.context.selectors)
             if constraint.add(request, subrequest, device):
                 continue
@@ -320,9 +320,6 @@ class Search:
 def constraint_state(constraint: DeviceConstraint, features: Features, defects: KnownDefects) -> ConstraintState:
     """The state of one constraint. ``matchAttribute`` wins if both are set."""
     if features.list_attributes:
-        # Loaded where it is needed, which is rare.
-        from kubectl_dra.allocation.constraints import DistinctValues, MatchValues
-
         return MatchValues(constraint) if constraint.match_attribute else DistinctValues(constraint)
     if constraint.match_attribute:
         return MatchAttribute(constraint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kubectl_dra.allocation.budgets import PLAIN_STEPS, Budget
-from kubectl_dra.allocation.counters import CounterLedger
+from kubectl_dra.allocation.counters import CounterLedger, uses_groups
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search, Solution
@@ -57,11 +57,8 @@ def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bo
         return True
     if any(alternative.spec.derived_attributes for claim in prepared for request in claim for alternative in request):
         return True
-    if context.features.compatibility_groups:
-        from kubectl_dra.allocation.counters import uses_groups
-
-        if uses_groups(candidate.device for candidate in context.candidates):
-            return True
+    if context.features.compatibility_groups and uses_groups(candidate.device for candidate in context.candidates):
+        return True
     if context.defects.request_takes_share_twice and any(candidate.shareable for candidate in context.candidates):
         return True
     return context.defects.later_all_continues_with_first and any(

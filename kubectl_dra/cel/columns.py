@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError, nanos_of
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.ast import Call, Expression, Identifier, Literal, Select, children
-from kubectl_dra.cel.device import broken_devices, read_column
+from kubectl_dra.cel.device import broken_devices, device_value, narrow_value, read_column
 from kubectl_dra.cel.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -239,8 +239,6 @@ class DeviceTable:
         key = (index, list_attributes)
         value = self._values.get(key)
         if value is None:
-            from kubectl_dra.cel.device import device_value
-
             value = self._values[key] = device_value(self.devices[index], list_attributes)
         return value
 
@@ -249,8 +247,6 @@ class DeviceTable:
         names = [column for column in columns if column.id != ""]
         if any(column.id is None or "/" in (column.domain or "") + column.id for column in names):
             return lambda index: self.value(index, list_attributes)
-        from kubectl_dra.cel.device import narrow_value
-
         devices = self.devices
         return lambda index: narrow_value(devices[index], names, list_attributes)
 

@@ -15,7 +15,7 @@ from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import CLEAR_LINE, clear_screen, exact, one_line, put
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.report.paint import limit_of
+from kubectl_dra.report.paint import limit_of, tell
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ Look = Callable[[], tuple[Any, Callable[[], None]]]
 
 def watched(look: Look) -> NoReturn:
     """Prints in place on a terminal, else again when something has changed. Raises ClusterError at the first look."""
-    from kubectl_dra.report.paint import tell
 
     # This may take hours, and each look leaves garbage.
     gc.enable()

@@ -235,7 +235,6 @@ def _called(arguments: Sequence[str]) -> Any:
 def _options() -> int:
     """Print the flags that all commands share, as ``kubectl options`` does."""
     from kubectl_dra.cli.options import connection_help
-    from kubectl_dra.console import put
 
     put(
         "These flags can be passed to any command that reads a cluster; kubectl has the same ones.\n\n"

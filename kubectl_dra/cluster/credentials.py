@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kubectl_dra.cluster.credential_plugins import ExecCredential, run_plugin
+from kubectl_dra.cluster.credential_plugins import ExecCredential, authorization, run_plugin
 from kubectl_dra.cluster.http_connection import Endpoint
 from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ExecPlugin, UserEntry
 from kubectl_dra.cluster.proxies import proxy_for
@@ -173,8 +173,6 @@ def _authorization(cluster: ClusterEntry, user: UserEntry) -> Authorization:
         basic = _basic(user.username, user.password)
         return lambda: basic
     if user.auth_provider is not None:
-        from kubectl_dra.cluster.credential_plugins import authorization
-
         return authorization(cluster, user)
     return lambda: ""
 

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import EVERY_KIND, Progress, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
-from kubectl_dra.manifests.objects import is_object, object_key, objects
+from kubectl_dra.manifests.objects import NotAList, is_object, object_key, objects, yaml_list
 from kubectl_dra.manifests.source import Source, decode
 
 
@@ -184,8 +184,6 @@ def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progr
 
 
 def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
-    from kubectl_dra.manifests.objects import NotAList, yaml_list
-
     try:
         head, items = yaml_list(source)
         if SAID in head:

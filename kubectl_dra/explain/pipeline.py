@@ -37,7 +37,15 @@ from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
-from kubectl_dra.explain.outcomes import apart, claim_report, node_groups, placements, placements_after_giving_back
+from kubectl_dra.explain.outcomes import (
+    apart,
+    choice,
+    claim_report,
+    node_groups,
+    open_choice,
+    placements,
+    placements_after_giving_back,
+)
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
@@ -143,8 +151,6 @@ def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[
     """Which node wins, and why it is not named."""
     if verdict is not Verdict.SCHEDULABLE:
         return None, ()
-    from kubectl_dra.explain.outcomes import choice, open_choice
-
     chosen = choice(analysis, verdict)
     return chosen, tuple(open_choice(chosen, analysis.snapshot))
 

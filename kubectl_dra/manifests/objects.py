@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import fields_at
-from kubectl_dra.manifests.documents import Document, Path
+from kubectl_dra.manifests.documents import Document, Path, Skipped, each
 from kubectl_dra.manifests.source import Source
 
 
@@ -152,8 +152,6 @@ def _yaml_items(source: Source, start: int, end: int, common: dict[str, Any]) ->
 
 
 def _yaml_object(source: Source) -> dict[str, Any]:
-    from kubectl_dra.manifests.documents import Skipped, each
-
     documents = list(each(source))
     if len(documents) != 1 or isinstance(documents[0], Skipped):
         raise NotAList

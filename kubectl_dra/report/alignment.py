@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.allocation.constraints import Values
 from kubectl_dra.api.pods import Pod
@@ -68,13 +68,12 @@ def write_alignments(
     where: ClusterFlags = CURRENT,
     limit: int | None = None,
     named: Sequence[str] = (),
-    stream: TextIO | None = None,
 ) -> None:
     """Write the table of pods, at most ``limit`` rows; of a single pod its devices, and what would align them.
 
     ``named``: only these pods were asked about.
     """
-    out = Painter(stream, color)
+    out = Painter(color=color)
     if len(alignments.pods) == 1:
         write_blocks(out, pod_blocks(alignments.pods[0], ways))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
@@ -49,10 +49,9 @@ def write_claims(
     where: ClusterFlags = CURRENT,
     limit: int | None = None,
     headers: bool = True,
-    stream: TextIO | None = None,
 ) -> None:
     """Write the table, at most ``limit`` rows, with ages as of ``at``; without ``headers`` only the rows."""
-    out = Painter(stream, color, bare=not headers)
+    out = Painter(color=color, bare=not headers)
     if not claim_uses.items:
         out.sentence(nothing(claim_uses, namespace))
         return

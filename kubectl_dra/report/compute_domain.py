@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.api.meta import ObjectMeta
-from kubectl_dra.command import CommandLine, kubectl, misnamed
+from kubectl_dra.command import CURRENT, CommandLine, kubectl, misnamed
 from kubectl_dra.explain.causes.compute_domain import lack, step
 from kubectl_dra.explain.virtual_machines import remedy, without_pod
 from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, MissingLink
@@ -43,11 +43,9 @@ def exit_code(state: DomainState) -> int:
     return 3 if state.lacking or (state.unread and not state.ready) else 0
 
 
-def write_compute_domain(
-    state: DomainState, invocation: Invocation, color: str = "auto", stream: TextIO | None = None
-) -> None:
+def write_compute_domain(state: DomainState, invocation: Invocation, color: str = "auto") -> None:
     """Write the answer on some fifteen lines."""
-    out = Painter(stream, color)
+    out = Painter(color=color)
     write_blocks(out, blocks_of(state, invocation))
 
 
@@ -184,7 +182,6 @@ def _node_json(node: DomainNode, meta: ObjectMeta) -> dict[str, Any]:
 
 def write_unmade(launcher: UnmadeLauncher, color: str = "auto") -> None:
     """Write the answer, what to do, and what to look at."""
-    from kubectl_dra.command import CURRENT
 
     out = Painter(None, color)
     fix = Section("Fix", (Items(((prose(written(remedy(launcher)), hang=0),),)),))

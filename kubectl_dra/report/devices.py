@@ -45,14 +45,13 @@ def write_table(
     limit: int | None = None,
     headers: bool = True,
     answer: Answer | None = None,
-    stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each group; a sentence where no device matches. An ``answer`` stands for both.
 
     ``more`` is the command that shows each device, where groups have several. ``limit``: at most so many rows.
     Without ``headers`` there are only the rows.
     """
-    out = Painter(stream, color, bare=not headers)
+    out = Painter(color=color, bare=not headers)
     if answer is not None:
         write_blocks(out, [answer])
     elif headers or not inventory.rows:
@@ -94,13 +93,12 @@ def write_counts(
     *,
     limit: int | None = None,
     headers: bool = True,
-    stream: TextIO | None = None,
 ) -> None:
     """Write the summary and a row for each node, class, model or state; a sentence where no device matches.
 
     ``limit``: at most so many rows. Without ``headers`` there are only these.
     """
-    out = Painter(stream, color, bare=not headers)
+    out = Painter(color=color, bare=not headers)
     if not inventory.rows:
         out.sentence(nothing(inventory))
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.concerns import Concern
@@ -51,7 +51,6 @@ def write_drivers(
     limit: int | None = None,
     headers: bool = True,
     explained: str = "",
-    stream: TextIO | None = None,
 ) -> None:
     """Write the table below its summary, or below the answer about the driver that is ``explained``.
 
@@ -59,7 +58,7 @@ def write_drivers(
 
     ``drivers`` and ``nodes`` are those that were asked for, if not all.
     """
-    out = Painter(stream, color, bare=not headers)
+    out = Painter(color=color, bare=not headers)
     if output == "name":
         for row in by_node.rows[:limit]:
             out.write(f"{row.driver}/{row.node}")
@@ -169,11 +168,9 @@ _SAID: Final = {
 }
 
 
-def write_drain(
-    users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT, stream: TextIO | None = None
-) -> None:
+def write_drain(users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT) -> None:
     """Write which pods and claims a restart of the node's drivers concerns."""
-    out = Painter(stream, color)
+    out = Painter(color=color)
     out.sentence(_drain_answer(users, node))
     for update in users.updates:
         out.sentence(_updated(update))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.command import CURRENT
 from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
@@ -42,7 +42,6 @@ _TONES: Final = {Verdict.SCHEDULABLE: Tone.GOOD, Verdict.UNSCHEDULABLE: Tone.BAD
 def write_fit(
     answer: FitAnswer,
     color: str = "auto",
-    stream: TextIO | None = None,
     *,
     invocation: Invocation,
     full: bool = False,
@@ -51,7 +50,7 @@ def write_fit(
     from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
-    out = Painter(stream, color)
+    out = Painter(color=color)
     if answer.needed is not None:
         write_blocks(out, [prose(f"{needed(answer.needed)}.")])
     for workload in answer.workloads:

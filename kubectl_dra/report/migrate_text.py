@@ -111,9 +111,9 @@ def _item(out: Painter, item: Remark) -> None:
         out.paragraph(item.way_out, indent="         ", first="      do: ", style="green")
 
 
-def write_check(report: MigrationReport, stream: TextIO | None = None) -> None:
+def write_check(report: MigrationReport) -> None:
     """Write one line for each file that would change, and for each thing left to people."""
-    out = Painter(stream or sys.stdout, "never")
+    out = Painter(color="never")
     for file in report.all_files:
         if file.changed:
             out.sentence(f"{file.name}: would {'be added' if file.is_new else 'change'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final, TextIO
+from typing import Final
 
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Verdict
@@ -33,7 +33,6 @@ SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE")
 def write_overview(
     overview: Overview,
     color: str = "auto",
-    stream: TextIO | None = None,
     flags: Argv = (),
     *,
     where: ClusterFlags = CURRENT,
@@ -45,7 +44,7 @@ def write_overview(
     It repeats ``flags``. Without ``headers`` there are only the rows. ``short``: in fifteen lines, with codes for
     reasons and the last rows left out if necessary.
     """
-    out = Painter(stream, color, bare=not headers)
+    out = Painter(color=color, bare=not headers)
     if not overview.found:
         out.paragraph(overview_answer(overview))
         _notes(out, overview)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.diagnosis import Verdict
@@ -43,7 +43,6 @@ def write_ways(
     device_class: str,
     command: CommandLine,
     color: str = "auto",
-    stream: TextIO | None = None,
     *,
     containers: int = 0,
     otherwise: CommandLine | None = None,
@@ -52,7 +51,7 @@ def write_ways(
 
     ``otherwise`` says more where they do not all run in any way.
     """
-    out = Painter(stream, color)
+    out = Painter(color=color)
     pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
     works = {way.written.way for way in ways if way.works}
     who = f"{containers} containers of one pod" if containers else amount(pods, "pod")

@@ -79,10 +79,9 @@ def write_radius(
     color: str = "auto",
     *,
     at: datetime,
-    stream: TextIO | None = None,
 ) -> None:
     """Write who is affected, who can no longer be placed, and what is left."""
-    out = Painter(stream, color)
+    out = Painter(color=color)
     _write_pods(radius, desired_rules, out, at)
     for lost in _first(radius.lost):
         all_mode = " (it asks for all devices)" if lost.all_mode else ""
@@ -233,11 +232,9 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
     _write_more(len(entries), "rule", Painter(stream, "never"))
 
 
-def write_end(
-    result: Tainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags = CURRENT
-) -> None:
+def write_end(result: Tainted, color: str = "auto", *, where: ClusterFlags = CURRENT) -> None:
     """Write the result of waiting and what to do next."""
-    out = Painter(stream, color)
+    out = Painter(color=color)
     devices = [done.target.id for done in result.done]
     if result.free and result.held_parts:
         each = "is free, but" if len(devices) == 1 else "are free, but"
@@ -311,9 +308,9 @@ def write_staying(
     _write_more(len(kept), "taint", out)
 
 
-def write_allocatable(result: Untainted, color: str = "auto", stream: TextIO | None = None) -> None:
+def write_allocatable(result: Untainted, color: str = "auto") -> None:
     """Write whether the devices can be allocated again, if that was waited for."""
-    out = Painter(stream, color)
+    out = Painter(color=color)
     taken = [row for row in result.devices if row.state in (DeviceState.HELD, DeviceState.UNKNOWN)]
     if result.allocatable and not taken:
         out.write(("Allocatable again.", "green"))

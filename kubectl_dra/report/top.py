@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from kubectl_dra.api.schema import MAX_RESULTS
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -133,13 +133,12 @@ def write_top(
     *,
     limit: int | None = MAX_ROWS,
     headers: bool = True,
-    stream: TextIO | None = None,
 ) -> None:
     """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None.
 
     Without ``headers`` there are only the rows.
     """
-    out = Painter(stream, color, bare=not headers)
+    out = Painter(color=color, bare=not headers)
     if headers:
         out.sentence(summary(report))
     if not report.rows:

@@ -18,7 +18,7 @@ from kubectl_dra.api.taints import EVERY_DEVICE
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.scheduling.framework import make_cycle
+from kubectl_dra.scheduling.framework import ClusterState, make_cycle
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_profile
 
 if TYPE_CHECKING:
@@ -107,7 +107,6 @@ class Scheduler(Struct, frozen=True, dict=True):
 
     def sees(self, cluster: Cluster, *pods: Pod) -> ClusterState:
         """A cluster as its plugins read it, for pods of one profile."""
-        from kubectl_dra.scheduling.framework import ClusterState
         from kubectl_dra.scheduling.taint_toleration import proved_by_pods
 
         gates = self.gates.union(*(proved_by_pods(pod, cluster.snapshot) for pod in pods))

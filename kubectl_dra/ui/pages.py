@@ -28,7 +28,7 @@ from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import blocks_of, write_text
 from kubectl_dra.report.explain_words import Invocation
-from kubectl_dra.report.paint import Sheet
+from kubectl_dra.report.paint import Painter, Sheet
 from kubectl_dra.ui import key_help
 from kubectl_dra.ui.commands import of_answer
 from kubectl_dra.ui.key_help import ScreenHost
@@ -263,8 +263,6 @@ class TextPage(ScreenPage):
         if isinstance(self._paragraphs, Text):
             return self._paragraphs
         sheet = Sheet(columns)
-        from kubectl_dra.report.paint import Painter
-
         out = Painter(sheet, "never")
         for paragraph in self._paragraphs:
             out.paragraph(paragraph, indent="  ", first="- ")

@@ -16,7 +16,7 @@ from kubectl_dra.cli.drivers import run as drivers
 from kubectl_dra.cli.options import ConnectionFlags, connection_flags
 from kubectl_dra.cli.snapshot.run import SAVED_KINDS
 from kubectl_dra.cli.top import run as top
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, resource_of
+from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced_resource, resource_of
 from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
@@ -129,7 +129,6 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
     """Each command with what is missing, the user's name, and the namespace that was asked about besides."""
     from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster import access
-    from kubectl_dra.cluster.kinds import is_namespaced_resource
     from kubectl_dra.cluster.live import ApiServer
 
     cluster = ApiServer(connection_options(connection, flags.namespace))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -44,8 +44,6 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
     if flags.watch:
-        from kubectl_dra.cli.live import watched
-
         watched(lambda: _look(flags, connection))
     claim_uses, show = _look(flags, connection)
     show()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -42,8 +42,6 @@ def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     """
     _check(flags)
     if flags.watch:
-        from kubectl_dra.cli.live import watched
-
         watched(lambda: _look(flags, connection))
     inventory, show = _look(flags, connection)
     show()

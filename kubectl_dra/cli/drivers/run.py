@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -16,7 +16,7 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
-from kubectl_dra.drivers.while_away import drain_check
+from kubectl_dra.drivers.while_away import WhileAway, drain_check, updates_of
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.text import did_you_mean_or_known
@@ -40,8 +40,6 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
     if flags.watch and (flags.drain_check or flags.output not in (DriversOutput.text, DriversOutput.wide)):
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
     if flags.watch:
-        from kubectl_dra.cli.live import watched
-
         watched(lambda: _look(flags, connection))
     snapshot = _read(flags, connection)
     snapshot.require_dra()
@@ -127,8 +125,6 @@ def _chosen(by_node: NodeDrivers, flags: DriversFlags, snapshot: Snapshot) -> No
 
 
 def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
-    from kubectl_dra.drivers.while_away import WhileAway, updates_of
-
     (node,) = flags.nodes
     checks = [drain_check(snapshot, node, driver) for driver in flags.drivers or ("",)]
     claims = tuple(claim for check in checks for claim in check.claims)

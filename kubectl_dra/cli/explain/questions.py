@@ -13,7 +13,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, read_manifest, settings_of, with_admission
 from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
-from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
@@ -24,7 +24,7 @@ from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.new_pod import check_selectors
+from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
 from kubectl_dra.explain.settings import Settings
@@ -155,8 +155,6 @@ def _with_makers(
     ]
     if not wanted:
         return given
-    from kubectl_dra.cli.live import with_neighbours
-
     return given._replace(snapshot=with_neighbours(given.snapshot, lambda _: wanted, connection, flags.namespace))
 
 
@@ -178,8 +176,6 @@ def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question,
         return about_template(item), looked.stand_in
     check_selectors(item)
     if isinstance(looked.stand_in, NotMade):
-        from kubectl_dra.explain.question.new_pod import about_new_pod
-
         return about_new_pod(item, given.snapshot, settings_of(flags, given.snapshot)), looked.stand_in
     return _about_pod(item, given, settings_of(flags, given.snapshot)), looked.stand_in
 
@@ -206,8 +202,6 @@ def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
     if key in given.cluster.pods and MADE_BY not in pod.metadata.annotations:
         return about_pod(given.snapshot.pods[key], given.snapshot, exists=True)
     assert given.manifest is not None
-    from kubectl_dra.explain.question.new_pod import about_new_pod
-
     return about_new_pod(pod, given.snapshot, settings, given.manifest.written.get(("Pod", *key)))
 
 

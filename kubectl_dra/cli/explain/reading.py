@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget
-from kubectl_dra.cli.live import Progress, read_saved
+from kubectl_dra.cli.live import Progress, connection_options, read_kinds, read_live, read_saved, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -61,8 +61,6 @@ def read_cluster(
         with Progress() as progress:
             snapshot = read_saved(flags, namespace, compact=True, progress=progress)
     else:
-        from kubectl_dra.cli.live import read_live
-
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=flags.everything, pod=pod)
     snapshot.require_dra()
@@ -82,7 +80,6 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags, conn
     """The live cluster with the further kinds that affect these pods while they wait, and who else decides of them."""
     if flags.snapshots:
         return snapshot
-    from kubectl_dra.cli.live import with_neighbours
     from kubectl_dra.neighbours.pointers import pointers
 
     pods = tuple(pods)
@@ -96,7 +93,6 @@ def all_completed(snapshot: Snapshot, flags: ExplainFlags, connection: Connectio
     """The same for all pods; who else decides is read for those that need devices."""
     if flags.snapshots:
         return snapshot
-    from kubectl_dra.cli.live import with_neighbours
     from kubectl_dra.explain.pending_alike import pods_with_devices
     from kubectl_dra.neighbours.pointers import pointers
 
@@ -115,7 +111,6 @@ def _with_kinds_for(
     kinds = kinds_to_complete(snapshot, pods, flags)
     if not kinds:
         return snapshot
-    from kubectl_dra.cli.live import read_kinds
     from kubectl_dra.cluster.overlay import with_kinds
 
     for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
@@ -142,7 +137,6 @@ def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFla
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
-    from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster.live import About, ApiServer
     from kubectl_dra.cluster.overlay import with_kinds
     from kubectl_dra.drivers.daemons import NO_POD_MADE
@@ -159,7 +153,6 @@ def _with_failed_calls(snapshot: Snapshot, connection: ConnectionFlags) -> Snaps
     Whoever may not read them is not told of it; the answer is the same.
     """
     from kubectl_dra.api.meta import FAILED_PREPARE
-    from kubectl_dra.cli.live import connection_options
     from kubectl_dra.cluster.live import About, ApiServer
 
     cluster = ApiServer(connection_options(connection, ""))
@@ -175,7 +168,6 @@ def with_admission(
     if flags.snapshots:
         return snapshot
     from kubectl_dra.admission.admit import kinds_needed as kinds_to_admit
-    from kubectl_dra.cli.live import read_kinds
     from kubectl_dra.cluster.overlay import with_kinds
 
     needed: dict[str, dict[str, None]] = {}

@@ -13,7 +13,16 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.questions import Answers, Posed, asked_targets, new_nodes, questions_of
+from kubectl_dra.cli.explain.questions import (
+    Answers,
+    Posed,
+    answered,
+    asked_targets,
+    fleet,
+    new_nodes,
+    print_page,
+    questions_of,
+)
 from kubectl_dra.cli.explain.reading import all_completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
@@ -48,8 +57,6 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     if rows_only and (flags.cause or flags.message or not flags.everything):
         raise UsageError(f"{rows_only} is for the list of what is pending: name no object, or write -A")
     if flags.cause:
-        from kubectl_dra.cli.explain.questions import print_page
-
         return print_page(flags)
     if flags.message:
         from kubectl_dra.cli.explain.message import print_message
@@ -117,8 +124,6 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade) -> st
 def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
     if not flags.manifests:
         return Answers.of(diagnoses)
-    from kubectl_dra.cli.explain.questions import answered
-
     return answered(posed, diagnoses, flags)
 
 
@@ -156,7 +161,6 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if flags.watch:
         raise UsageError("--watch prints repeatedly; -o html is one page")
-    from kubectl_dra.cli.explain.questions import fleet
     from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
     from kubectl_dra.report.html.page import PageOrigin
 
@@ -247,7 +251,6 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
     elif output == "name":
         put("".join(f"{name}\n" for alike in overview.found for name in alike.names))
     elif output == "html":
-        from kubectl_dra.cli.explain.questions import fleet
         from kubectl_dra.report.explain_html import overview_html
         from kubectl_dra.report.html.page import PageOrigin
 

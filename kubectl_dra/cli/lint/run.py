@@ -26,7 +26,7 @@ from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs
+from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, read
 from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ def _stored(flags: LintFlags) -> Stored:
     if not flags.old:
         return {}
     from kubectl_dra.manifests.documents import parse
-    from kubectl_dra.manifests.inputs import read
     from kubectl_dra.manifests.objects import objects
     from kubectl_dra.manifests.source import decode
 
@@ -296,7 +295,6 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input], cod
 
 def _fix(flags: LintFlags, report: Report, inputs: Sequence[Input], job: Job) -> list[Fixed]:
     from kubectl_dra.lint.fixes import fix_text
-    from kubectl_dra.manifests.inputs import read
     from kubectl_dra.manifests.source import decode
 
     allowed: tuple[Safety, ...] = ("safe", "unsafe") if flags.unsafe_fixes else ("safe",)

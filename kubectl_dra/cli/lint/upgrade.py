@@ -22,7 +22,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_gates, named_release, with_gates
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import items_of
 from kubectl_dra.lint.context import Item
@@ -380,7 +380,6 @@ def notes_about_flags(flags: LintFlags, after: Release) -> Iterator[str]:
 
 def notes_about_cluster(snapshot: Snapshot, target: AssumedCluster) -> Iterator[str]:
     """What else the upgrade of a cluster needs, and what of it was not seen."""
-    from kubectl_dra.cluster.snapshot import ABSENT
 
     assert target.upgrade is not None
     before, after = target.upgrade.release, target.release

@@ -28,7 +28,7 @@ from kubectl_dra.console import put
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.pending_alike import pods_with_devices
-from kubectl_dra.metrics.exposition import listen
+from kubectl_dra.metrics.exposition import listen, text_of
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, FleetCounts, fleet_of
 from kubectl_dra.metrics.keeper import FleetKeeper
 from kubectl_dra.neighbours.pointers import pointers
@@ -58,8 +58,6 @@ def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
     if not flags.snapshots:
         snapshot = with_daemon_sets(snapshot, connection)
     fleet = fleet_of(snapshot, settings_of(explain, snapshot), labels)
-    from kubectl_dra.metrics.exposition import text_of
-
     put(text_of(fleet))
     return EXIT_UNDETERMINED if fleet.unread or fleet.unexplained else 0
 

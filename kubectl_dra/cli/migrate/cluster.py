@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kubectl_dra.api.releases import WRITTEN
+from kubectl_dra.api.releases import EXPLAINED, WRITTEN, parse_release
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.migrate.files import write_new
 from kubectl_dra.cli.options import ConnectionFlags
@@ -178,7 +178,6 @@ def write_plan(
 
 def comparisons(report: MigrationReport, seen: ClusterSeen, release: str) -> list[LandingComparison]:
     """Where each migrated pod could run in the cluster, and where it could before."""
-    from kubectl_dra.api.releases import EXPLAINED, parse_release
     from kubectl_dra.cli.release import assumed
     from kubectl_dra.migrate.landing import compare
 

@@ -24,7 +24,7 @@ from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.charts import ChartInputs, has_values_of, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
-from kubectl_dra.migrate.codes import MIGRATE
+from kubectl_dra.migrate.codes import MIGRATE, PAGES
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings
@@ -352,7 +352,6 @@ def _release(text: str) -> Release:
 
 
 def _explain(code: str) -> int:
-    from kubectl_dra.migrate.codes import PAGES
     from kubectl_dra.report.page_text import write_page
 
     wanted = {page.name: page for page in PAGES.values()} | dict(PAGES)

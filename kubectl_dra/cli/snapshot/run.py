@@ -26,6 +26,7 @@ from kubectl_dra.cluster.live import About, ApiServer
 from kubectl_dra.cluster.save import (
     Recorder,
     check_target,
+    disagreements,
     record_files,
     said,
     write_file,
@@ -162,7 +163,6 @@ def _add_layers(recorder: Recorder, cluster: ApiServer, progress: Progress) -> N
 
 def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
     """What explain may answer differently for the anonymized objects."""
-    from kubectl_dra.cluster.save import disagreements
 
     builder = SnapshotBuilder()
     for index, item in enumerate(items):

@@ -22,7 +22,7 @@ _ROWS: Final = {
 """What to count by, by the kinds that kubectl's words mean: a pod has its devices by claims."""
 
 
-class Counting(opt.ClusterCommand):
+class TopCommand(opt.ClusterCommand):
     """A command that takes the words for a kind in singular, too, as kubectl does."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -35,7 +35,7 @@ class Counting(opt.ClusterCommand):
 class TopFlags(opt.CommandFlags, frozen=True):
     """What is typed after ``top``."""
 
-    COMMAND = Counting
+    COMMAND = TopCommand
 
     by: Annotated[
         UseBy | None,

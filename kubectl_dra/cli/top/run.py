@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
+from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
@@ -39,8 +39,6 @@ def run(flags: TopFlags, connection: ConnectionFlags) -> int:
     if flags.full and flags.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
     if flags.watch:
-        from kubectl_dra.cli.live import watched
-
         watched(lambda: _look(flags, connection))
     report, show = _look(flags, connection)
     show()

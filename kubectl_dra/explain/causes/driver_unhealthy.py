@@ -214,7 +214,6 @@ def _finding(
 def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     """What to do, as the end of a sentence and more."""
     from kubectl_dra.data.messages import understood
-    from kubectl_dra.drivers.health import DriverState
 
     said = [row.pod.last.message if row.pod and row.pod.last else "", row.pod.waiting[1] if row.pod else ""]
     said.append(row.daemon.failure if row.daemon else "")

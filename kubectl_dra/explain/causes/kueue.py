@@ -10,7 +10,7 @@ from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
-from kubectl_dra.data.messages import Speaker
+from kubectl_dra.data.messages import Speaker, understood
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.kueue_evidence import (
     checks_open,
@@ -117,14 +117,12 @@ def _refused_ahead(pod: Pod, snapshot: Snapshot) -> Iterator[Finding]:
 
 def _mending(said: str) -> Remedy:
     """What to do before Kueue refuses something."""
-    from kubectl_dra.data.messages import understood
 
     return Remedy(_advice(understood(said, _SAYS), REJECTED))
 
 
 def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Finding:
     """What keeps a Workload, and so the pods that it stands for."""
-    from kubectl_dra.data.messages import understood
 
     queue = cluster_queue_of(pod, snapshot)
     known = understood(state.said, _SAYS) if state.said else None

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import CapacityShortage
-from kubectl_dra.allocation.constraints import attribute_of, values_of
+from kubectl_dra.allocation.constraints import as_compared, attribute_of, values_of
 from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.search_context import Lack
@@ -223,8 +223,6 @@ def _value(analysis: Analysis, located: Located, item: PublishedDevice, constrai
     name = constraint.attribute
     device = item.device
     if located.funnel.spec.derived_attributes:
-        from kubectl_dra.allocation.constraints import as_compared
-
         try:
             device = as_compared(located.funnel.spec, constraint, device, item.id, analysis.view.cycle.selectors)
         except AllocationError:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
-from kubectl_dra.lint.analysis.corrections import device_requests
+from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, value_at
-from kubectl_dra.text import nearest
+from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
@@ -89,13 +89,9 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.reason == "BadRequest":
         return _wrong_type(context.raw, path)
     if violation.rule in ("cel-compile", "cel-program"):
-        from kubectl_dra.lint.analysis.corrections import expression_remedy
-
         text = value_at(context.raw, path)
         return expression_remedy(path, text) if isinstance(text, str) else None
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
-        from kubectl_dra.lint.analysis.corrections import meant_name
-
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
@@ -239,8 +235,6 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     if not near:
         # Of other kinds only what is read is known.
         return Fix(f"Known here are {', '.join(known)}.") if context.item.kind in KINDS else None
-    from kubectl_dra.text import edit_distance
-
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure:
         return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),))

@@ -20,7 +20,7 @@ from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, Splice
-from kubectl_dra.text import nearest
+from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
@@ -111,7 +111,6 @@ class OtherNamespace(
 
 def _slip(name: str, other: str) -> bool:
     """Whether two names differ only by a slip: a letter or two, not another word."""
-    from kubectl_dra.text import edit_distance
 
     if len(name) < 4 > len(other):
         # c is not a misspelling of j, nor cpu of gpu.
@@ -382,8 +381,6 @@ def _shared_domains() -> frozenset[str]:
 
 
 def _typo(domain: str, driver: str) -> bool:
-    from kubectl_dra.text import edit_distance
-
     return edit_distance(domain, driver, 2) is not None or (
         driver.endswith(f".{domain}") and "." in domain and domain != "example.com"
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from kubectl_dra.cel import ast
-from kubectl_dra.cel.columns import Column
+from kubectl_dra.cel.columns import Column, columns_of
 from kubectl_dra.data.drivers import Kind, catalogue
 from kubectl_dra.lint.analysis.corrections import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
@@ -244,8 +244,6 @@ def _result(node: ast.Expression) -> ast.Expression:
 
 
 def _column_of(node: ast.Expression) -> Column | None:
-    from kubectl_dra.cel.columns import columns_of
-
     columns = [column for column in columns_of(node) or () if column.kind == "attribute"]
     return columns[0] if len(columns) == 1 and isinstance(node, ast.Select | ast.Call) else None
 
