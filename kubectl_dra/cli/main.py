@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.main import get_command
 
+from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.console import install, lines, put
 from kubectl_dra.errors import DraError, NoDRA, UndeterminedError, UsageError
 
@@ -82,9 +83,6 @@ def _say(sentence: str) -> None:
     lines((f"-v: {sentence}",), sys.stderr)
 
 
-EXIT_NO = 1
-EXIT_ERROR = 2
-EXIT_UNDETERMINED = 3
 _NAMES_REFUSED: Final = (errno.ENAMETOOLONG, errno.EACCES)
 """What the system says of a name that was typed, wherever it first meets the name."""
 

@@ -13,6 +13,7 @@ from kubectl_dra.cli.can import CanFlags
 from kubectl_dra.cli.claims import run as claims
 from kubectl_dra.cli.devices import run as devices
 from kubectl_dra.cli.drivers import run as drivers
+from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.options import ConnectionFlags, connection_flags
 from kubectl_dra.cli.snapshot.run import SAVED_KINDS
 from kubectl_dra.cli.top import run as top
@@ -70,7 +71,6 @@ NEIGHBOURS: Final[Mapping[Permission, str]] = {Permission("list", *resource_of(k
 """The kinds of other layers, which few clusters serve all of, by the permission to list them."""
 
 
-EXIT_NO: Final = 1
 FEW: Final = 3
 """Optional permissions that are named unasked."""
 ROLES: Final = "https://raw.githubusercontent.com/kubectl-dra/kubectl-dra/main/examples/rbac"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
+from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
@@ -17,9 +17,6 @@ from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.alignment import Alignment, Alignments, Way, alignments, ways_to_align
-
-EXIT_APART: Final = 1
-EXIT_UNDETERMINED: Final = 3
 
 
 def run(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) -> int:
@@ -51,10 +48,10 @@ def _code(aligned: Alignments) -> int:
     if aligned.unread:
         return EXIT_UNDETERMINED
     if not aligned.pods:
-        return EXIT_APART
+        return EXIT_NO
     states = aligned.counts
     if Alignment.APART in states:
-        return EXIT_APART
+        return EXIT_NO
     return EXIT_UNDETERMINED if {*states} == {Alignment.UNKNOWN} else 0
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
+from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
@@ -19,8 +20,6 @@ from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
 
 KINDS = ("ResourceClaim", "Pod")
 """The kinds that the table is made from."""
-EXIT_NONE = 1
-EXIT_UNDETERMINED = 3
 
 
 def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
@@ -53,7 +52,7 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
 def _code(claim_uses: ClaimUses) -> int:
     if claim_uses.unread:
         return EXIT_UNDETERMINED
-    return 0 if claim_uses.items else EXIT_NONE
+    return 0 if claim_uses.items else EXIT_NO
 
 
 def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, Callable[[], None]]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
+from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.release import assumed
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
-EXIT_NONE = 1
-EXIT_UNDETERMINED = 3
 
 
 def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
@@ -52,7 +51,7 @@ def _code(inventory: Inventory, flags: DevicesFlags) -> int:
     # Names are known without the states of what they name.
     named = flags.output is DevicesOutput.name
     unknown = not named and any(row.state is DeviceState.UNKNOWN for row in inventory.rows)
-    return EXIT_UNDETERMINED if inventory.unread or unknown else 0 if inventory.rows else EXIT_NONE
+    return EXIT_UNDETERMINED if inventory.unread or unknown else 0 if inventory.rows else EXIT_NO
 
 
 def _look(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, Callable[[], None]]:

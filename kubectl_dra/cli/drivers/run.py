@@ -8,6 +8,7 @@ from typing import Final
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
+from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
@@ -23,8 +24,6 @@ from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
 """The kinds that tell how drivers are; of events those about pods that nobody can make or start."""
-EXIT_NO: Final = 1
-EXIT_UNDETERMINED: Final = 3
 
 
 def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -> int:

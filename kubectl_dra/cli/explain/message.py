@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cluster.contents import STDIN, contents
 from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understood
@@ -12,8 +13,6 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import write
-
-EXIT_UNKNOWN = 3
 
 
 def print_message(flags: ExplainFlags) -> int:
@@ -39,7 +38,7 @@ def print_message(flags: ExplainFlags) -> int:
             "kind": "MessageList",
             "items": [_json(meaning) for meaning in meanings],
         }
-        code = 0 if meanings else EXIT_UNKNOWN
+        code = 0 if meanings else EXIT_UNDETERMINED
         write(result, flags.output.value, sys.stdout, code)
         return code
     out = Painter(color=flags.color.value)
@@ -48,7 +47,7 @@ def print_message(flags: ExplainFlags) -> int:
             "Nothing in this text is a message that is known here." if piped else "This message is not known here."
         )
         out.sentence("If a pod shows it, kubectl dra explain pod/NAME says what the cluster tells about it.")
-        return EXIT_UNKNOWN
+        return EXIT_UNDETERMINED
     for number, meaning in enumerate(meanings):
         if number:
             out.write("")

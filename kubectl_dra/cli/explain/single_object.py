@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.api.operators import ComputeDomain
+from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import read_cluster, settings_of
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget, elsewhere
@@ -110,9 +111,6 @@ def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFla
     return exit_code(state)
 
 
-EXIT_NO_POD = 1
-
-
 def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection: ConnectionFlags) -> int:
     """Print why there is no pod; return the exit code.
 
@@ -137,4 +135,4 @@ def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection
     from kubectl_dra.report.compute_domain import write_unmade
 
     write_unmade(launchers[0], flags.color.value)
-    return EXIT_NO_POD
+    return EXIT_NO

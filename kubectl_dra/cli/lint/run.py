@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import MODELLED, TARGET, Release, default_features
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
+from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
@@ -33,11 +34,8 @@ if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
     from kubectl_dra.lint.fixes import Fixed
 
-EXIT_FINDINGS: Final = 1
-EXIT_UNDETERMINED: Final = 3
 UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
 """What runs for an upgrade if no rules are selected: those about it, and about what cannot be read."""
-EXIT_ERROR: Final = 2
 FAMILY: Final = "DRA"
 """How the codes of rules begin."""
 
@@ -261,7 +259,7 @@ def _code(report: Report, fail_on: str) -> int:
         return EXIT_ERROR
     failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if any(finding.severity in failing for finding in report.findings):
-        return EXIT_FINDINGS
+        return EXIT_NO
     return EXIT_UNDETERMINED if report.unread else 0
 
 
@@ -331,7 +329,7 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
     tell(f"{_many(count, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}{hint}")
     _refusals(fixed)
-    return EXIT_FINDINGS if differs else 0
+    return EXIT_NO if differs else 0
 
 
 def _write(fixed: Sequence[Fixed], named: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from kubectl_dra.api.releases import UNTOLD
+from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import (
     all_completed,
     kinds_to_complete,
@@ -34,8 +35,6 @@ from kubectl_dra.metrics.keeper import FleetKeeper
 from kubectl_dra.neighbours.pointers import pointers
 from kubectl_dra.report.paint import tell
 from kubectl_dra.text import whole_number
-
-EXIT_UNDETERMINED = 3
 
 
 def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
+from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import again, output_names, output_texts, tell_links, write_all, write_below
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
     from kubectl_dra.cli.options import ConnectionFlags
 
-EXIT_OPEN: Final = 1
-EXIT_ERROR: Final = 2
 CI: Final = ("sarif", "github", "junit")
 """Formats for CI systems."""
 _NO_FILES: Final = (
@@ -122,7 +121,7 @@ def _survey(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     seen = _looked(flags, connection)
     assert seen is not None
     survey = migrate_cluster.survey(seen, _settings(_for_cluster(flags, seen)))
-    code = EXIT_OPEN if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
+    code = EXIT_NO if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
     migrate_cluster.show_survey(survey, flags.output, flags.color, code, _plan_of(flags, connection))
     return code
 
@@ -177,7 +176,7 @@ def _without_known(path: str, report: MigrationReport) -> MigrationReport:
 
 
 def _code(report: MigrationReport, *, left: bool) -> int:
-    return EXIT_ERROR if report.defects else EXIT_OPEN if left else 0
+    return EXIT_ERROR if report.defects else EXIT_NO if left else 0
 
 
 def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, settings_of, with_admission
 from kubectl_dra.cli.live import Progress
@@ -31,8 +32,6 @@ from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
 from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
-EXIT_NOT_ALL: Final = 1
-EXIT_UNDETERMINED: Final = 3
 
 
 def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
@@ -128,7 +127,7 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
         raise InputError(f"{typed.by}: {written(ways[0].written.impossible)}")
     # Whoever only watches does no work, so that all could watch is no answer.
     sharing = [way for way in ways if typed.by is not None or way.written.way is not SharingWay.ADMIN]
-    code = min((_code(way) for way in sharing if way.fit is not None), default=EXIT_NOT_ALL)
+    code = min((_code(way) for way in sharing if way.fit is not None), default=EXIT_NO)
     where = cluster_flags(typed, connection)
     if typed.output is not Output.text:
         from kubectl_dra.report.table import write
@@ -166,4 +165,4 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
 def _code(way: TriedWay) -> int:
     if way.works:
         return 0
-    return EXIT_UNDETERMINED if way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED else EXIT_NOT_ALL
+    return EXIT_UNDETERMINED if way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED else EXIT_NO

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
@@ -194,7 +195,7 @@ def run(
     at = moment(world.snapshot)
     lines = list_taints(world.inventory.rows, world.snapshot, at.at)
     notes = [*_not_seen(world.snapshot)]
-    code = session.EXIT_UNDETERMINED if world.snapshot.unread(TAINTED_BY) else 0
+    code = EXIT_UNDETERMINED if world.snapshot.unread(TAINTED_BY) else 0
     if output in ("json", "yaml"):
         from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import list_json

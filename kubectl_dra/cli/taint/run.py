@@ -10,21 +10,12 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.releases import Release
+from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Plan, make_plan
-from kubectl_dra.cli.taint.session import (
-    EXIT_ERROR,
-    EXIT_INTERRUPTED,
-    EXIT_LEFT,
-    EXIT_UNDETERMINED,
-    Confirm,
-    confirmed,
-    let_end,
-    say,
-    wait,
-)
+from kubectl_dra.cli.taint.session import Confirm, confirmed, let_end, say, wait
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.console import put
@@ -129,7 +120,7 @@ class _Tainting:
             return EXIT_INTERRUPTED
         if not agreed:
             say("nothing was changed")
-            return EXIT_LEFT
+            return EXIT_NO
         return self._write(plan.rules)
 
     def _headings(self) -> tuple[str, ...]:
@@ -162,7 +153,7 @@ class _Tainting:
         done = [plan.done(step) for step in plan.steps]
         if rules is not None and self._asked.dry_run == "server" and not plan.refused:
             done = [plan.done(step, rules.write(step.desired, plan.stage(step))) for step in plan.steps]
-        return self._finish(replace(self._result(done), exit_code=EXIT_LEFT if plan.refused else self._forecast_code()))
+        return self._finish(replace(self._result(done), exit_code=EXIT_NO if plan.refused else self._forecast_code()))
 
     def _forecast_code(self) -> int:
         """The exit code of a dry run: its answer is whom the taint hits."""
@@ -198,10 +189,10 @@ class _Tainting:
             return self._finish(result, told=True)
         except (RuleRefused, RuleGone) as stop:
             say(f"error: {stop}")
-            return self._finish(replace(result, done=tuple(done), exit_code=EXIT_LEFT), told=True)
+            return self._finish(replace(result, done=tuple(done), exit_code=EXIT_NO), told=True)
         except _Declined:
             say("nothing is left changed")
-            return EXIT_LEFT
+            return EXIT_NO
         except ClusterError:
             # What was done before is told, and then what went wrong.
             if done:

@@ -17,6 +17,7 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cli.devices.run import compiled_selector
+from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cli.release import assumed
@@ -37,10 +38,6 @@ from kubectl_dra.taint.rules import NEXT_AT, UNCHANGED, DesiredRule, RuleStage, 
 from kubectl_dra.taint.targets import Devices, Target, parts_of, refuse_nothing
 from kubectl_dra.taint.watching import Patience, TimedOut, Watcher
 
-EXIT_LEFT: Final = 1
-EXIT_UNDETERMINED: Final = 3
-EXIT_ERROR: Final = 2
-EXIT_INTERRUPTED: Final = 130
 ALL_KINDS: Final = (
     "ResourceSlice",
     "DeviceClass",
@@ -223,10 +220,10 @@ def wait(
             blockers = drain.wait()
         except TimedOut:
             # The server did not answer at the end: what was known last is told.
-            return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_LEFT)
+            return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_NO)
     for claim in drain.watchers:
         say(f"note: {claim}")
-    ended = replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_LEFT if blockers else 0)
+    ended = replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_NO if blockers else 0)
     return ended if blockers else replace(ended, held_parts=drain.held_parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
@@ -18,8 +19,6 @@ from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node", "Pod")
 """The kinds that are counted."""
-EXIT_NONE = 1
-EXIT_UNDETERMINED = 3
 
 
 def run(flags: TopFlags, connection: ConnectionFlags) -> int:
@@ -48,7 +47,7 @@ def run(flags: TopFlags, connection: ConnectionFlags) -> int:
 def _code(report: UseReport) -> int:
     if report.unread:
         return EXIT_UNDETERMINED
-    return 0 if report.rows else EXIT_NONE
+    return 0 if report.rows else EXIT_NO
 
 
 def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Callable[[], None]]:

@@ -11,9 +11,10 @@ from msgspec.structs import asdict, replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
+from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
-from kubectl_dra.cli.taint.session import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_LEFT, TaintWorld, confirmed, say
+from kubectl_dra.cli.taint.session import TaintWorld, confirmed, say
 from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
@@ -73,7 +74,7 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
     plan, ids = _plan(world, flags, words)
     if flags.select and len(plan.rules) > 1 and flags.dry_run == "none" and not _agreed(plan, yes=flags.yes):
         say("nothing was changed")
-        return EXIT_LEFT
+        return EXIT_NO
     result = Untainted(flags.dry_run.value, (), plan.staying, expired_only=flags.expired)
     removed: list[RuleRemoved] = []
     try:
@@ -84,7 +85,7 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
         # Whoever looks for expired rules now and then is done when there are none.
         remains = not removed and not flags.expired
         refused = any(removal.outcome == REFUSED for removal in removed)
-        result = replace(result, removed=tuple(removed), exit_code=EXIT_LEFT if remains or refused else 0)
+        result = replace(result, removed=tuple(removed), exit_code=EXIT_NO if remains or refused else 0)
         if output == "text":
             text.write_staying(result, color, where=where)
         if flags.wait and flags.dry_run == "none" and (removed or not flags.expired):
@@ -194,15 +195,15 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
                         say(f"waiting: {sentence}")
                     reported = obstacles
                 if patience.expired():
-                    return replace(result, allocatable=False, left=reported, exit_code=EXIT_LEFT)
+                    return replace(result, allocatable=False, left=reported, exit_code=EXIT_NO)
                 watcher.follow("DeviceTaintRule", whole=True)
                 watcher.follow("ResourceSlice", query=slices_of(ids), whole=True)
                 watcher.pause(REFRESH_SECONDS, unwatched=LOOK_SECONDS)
         except TimedOut:
             reported = reported or ("the API server did not answer",)
-            return replace(result, allocatable=False, left=reported, exit_code=EXIT_LEFT)
+            return replace(result, allocatable=False, left=reported, exit_code=EXIT_NO)
     # Having nothing left to remove is fine for somebody who waits.
-    code = EXIT_LEFT if any(removal.outcome == REFUSED for removal in result.removed) else 0
+    code = EXIT_NO if any(removal.outcome == REFUSED for removal in result.removed) else 0
     return replace(result, allocatable=True, devices=rows, exit_code=code)
 
 
