@@ -15,9 +15,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.duplicates import Kept, Place, essence, newer
+from kubectl_dra.cluster.impossible_objects import in_claim, in_slice
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
 from kubectl_dra.cluster.list_items import item_of, type_of
-from kubectl_dra.cluster.never_stored import in_claim, in_slice
 from kubectl_dra.cluster.reader import READ, Page, Reader, page
 from kubectl_dra.cluster.snapshot import (
     ABSENT,

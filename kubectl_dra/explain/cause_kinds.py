@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from kubectl_dra.data import pages
-from kubectl_dra.data.pages import CodePage
+from kubectl_dra.data import code_pages
+from kubectl_dra.data.code_pages import CodePage
 
 
 class Family(Enum):
@@ -116,7 +116,7 @@ class CauseKind(Struct, frozen=True):
     @property
     def page(self) -> CodePage:
         """Its page."""
-        return pages.page("causes", self.code)
+        return code_pages.page("causes", self.code)
 
     @property
     def title(self) -> str:
@@ -146,5 +146,5 @@ class CauseKind(Struct, frozen=True):
     @property
     def confirm(self) -> tuple[Check, ...]:
         """How to see it with kubectl."""
-        commands = pages.blocks(self.page.sections["See it with kubectl"])
+        commands = code_pages.blocks(self.page.sections["See it with kubectl"])
         return tuple(Check(shows, command.rstrip("\n")) for shows, command in commands)

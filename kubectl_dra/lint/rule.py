@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from kubectl_dra.api.releases import EVERY, Releases
-from kubectl_dra.data import pages
-from kubectl_dra.data.pages import CodePage
+from kubectl_dra.data import code_pages
+from kubectl_dra.data.code_pages import CodePage
 from kubectl_dra.lint.finding import Fix, LintFinding, Safety, Severity
 from kubectl_dra.manifests.changes import Path
 
@@ -56,7 +56,7 @@ class Rule:
     @classmethod
     def page(cls) -> CodePage:
         """Its page."""
-        return pages.page("rules", cls.code)
+        return code_pages.page("rules", cls.code)
 
     @classmethod
     def title(cls) -> str:

@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from kubectl_dra.data import pages
-from kubectl_dra.data.pages import CodePage
+from kubectl_dra.data import code_pages
+from kubectl_dra.data.code_pages import CodePage
 
 Safety = Literal["safe", "unsafe"]
 """safe: the pod's devices, and where it can run, stay the same. unsafe: they probably do; people must judge."""
@@ -73,7 +73,7 @@ class ChangePage(Struct, frozen=True):
     @property
     def page(self) -> CodePage:
         """Its page."""
-        return pages.page("changes", self.code)
+        return code_pages.page("changes", self.code)
 
     @property
     def title(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, items_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
-from kubectl_dra.migrate.device_plugins.claims import Claim, wired
+from kubectl_dra.migrate.device_plugins.claim_wiring import Claim, wired
 from kubectl_dra.migrate.device_plugins.plan import added, claim_object
 from kubectl_dra.migrate.model import MigrationSettings, NewObject, ObjectPlan, PlanRefusal, PlanSurroundings, Step
 from kubectl_dra.migrate.new_objects import free_object, workload_name

@@ -79,7 +79,7 @@ def garble_everything() -> None:
     from kubectl_dra.api.labels import InvalidNodeSelector
     from kubectl_dra.cel import errors
     from kubectl_dra.cel.errors import CompileError, EvaluationError
-    from kubectl_dra.data import pages
+    from kubectl_dra.data import code_pages
     from kubectl_dra.explain import diagnosis
 
     garble(AllocationError, "message")
@@ -91,18 +91,24 @@ def garble_everything() -> None:
     garble_struct(diagnosis, "Evidence", "object", "field", "value")
     garble_struct(diagnosis, "Remedy", "change")
 
+    from kubectl_dra.scheduling import chain as chain
+    from kubectl_dra.scheduling.reasons import Reason
+
+    for reason in Reason.__subclasses__():
+        reason.SAID = noise(reason.SAID)
+
     from kubectl_dra.explain.causes.registry import all_kinds
 
     for kind in all_kinds():
         force_setattr(kind, "state", noise(kind.state))
-    read = pages.page
+    read = code_pages.page
 
-    def garbled(folder: str, code: str) -> pages.CodePage:
+    def garbled(folder: str, code: str) -> code_pages.CodePage:
         page = read(folder, code)
         sections = {name: noise(body) for name, body in page.sections.items()}
         return page._replace(title=noise(page.title), head=tuple(map(noise, page.head)), sections=sections)
 
-    pages.page = garbled  # type: ignore[assignment]
+    code_pages.page = garbled  # type: ignore[assignment]
 
 
 def main() -> None:

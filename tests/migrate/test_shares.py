@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.migrate.device_plugins.claims import SharedRequest, User, shares
+from kubectl_dra.migrate.device_plugins.claim_wiring import SharedRequest, User, shares
 
 CASES: tuple[tuple[str, list[User], list[SharedRequest]], ...] = (
     ("one", [User(0, 2)], [SharedRequest(0, (0,), 2)]),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.cel.lexer import tokenize
 from kubectl_dra.explain.devices.typed_names import single_names
-from kubectl_dra.report.page_text import write_page
+from kubectl_dra.report.markdown_text import write_page
 from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
 from kubectl_dra.report.phrases import compressed, folded
 from kubectl_dra.report.table import aligned, fitted, narrowed, shortened

@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 from kubectl_dra.command import LIVE
-from kubectl_dra.data.pages import replaced
+from kubectl_dra.data.code_pages import replaced
 from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from tools.cases import CASES, Case, run_case

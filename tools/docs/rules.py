@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_dra.api.releases import EVERY
-from kubectl_dra.data.pages import replaced
+from kubectl_dra.data.code_pages import replaced
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import FAMILIES, RULES
 from tools.docs.folder import write

@@ -28,7 +28,7 @@ from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.page_text import cause_json, write_page
+from kubectl_dra.report.markdown_text import cause_json, write_page
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 

@@ -358,7 +358,7 @@ def _many(number: int, singular: str, several: str) -> str:
 
 
 def _about_rules(flags: LintFlags) -> int:
-    from kubectl_dra.report.page_text import write_page
+    from kubectl_dra.report.markdown_text import write_page
 
     if flags.rule:
         wanted = {rule.name: rule for rule in RULES} | dict(BY_CODE)

@@ -351,7 +351,7 @@ def _release(text: str) -> Release:
 
 
 def _explain(code: str) -> int:
-    from kubectl_dra.report.page_text import write_page
+    from kubectl_dra.report.markdown_text import write_page
 
     wanted = {page.name: page for page in PAGES.values()} | dict(PAGES)
     page = wanted.get(code) or wanted.get(code.upper())

@@ -14,7 +14,7 @@ from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins import environment as frameworks
 from kubectl_dra.migrate.device_plugins.asks import Ask, Asks, by_name, extended, read_asks, why_claims
 from kubectl_dra.migrate.device_plugins.asks import said as said_of
-from kubectl_dra.migrate.device_plugins.claims import (
+from kubectl_dra.migrate.device_plugins.claim_wiring import (
     Claim,
     Wiring,
     claimed_already,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.data.pages import replaced
+from kubectl_dra.data.code_pages import replaced
 
 
 def test_a_section_is_written_wherever_it_stands() -> None:
