@@ -22,7 +22,8 @@ from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search import Search
 from kubectl_dra.allocation.search_context import CandidateDevice, SearchContext
-from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.quantity import Quantity
 
 NEVER, USABLE, CHARGED, FAILS = range(4)

@@ -9,7 +9,8 @@ from msgspec import Struct
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.selectors import SelectorList
-from kubectl_dra.api.claims import ALL, EXACT_COUNT, MAX_RESULTS, DeviceClass, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceClass, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 
 
 class Alternative(Struct, frozen=True):

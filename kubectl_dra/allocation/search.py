@@ -23,7 +23,8 @@ from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search_context import CandidateDevice, Lack, PickedDevice, SearchContext
-from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import blocking_taint

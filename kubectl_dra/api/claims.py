@@ -13,7 +13,6 @@ from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.schema import MAX_RESULTS as MAX_RESULTS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceToleration
 

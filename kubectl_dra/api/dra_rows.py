@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from kubectl_dra.api.releases import UNTOLD, Release
-from kubectl_dra.api.schema import (
+from kubectl_dra.api.limits import (
     MAX_ATTRIBUTE_VALUE,
     MAX_BINDING_CONDITIONS,
     MAX_CONFIGS,
@@ -25,11 +24,9 @@ from kubectl_dra.api.schema import (
     MAX_REQUESTS,
     MAX_RESULTS,
     MAX_SELECTORS,
-    Field,
-    FieldPath,
-    items,
-    row,
 )
+from kubectl_dra.api.releases import UNTOLD, Release
+from kubectl_dra.api.schema import Field, FieldPath, items, row
 
 CREATION: Final = "creation"
 """The default that represents the time at which the object is created."""

@@ -58,7 +58,7 @@ def estimate_cost(
     """Smallest and largest cost of evaluating a checked expression once.
 
     ``node_types`` maps node ids to deduced types, ``overloads`` maps ids of calls to the overloads that the
-    checker considers possible. The API server compares the upper end with ``schema.MAX_EXPRESSION_COST``.
+    checker considers possible. The API server compares the upper end with ``limits.MAX_EXPRESSION_COST``.
     """
     return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
 

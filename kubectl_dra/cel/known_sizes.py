@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from kubectl_dra.api.schema import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_DRIVER, MAX_IDENTIFIER
+from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_DRIVER, MAX_IDENTIFIER
 from kubectl_dra.cel.ast import Comprehension, Expression, Identifier, ListLiteral, Literal, MapLiteral
 from kubectl_dra.cel.types import DYN, CelType
 

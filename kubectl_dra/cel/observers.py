@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.api.schema import MAX_EXPRESSION_COST
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
 from kubectl_dra.cel.known_sizes import COMPARES_TEXT, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, UINT64_MAX

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.schema import MAX_EXPRESSION_COST
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures

@@ -16,7 +16,8 @@ from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PER_NODE, Budget, of_answer
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests, limit_of
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import ClaimStatus, Pod
 from kubectl_dra.by_identity import ByIdentity

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kubectl_dra.api.codec import mismatch, quoted
 from kubectl_dra.api.dra_rows import KINDS
+from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP, lifecycle, versions_of
-from kubectl_dra.api.schema import MAX_LABEL
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, Unwrap, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Step

@@ -11,8 +11,8 @@ from pathlib import Path as File
 from typing import Any, Final
 
 from kubectl_dra.api.codec import from_v1
+from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import MAX_LABEL
 from kubectl_dra.command import is_name
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import EditRefused, Path, fields_at, value_at

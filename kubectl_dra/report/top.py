@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from kubectl_dra.api.schema import MAX_RESULTS
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.blocks import TableBlock

@@ -14,9 +14,9 @@ from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTEN
 from kubectl_dra.allocation.search_context import Observer
 from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_RESOURCES_OF_DEVICES
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
-from kubectl_dra.api.schema import MAX_CONSUMERS
 from kubectl_dra.cluster.claim_relation import made_for, relation_of
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import PROOF_STEPS, unlimited
 from kubectl_dra.allocation.constraints import Values, values_of
-from kubectl_dra.api.claims import MAX_RESULTS, DeviceConstraint, Request, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, Request, ResourceClaim
 from kubectl_dra.api.labels import LabelSelector
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import JSONObject
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.api.slices import Device, DeviceID

@@ -12,10 +12,10 @@ from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.budgets import LARGEST_NODES
 from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Owner
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.schema import MAX_RESULTS
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.schema import MAX_EXPRESSION_BYTES
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, compile_expression
 from tests.conformance.cel import DATA, compare, of_vendor, read_cases, read_devices
 

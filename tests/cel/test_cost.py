@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.api.schema import MAX_EXPRESSION_COST
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import compile_closures
 from kubectl_dra.cel.cost import estimate_cost

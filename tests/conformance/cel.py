@@ -21,8 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.api.releases import parse_release
-from kubectl_dra.api.schema import MAX_EXPRESSION_COST
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, Program, compile_expression
 from kubectl_dra.cel.closures import collections as comprehensions
 from kubectl_dra.cel.device import device_value

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_dra.api.schema import MAX_LABEL
+from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.migrate.new_objects import as_label, free, free_object, roles, shortened, workload_name
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")

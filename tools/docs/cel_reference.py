@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.api.releases import Release
-from kubectl_dra.api.schema import MAX_EXPRESSION_COST
 from kubectl_dra.cel import compile_expression, library
 from kubectl_dra.cel.functions import Function, Overload
 from kubectl_dra.cel.macros import macros_for

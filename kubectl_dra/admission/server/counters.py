@@ -24,8 +24,8 @@ from kubectl_dra.admission.server.names import check_format, check_required, che
 from kubectl_dra.admission.server.resources import POD_RESOURCES, is_huge_page
 from kubectl_dra.api.behaviour import COUNTERS_APART, COUNTERS_LIMITED_EACH, KEY_AT_MAP
 from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.limits import MAX_COUNTERS
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.schema import MAX_COUNTERS
 
 _TOTAL_MAX: Final = 32
 """Up to 1.34: the most counters of a slice's sets together, and of those that one device consumes."""

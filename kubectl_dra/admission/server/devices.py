@@ -49,8 +49,8 @@ from kubectl_dra.api.behaviour import (
     VALUES_LIMITED,
 )
 from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.schema import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 
 # Request policies of a device's capacity: which amounts one claim may take.
 

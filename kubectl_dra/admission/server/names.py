@@ -28,8 +28,9 @@ from kubectl_dra.admission.server.model import (
 )
 from kubectl_dra.api.behaviour import EMPTY_IS_INVALID, LOWER_CASE_DOMAINS
 from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import UNTOLD, Release
-from kubectl_dra.api.schema import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN, Field
+from kubectl_dra.api.schema import Field
 from kubectl_dra.command import SUBDOMAIN
 
 Problems = tuple[str, ...]

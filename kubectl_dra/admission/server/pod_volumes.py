@@ -36,8 +36,8 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.selectors import check_label_selector
 from kubectl_dra.api.behaviour import CERTIFICATES_PROJECTED
+from kubectl_dra.api.limits import MAX_SUBDOMAIN
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.schema import MAX_SUBDOMAIN
 
 _RULE: Final = "pod-volume"
 _MOUNT: Final = "pod-volume-mount"

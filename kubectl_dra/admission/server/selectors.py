@@ -30,7 +30,7 @@ from kubectl_dra.admission.server.names import (
     label_value_problems,
     subdomain_problems,
 )
-from kubectl_dra.api.schema import MAX_EXPRESSION_BYTES, MAX_EXPRESSION_COST, MAX_SELECTORS
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_EXPRESSION_COST, MAX_SELECTORS
 
 if TYPE_CHECKING:
     from kubectl_dra.cel import CompileError, Environment

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
-from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceClass, ResourceClaim
+from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.cluster import key_of

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.schema import MAX_CONSUMERS
 from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
     Consumers,

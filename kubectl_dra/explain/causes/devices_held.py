@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ALL, MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.claims import ALL, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look

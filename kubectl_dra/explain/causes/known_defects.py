@@ -15,7 +15,8 @@ from kubectl_dra.api.behaviour import (
     OUT_OF_EXTENDED,
     UNPREPARED_IN_USE,
 )
-from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.releases import Defect, parse_release

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
-from kubectl_dra.api.claims import MAX_RESULTS, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When

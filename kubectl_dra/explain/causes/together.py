@@ -13,7 +13,8 @@ from kubectl_dra.allocation.constraints import as_compared, attribute_of, values
 from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.search_context import Lack
-from kubectl_dra.api.claims import ALL, MAX_RESULTS, DeviceConstraint, Request, ResourceClaim
+from kubectl_dra.api.claims import ALL, DeviceConstraint, Request, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE

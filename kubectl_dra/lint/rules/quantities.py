@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.schema import MAX_RESULTS
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel import ast
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives_of, references_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors

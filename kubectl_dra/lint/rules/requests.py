@@ -7,7 +7,7 @@ from typing import Any
 
 from kubectl_dra.api.behaviour import STEP_ABOVE_ZERO
 from kubectl_dra.api.dra_rows import fields
-from kubectl_dra.api.schema import MAX_RESULTS
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, first_with, gate_default
-from kubectl_dra.api.schema import MAX_RESULTS
 from kubectl_dra.manifests.changes import Path, fields_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.limits import MAX_LABEL, MAX_RESULTS
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import MAX_LABEL, MAX_RESULTS
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.releases import Release, gate_default
-from kubectl_dra.api.schema import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.manifests.changes import Change, Path, items_at, value_at
 from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.labels import (

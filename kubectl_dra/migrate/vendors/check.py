@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import EXPLAINED, UNTOLD
-from kubectl_dra.api.schema import MAX_EXPRESSION_BYTES
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
 from kubectl_dra.data.packed import packed
