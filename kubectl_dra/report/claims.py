@@ -15,7 +15,7 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY, owned_by
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses

@@ -21,7 +21,7 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, reason, written
 from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
 from kubectl_dra.report.table import EMPTY, NarrowedTable, fitted, legend, nameless, narrowed, owned_by, width_of
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
 

@@ -25,7 +25,7 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import write_matrix
 from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY, gap_json
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.text import amount, some
 
 MAX_ROWS: Final = 30

@@ -17,7 +17,7 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import PICTURE, with_bars
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN, legend, nameless, narrowed, owned_by
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse

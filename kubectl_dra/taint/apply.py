@@ -16,7 +16,7 @@ from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import (
     CHANGED,
     CREATED,

@@ -21,7 +21,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
 from kubectl_dra.taint.rules import DesiredRule, rules_unseen
 from kubectl_dra.taint.targets import RuleStep, Target

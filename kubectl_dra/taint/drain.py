@@ -16,7 +16,7 @@ from kubectl_dra.cluster.claim_relation import same_uid
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.watching import Watcher
 
 REMIND_SECONDS: Final = 30.0

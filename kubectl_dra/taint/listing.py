@@ -14,7 +14,7 @@ from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import EXPIRES, HARDWARE, NEXT_AT, NEXT_EFFECT, REASON, TICKET, is_ours, only_device
 
 DRIVER: Final = "driver"

@@ -26,7 +26,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import DesiredRule
 
 _MANY_NODES: Final = 100

@@ -12,7 +12,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
 from kubectl_dra.taint.drain import Blocker

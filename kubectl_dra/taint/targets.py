@@ -14,7 +14,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
 from kubectl_dra.text import did_you_mean, nearest, some
 

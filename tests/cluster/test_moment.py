@@ -17,7 +17,7 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
 from kubectl_dra.cluster.time_read import moment, parse
 from kubectl_dra.explain.clock import Clock
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from tools.api_server import APIServer
 
 ROOT: Final = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.errors import UsageError
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.typed import Removal, TaintSpec, read_words
 
 

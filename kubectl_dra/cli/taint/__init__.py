@@ -10,7 +10,7 @@ import typer
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.errors import UsageError
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 
 
 class DryRun(StrEnum):

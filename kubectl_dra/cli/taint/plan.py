@@ -22,7 +22,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import taint_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.taint_text import why_unread
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter, Written
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
 from kubectl_dra.taint.listing import list_taints

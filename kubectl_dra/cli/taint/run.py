@@ -21,7 +21,7 @@ from kubectl_dra.command import ClusterFlags
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
 from kubectl_dra.taint.drain import RuleGone
 from kubectl_dra.taint.result import RuleDone, Tainted

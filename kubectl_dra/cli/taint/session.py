@@ -29,7 +29,7 @@ from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.paint import tell
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
 from kubectl_dra.taint.drain import Drain

@@ -26,7 +26,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
-from kubectl_dra.taint import typed as times
+from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
 from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.result import ABSENT, REMOVED, Removals, RuleRemoved, Untainted, expired, plan_removals
