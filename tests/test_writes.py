@@ -19,7 +19,7 @@ WRITERS: Final = {
     "console.py": "/dev/null, in place of a closed stream",
 }
 CALLS: Final = re.compile(
-    r"\.write_(?:text|bytes)\(|open\([^)\n]*[\"'](?:[wax]b?\+?|[wax]t)[\"']|\bos\.(?:replace|rename|link|symlink|open)\("
+    r"(?<!\bformatter)\.write_(?:text|bytes)\(|open\([^)\n]*[\"'](?:[wax]b?\+?|[wax]t)[\"']|\bos\.(?:replace|rename|link|symlink|open)\("
     r"|\bshutil\.(?:copy|move|rmtree)|fdopen\(.*\"wb?\"|tempfile\.|\.touch\("
 )
 PIPES: Final = {"cluster/contents.py", "lint/engine.py", "lsp/server.py"}

@@ -295,7 +295,7 @@ class InterPodAffinityScore(ScorePlugin):
             for other in node.pods if self._preferred else node.pods_with_affinity:
                 self._add(other, node)
         self.skipped = not self._weights
-        if state.unknown("Namespace") and any(map(_inter_pod_affinity_by_namespace_labels, self._terms())):
+        if state.unknown("Namespace") and any(map(_by_namespace_labels, self._terms())):
             self.inexact = "Namespace"
 
     def _terms(self) -> Iterator[PodAffinityTerm]:
@@ -341,7 +341,3 @@ class InterPodAffinityScore(ScorePlugin):
         pair = pair_of(key, node.node)
         if pair is not None:
             self._weights[pair] += weight
-
-
-def _inter_pod_affinity_by_namespace_labels(term: PodAffinityTerm) -> bool:
-    return term.namespace_selector is not None and not term.namespace_selector.empty

@@ -238,7 +238,7 @@ def _nobody(analysis: Analysis) -> Iterator[Finding]:
 CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look.CLASSES)
 
 
-def _class_missing_missing(analysis: Analysis) -> Iterator[Finding]:
+def _class_missing(analysis: Analysis) -> Iterator[Finding]:
     if analysis.snapshot.missing("DeviceClass"):
         return
     for claim in analysis.claims:
@@ -433,7 +433,7 @@ FINDERS = (
     Finder(When.QUESTION, _twice, 70),
     Finder(When.QUESTION, _not_owned, 82),
     Finder(When.FITS, _nobody, 10),
-    Finder(When.SCENE, _class_missing_missing, 50),
+    Finder(When.SCENE, _class_missing, 50),
     Finder(When.QUESTION, _deleting, 84),
     Finder(When.QUESTION, _full, 40),
     Finder(When.FITS, _without_time, 5),

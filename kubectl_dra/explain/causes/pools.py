@@ -117,7 +117,7 @@ ALL_BLOCKED = CauseKind(code="all-blocked-by-pool", family=Family.POOLS, look=Lo
 BAD_NODE_SELECTOR = CauseKind(code="slice-node-selector-invalid", family=Family.POOLS, look=Look.SLICES)
 
 
-def _all_blocked_by_pool_pool(failed: FailedAttempt) -> Iterator[Finding]:
+def _all_blocked_by_pool(failed: FailedAttempt) -> Iterator[Finding]:
     pool = failed.error.detail.pool
     if not isinstance(pool, Pool):
         return
@@ -193,7 +193,7 @@ def finding(view: DeviceView, world: WhatIf) -> Finding | None:
 FINDERS = (
     Finder(When.STAGE, _pool, of=StageName.POOL),
     Finder(When.ERROR, _ends_attempt, of=AllocationCheck.POOL_INVALID),
-    Finder(When.ERROR, _all_blocked_by_pool_pool, of=AllocationCheck.ALL_POOL),
+    Finder(When.ERROR, _all_blocked_by_pool, of=AllocationCheck.ALL_POOL),
     Finder(When.ERROR, _node_selector, of=AllocationCheck.SLICE_NODE_SELECTOR),
     Finder(When.ERROR, _node_selector, of=AllocationCheck.DEVICE_NODE_SELECTOR),
     Finder(When.ERROR, _node_selector, of=AllocationCheck.NODE_SELECTOR_TERMS),
