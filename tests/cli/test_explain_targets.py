@@ -101,7 +101,7 @@ def test_labels_choose_the_pod_that_hangs(dra: Dra, tmp_path: Path) -> None:
     ):
         ran = dra("explain", "-l", labels, "--snapshot", str(path), "--complete")
         assert f"pod/{name}" in " ".join(ran.err.split()), (labels, ran)
-    assert "-l app=nope was found" in " ".join(dra("explain", "-l", "app=nope", "--snapshot", str(path)).err.split())
+    assert "has the labels app=nope" in " ".join(dra("explain", "-l", "app=nope", "--snapshot", str(path)).err.split())
     assert "is no requirement" in dra("explain", "-l", "app=(", "--snapshot", str(path)).err
     assert "leave other names" in dra("explain", "pod/x", "-l", "app=web", "--snapshot", str(path)).err
     assert dra("claims", "-l", "nope", "--snapshot", ALL_HELD).out.startswith("No claim was found")

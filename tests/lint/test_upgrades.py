@@ -134,7 +134,9 @@ def test_pods_of_manifests_are_put_to_both_schedulers(tmp_path: Path, capsys: py
     assert found[0]["message"].startswith("a pod of it: on 1.34 it gets its devices on a30-1; on 1.37 it gets none (")
     assert all(one["message"].endswith("(https://github.com/kubernetes/kubernetes/pull/134189)") for one in found)
     assert lint(*asked) == 0
-    assert "the schedulers are not asked without a cluster: add --live or --snapshot" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "the schedulers are not asked without a cluster: add --live or --snapshot" in told
+    assert "lint without --from finds what is wrong in both releases" in told
 
 
 REFUSED = """\

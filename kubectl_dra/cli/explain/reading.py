@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain import ExplainFlags
-from kubectl_dra.cli.explain.target import TypedTarget
+from kubectl_dra.cli.explain.target import TypedTarget, is_elsewhere
 from kubectl_dra.cli.live import Progress, connection_options, read_kinds, read_live, read_saved, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
@@ -64,7 +64,7 @@ def read_cluster(
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=flags.everything, pod=pod)
     snapshot.require_dra()
-    if not flags.manifests:
+    if not flags.manifests and not any(is_elsewhere(target, snapshot) for target in targets):
         snapshot.require_namespace(flags.namespace)
     return snapshot, namespace
 

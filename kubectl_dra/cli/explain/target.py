@@ -160,6 +160,11 @@ def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:
     return [*snapshot.pods, *snapshot.claims, *made_by]
 
 
+def is_elsewhere(target: TypedTarget, snapshot: Snapshot) -> bool:
+    """Whether some namespace has what a target means: then its error says which, and not only that another is none."""
+    return target.kind != LABELS and any(name == target.name for _, name in _keys(target, snapshot))
+
+
 def _is_meant(pod: Pod, target: TypedTarget) -> bool:
     """Whether a pod has the labels, or belongs to the workload, that a target names."""
     if target.kind == LABELS:
@@ -189,6 +194,8 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
             # It may be suspended, and so have none.
             _raise_unread(maker, namespace, target.name, snapshot)
         said = f"no pod of {title} was found in namespace {namespace}"
+        if target.kind == LABELS:
+            said = f"no pod in namespace {namespace} has the labels {target.name}"
         hint = _no_pod_hint(target, namespace, snapshot)
         told = f"{said}; {hint}" if hint else said
         commands = () if hint else (_no_pod_command(target, namespace),)

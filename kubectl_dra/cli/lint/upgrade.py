@@ -368,7 +368,10 @@ def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
 
 def notes_about_flags(flags: LintFlags, after: Release) -> Iterator[str]:
     """Flags that do less than they seem to, and gates that the release after the upgrade does not let people set."""
-    if (flags.paths or flags.kustomize) and not (flags.live or flags.snapshots):
+    files = bool(flags.paths or flags.kustomize)
+    if files and not flags.select:
+        yield "only what the upgrade changes is looked for: lint without --from finds what is wrong in both releases"
+    if files and not (flags.live or flags.snapshots):
         yield "the schedulers are not asked without a cluster: add --live or --snapshot for their answers"
     for gate, wanted in named_gates(flags.gates):
         default = gate_default(gate, after)
