@@ -19,6 +19,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
+from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.api.releases import Release
@@ -64,7 +65,8 @@ def read_cluster(
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=flags.everything, pod=pod)
     snapshot.require_dra()
-    if not flags.manifests and not any(is_elsewhere(target, snapshot) for target in targets):
+    misspelt = bool(nearest(flags.namespace, snapshot.namespaces))
+    if not flags.manifests and (misspelt or not any(is_elsewhere(target, snapshot) for target in targets)):
         snapshot.require_namespace(flags.namespace)
     return snapshot, namespace
 
