@@ -215,7 +215,7 @@ def test_alike_devices_share_a_row(dra: Dra, cluster: str) -> None:
             "held by ml/part (pod part-0); memory 10Gi of 40Gi used",
         ),
         ("n2", "gpu (gpu.example.com)", "a", "1 tainted", "gpu-1", "broken=xid:NoExecute (driver)"),
-        ("n2", "gpu (gpu.example.com)", "a", "1 free", "gpu-2", "-"),
+        ("n2", "gpu (gpu.example.com)", "a", "1 free", "gpu-2", "tainted with noted:None (driver)"),
         ("n3", "gpu (gpu.example.com)", "a", "1 unusable", "gpu-0", "the pool is incomplete: 1 of 2 slices"),
     ]
     assert rows[-1] == "Each device: kubectl dra devices --full --snapshot cluster.yaml"
