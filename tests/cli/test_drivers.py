@@ -56,7 +56,7 @@ def test_the_worst_is_first_and_the_command_shows_why(dra: Dra, tmp_path: Path) 
     assert lines[0] == "1 driver on 3 nodes: 1 crashing, 2 healthy"
     assert lines[3].split()[:4] == [DRIVER, "n1", "crashing", "0"]
     assert 'crashes (CrashLoopBackOff, 37 restarts); last message: "no such device"' in " ".join(ran.out.split())
-    assert lines[-1] == "Next: kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
+    assert lines[-1] == "Next (in the cluster, not the snapshot): kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
 
 
 def test_a_selection_and_names(dra: Dra, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dr
             flat = " ".join(ran.out.split())
             assert ran.code == 1
             assert f"driver {DRIVER} on node n1: DaemonSet drivers/npu-driver cannot make its pod: {denied}" in flat
-            assert "Next: kubectl describe daemonset/npu-driver -n drivers" in flat
+            assert "kubectl describe daemonset/npu-driver -n drivers" in flat
 
 
 def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra)
     cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
     ran = dra("drivers", "--snapshot", str(cluster))
     assert ran.code == 3 and "its pod was not found" in ran.out
-    assert ran.out.splitlines()[-1] == "Next: kubectl get daemonsets -A"
+    assert ran.out.splitlines()[-1] == "Next (in the cluster, not the snapshot): kubectl get daemonsets -A"
 
 
 def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path: Path) -> None:

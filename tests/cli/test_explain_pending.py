@@ -133,7 +133,7 @@ def test_a_name_that_a_pod_and_a_claim_have(dra: Dra, tmp_path: Path) -> None:
         (["llama-hpu-0", "-n", "prod"], "in namespace prod; there is one in namespace ml (use -n ml)"),
         (["lama-hpu-0", "-n", "ml"], "in namespace ml; did you mean pod/llama-hpu-0 or "),
         (["gaudi3-x8", "-n", "ml"], "in namespace ml; write template/gaudi3-x8"),
-        (["zzzzzz", "-n", "ml"], "in namespace ml; kubectl dra explain lists what is pending"),
+        (["zzzzzz", "-n", "ml"], "in namespace ml\nWhat is pending: kubectl dra explain -n ml --snapshot"),
         (["pods"], "which pod? Write pod/NAME; kubectl dra explain lists what is pending"),
         (["deployment"], "which deployment? Write deployment/NAME"),
     ],

@@ -83,8 +83,8 @@ def test_cluster_autoscaler_comes_to_the_same_result(dra: Dra, tmp_path: Path) -
     pod = pending(preemptionPolicy="Never")
     found = asked(dra, tmp_path, [*FULL, *pod], "--with-node", "like=gpu-0")
     assert (
-        "cluster-autoscaler comes to the same result if node gpu-0 is of one of its groups, since it takes that node "
-        "and its slices for the next one" in notes(found)
+        "cluster-autoscaler comes to the same result if node gpu-0 is of one of its groups, since it assumes that "
+        "the next one is like it, with the same slices" in notes(found)
     )
     assert "not certain" not in notes(found)
     assert "karpenter" not in notes(found)
@@ -114,7 +114,7 @@ def test_of_a_group_without_nodes_it_knows_nothing(dra: Dra, tmp_path: Path) -> 
     cluster = [*node("cpu"), *pending()]
     found = asked(dra, tmp_path, cluster, "--with-node", str(file))
     assert found["verdict"] == "can-be-scheduled"
-    assert "of a group without nodes it mostly knows no devices" in notes(found)
+    assert "of a group without nodes it usually knows no devices" in notes(found)
     cluster[0]["metadata"]["labels"]["cloud.google.com/gke-nodepool"] = "cpu"
     assert "cloud.google.com/gke-nvidia-gpu-dra-driver=true" in notes(
         asked(dra, tmp_path, cluster, "--with-node", str(file))
