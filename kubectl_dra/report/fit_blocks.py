@@ -142,11 +142,11 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
             blocks.append(prose(f"{tried} room by itself{own}."))
         yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
     if workload.more:
-        best = _best(workload.more)
+        # What changes the cluster comes after what only shows something.
+        best = sorted(_best(workload.more), key=_writes)
         changes = [*best, *(more for more in workload.more if more not in best)]
         if full:
-            # What changes the cluster comes after what only shows something.
-            changes.sort(key=lambda more: any(command.effect.changes for command in commands(more.change)))
+            changes.sort(key=_writes)
         items = tuple(tuple(_change(workload, more, invocation)) for more in changes)
         title = "What makes room, proved by placing the pods again with it"
         yield Section(title, (Items(items, shown=None if full else len(best), rest=""),))
@@ -179,6 +179,10 @@ def _best(gains: Sequence[More]) -> list[More]:
     best = [more for more in (holder, node) if more is not None]
     # What makes no replica whole is worth saying only where nothing does.
     return [more for more in best if more.replicas] or best
+
+
+def _writes(more: More) -> bool:
+    return any(command.effect.changes for command in commands(more.change))
 
 
 def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterator[Para | ShellCommand]:

@@ -56,7 +56,10 @@ def test_the_worst_is_first_and_the_command_shows_why(dra: Dra, tmp_path: Path) 
     assert lines[0] == "1 driver on 3 nodes: 1 crashing, 2 healthy"
     assert lines[3].split()[:4] == [DRIVER, "n1", "crashing", "0"]
     assert 'crashes (CrashLoopBackOff, 37 restarts); last message: "no such device"' in " ".join(ran.out.split())
-    assert lines[-1] == "Next (in the cluster, not the snapshot): kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
+    assert (
+        lines[-1]
+        == "Next (in the cluster, not the snapshot): kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
+    )
 
 
 def test_a_selection_and_names(dra: Dra, tmp_path: Path) -> None:

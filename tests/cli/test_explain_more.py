@@ -205,7 +205,9 @@ def test_a_change_that_is_only_supposed_does_not_come_by_waiting(dra: Dra, monke
     assert ran.out.startswith("Pod ml/train-0 could be scheduled with this change: its claims would fit on 3 nodes")
     assert "waiting-for-retry" not in ran.out and "Wait up to" not in ran.out
     assert "write the change into a new template" in ran.out
-    assert ran.out.endswith("Next (in the cluster, not the snapshot): kubectl get resourceclaimtemplate/a100-80gb -n ml -o yaml\n")
+    assert ran.out.endswith(
+        "Next (in the cluster, not the snapshot): kubectl get resourceclaimtemplate/a100-80gb -n ml -o yaml\n"
+    )
     found = validated(dra(*words, change, "-o", "json").out)
     assert found["supposed"] == [change] and found["causes"] == []
     still = dra(*words, "count=2")

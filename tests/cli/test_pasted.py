@@ -230,12 +230,28 @@ def test_our_own_run(folder: Path, lines: Sequence[str], monkeypatch: pytest.Mon
         assert code in codes(words[0]) - {2}, (line, errors)
 
 
+def _owners(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What made the objects of a snapshot: it is in the cluster, and no snapshot keeps it."""
+    named = {
+        (owner["apiVersion"], owner["kind"], item["metadata"].get("namespace", ""), owner["name"])
+        for item in items
+        for owner in item["metadata"].get("ownerReferences", ())
+    }
+    there = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in items}
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": space}}
+        for version, kind, space, name in sorted(named)
+        if (kind, space, name) not in there
+    ]
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize(("snapshot", "lines"), _grouped("kubectl (get|describe|logs) ", "snapshot"))
 def test_kubectl_finds_what_they_show(snapshot: Path, lines: Sequence[str], tmp_path: Path) -> None:
     """kubectl itself understands those that only read, and they name objects of the snapshot."""
     documents = yaml.load_all(snapshot.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     items = [item for document in documents for item in document.get("items", [document])]
+    items += _owners(items)
     with closing(KubectlServer(json.loads(json.dumps(items, default=str)))) as server:
         for line in lines:
             done = server.kubectl(shlex.split(line)[1:], tmp_path)
@@ -359,7 +375,7 @@ CONSTANTS: Final = (
     "curl -fsSL {} | kubectl dra ... {}",
     "    kubectl dra {}  # {}",
     "Back: `kubectl label namespace NAMESPACE {}={} --overwrite`, or `{}-` for no word at all.",
-    " About {}: kubectl dra migrate --explain {}.",
+    "kubectl dra migrate --explain {}",
 )
 """Commands whose words are ours, or quoted where they stand: a URL that was typed, a label's key, a code."""
 
