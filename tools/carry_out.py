@@ -159,8 +159,9 @@ class _Edit:
         if change["from"] == term:
             cel["expression"] = cel["expression"].replace(term, change["to"])
             return
-        # As a word of its own: a number may be a part of a name.
-        pattern = rf"(?<![\w.-]){re.escape(change['from'])}(?![\w.-])"
+        # As a word of its own: a number may be a part of a name. A function follows what it is called on.
+        before = r"[\w-]" if "(" in change["from"] else r"[\w.-]"
+        pattern = rf"(?<!{before}){re.escape(change['from'])}(?![\w.-])"
         assert len(re.findall(pattern, term)) == 1, f"{change['from']} is not once in {term}"
         changed = re.sub(pattern, change["to"].replace("\\", r"\\"), term)
         cel["expression"] = cel["expression"].replace(term, changed)

@@ -100,7 +100,7 @@ def test_what_may_only_choose_is_a_note(tmp_path: Path) -> None:
 def test_services_that_nobody_read(tmp_path: Path) -> None:
     code, found = explained(tmp_path, labels="{app: x}")
     assert code == 0 and "winners" not in found
-    assert "which of the 2 nodes the scheduler takes depends on Service, not known here" in found["notes"]
+    assert "which of the 2 nodes the scheduler takes depends on Services, which were not read" in found["notes"]
 
 
 def test_filters_that_are_off_are_noted(tmp_path: Path) -> None:
