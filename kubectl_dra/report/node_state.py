@@ -100,7 +100,10 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         hidden = len(claims) - len(shown_claims)
         rows = [("CLAIM", "DEVICES", "STATE"), *shown_claims]
         table = TableBlock(rows, ("STATE",), full, left=hidden, how="--full shows them", amid=True)
-        yield Section("Claims that hold devices for no pod here", (table,))
+        unseen = any(reason.gap.kind == "Pod" for reason in state.unread)
+        yield Section(
+            "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
+        )
     if text := _fix(state):
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
     # The first of what was not read is the answer where nothing is wrong.

@@ -36,14 +36,14 @@ def _promises() -> Iterator[Promise]:
                 fix = []
             fix.append(line.strip())
             if command := re.match(r"    (?:[A-Z][\w(), ]+: )?\$ (.*)", line):
-                node = re.search(r"it fits on (\S+?)\.$", " ".join(fix[:-1]))
+                node = re.search(r"it fits on (?:(?:at least )?\d+ nodes \()?([\w.-]+?)[.,)]", " ".join(fix[:-1]) + " ")
                 if node is not None:
                     yield Promise(example, tuple(shlex.split(command[1])), node[1])
 
 
 PROMISES = list(_promises())
 SUPPOSED = [promise for promise in PROMISES if "--what-if" in promise.words]
-DONE = [promise for promise in PROMISES if promise not in SUPPOSED and promise.words[1] not in LOOKS]
+DONE = [promise for promise in PROMISES if promise not in SUPPOSED and promise.words[1] not in (*LOOKS, "dra")]
 
 
 def _ids(promises: list[Promise]) -> list[str]:

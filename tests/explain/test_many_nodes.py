@@ -46,7 +46,7 @@ def test_the_holder_that_nobody_uses_is_on_the_last_node(tmp_path: Path, capsys:
     found = explained([*question("busy", "true"), *holders], "busy", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
     assert cause["code"] == "allocation-orphaned"
-    assert cause["fix"]["text"] == f"Delete unused claim ml/train-{LAST}."
+    assert cause["fix"]["text"] == f"Delete unused claim ml/train-{LAST} if nobody needs it."
     assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 
