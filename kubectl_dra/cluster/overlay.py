@@ -55,6 +55,11 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
     )
 
 
+def with_events(base: Snapshot, more: Snapshot) -> Snapshot:
+    """The snapshot with further events, read later."""
+    return replace(base, events=tuple(dict.fromkeys((*base.events, *more.events))))
+
+
 def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Server = SOME_SERVER) -> Snapshot:
     """The snapshot with objects of further kinds, read later; ``more`` has gaps for those that could not be read.
 

@@ -156,11 +156,12 @@ def _with_failed_calls(snapshot: Snapshot, connection: ConnectionFlags) -> Snaps
     """
     from kubectl_dra.api.meta import FAILED_PREPARE
     from kubectl_dra.cluster.live import About, ApiServer
+    from kubectl_dra.cluster.overlay import with_events
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
         more = cluster.read_snapshot(("Event",), progress=progress, about=About("", reasons=(FAILED_PREPARE,)))
-    return replace(snapshot, events=tuple(dict.fromkeys((*snapshot.events, *more.events))))
+    return with_events(snapshot, more)
 
 
 def with_admission(
