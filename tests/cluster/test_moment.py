@@ -27,7 +27,7 @@ READS_THE_CLOCK: Final = {
     "cluster/follow.py": "how far a live cluster's clock is ahead of ours",
     "cluster/time_read.py": "nothing has a time",
     "report/html/page.py": "when a page was made",
-    "taint/typed.py": "when a change was written to a live cluster",
+    "taint/times.py": "when a change was written to a live cluster",
 }
 
 

@@ -238,6 +238,7 @@ def test_no_field_is_lost_between_a_list_and_the_pod() -> None:
         "finalizers": ["f"],
         "ownerReferences": [{"kind": "ReplicaSet", "name": "r", "uid": "u"}],
         "generation": 3,
+        "deletionGracePeriodSeconds": 30,
         "conditions": [{"type": "PodScheduled", "status": "False"}],
         "resourceClaimStatuses": [{"name": "c", "resourceClaimName": "n"}],
         "extendedResourceClaimStatus": {"resourceClaimName": "e"},
