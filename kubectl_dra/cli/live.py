@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from msgspec.structs import asdict
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli.options import ConnectionFlags, Reading
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import CLEAR_LINE, clear_screen, exact, one_line, put
@@ -59,7 +60,8 @@ def read_live(
     """Reads what ``explain`` needs, and the namespace that the flags and the context mean.
 
     ``compact`` shares devices that are alike (see ``Snapshot.individual``). Without ``everything``, events and quotas
-    are read of that namespace alone, and events of one ``pod`` where it is named.
+    are read of that namespace alone, and events of one ``pod`` where it is named; besides them those of all namespaces
+    that tell where the kubelet does not reach a driver.
 
     Raises:
         UsageError: a malformed ``--request-timeout``.
@@ -68,7 +70,7 @@ def read_live(
     from kubectl_dra.cluster.live import About, ApiServer
 
     cluster = ApiServer(connection_options(connection, namespace))
-    about = None if everything else About(cluster.namespace, pod)
+    about = None if everything else About(cluster.namespace, pod, everywhere=(FAILED_PREPARE,))
     with Progress() as progress:
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
 

@@ -372,7 +372,9 @@ class SnapshotBuilder:
 
     def _note_duplicate(self, kind: str, key: tuple[str, str], kept: Place, place: Place) -> None:
         title = "/".join(part for part in key if part)
-        self.note(f"{kind} {title} is there twice: the newer one at {kept} is used, not {place}")
+        # An event may change between two lists that both have it.
+        if kind != "Event":
+            self.note(f"{kind} {title} is there twice: the newer one at {kept} is used, not {place}")
 
     def _unsupported(self, kind: str, api_version: str, place: Place) -> None:
         if kind in DRA_KINDS:

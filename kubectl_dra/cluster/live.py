@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
@@ -57,13 +58,15 @@ _EXPLAINING: Final = frozenset(("Event", "ResourceQuota"))
 class About(NamedTuple):
     """The scope of the question: only events and quotas of this namespace and, with ``pod``, only that pod's events.
 
-    With ``reasons`` events of these, of all namespaces if ``namespace`` is empty; only these unless ``more``.
+    With ``reasons`` events of these, of all namespaces if ``namespace`` is empty; only these unless ``more``. Events
+    ``everywhere`` are those of these reasons in all namespaces, which only help: whoever may not list them is not told.
     """
 
     namespace: str
     pod: str = ""
     reasons: tuple[str, ...] = ()
     more: bool = False
+    everywhere: tuple[str, ...] = ()
 
 
 Part = Page | Gap | Release | str | None
@@ -219,6 +222,9 @@ class ApiServer:
             jobs.append(self._discovery_part)
         first = len(jobs)
         jobs += [partial(self._parts, kind, namespace, progress, about) for kind in order]
+        if about is not None and about.everywhere:
+            order.append("Event")
+            jobs.append(partial(self._events_everywhere, about.everywhere))
         place = Place(self.server)
         # Told in the order of the kinds, however they came.
         said: dict[str, list[Gap | str]] = {kind: [] for kind in kinds}
@@ -282,8 +288,7 @@ class ApiServer:
             namespace = namespace or about.namespace
             queries = queries_of(kind, about.pod)
         if about is not None and about.reasons and kind == "Event":
-            own = tuple({"fieldSelector": f"reason={reason}"} for reason in about.reasons)
-            queries = (*(queries if about.more else ()), *own)
+            queries = (*(queries if about.more else ()), *_of_reasons(about.reasons))
         try:
             yield from self._listed(kind, namespace, queries, progress)
         except Answered as error:
@@ -301,6 +306,14 @@ class ApiServer:
                 yield gap
                 if is_namespaced(kind):
                     yield self.gap(kind, self.namespace, second)
+
+    def _events_everywhere(self, reasons: Iterable[str]) -> Iterator[Part]:
+        """The events of these reasons in all namespaces; none where they may not be listed. Raises ClusterError."""
+        parts: list[Part] = []
+        with suppress(Answered):
+            parts += self._listed("Event", "", _of_reasons(reasons), None)
+        # If the list expired, other events that were read meanwhile stay.
+        yield from (part for part in parts if part is not None)
 
     def _own_namespace(self) -> Page:
         """The connection's namespace, which a user of it may often read though not list. Raises ClusterError."""
@@ -344,6 +357,10 @@ def queries_of(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:
     if pod.replace("-", "").replace(".", "").isalnum():
         return ({"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={pod}"},)
     return _EVENT_QUERIES
+
+
+def _of_reasons(reasons: Iterable[str]) -> tuple[Mapping[str, str], ...]:
+    return tuple({"fieldSelector": f"reason={reason}"} for reason in reasons)
 
 
 def read_snapshot(

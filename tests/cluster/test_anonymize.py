@@ -294,9 +294,10 @@ NO_DRIVERS = (
     "dra-driver-nvidia-gpu-1080: three nodes run 25.12, the upgraded one crashes",
     "dra-driver-nvidia-gpu-501: it began a minute after the pod was placed",
     "kueue-rejected: its release will refuse the claim, and has said nothing yet",
+    "no-scale-up: every group has a node already, whose devices it knows",
 )
-"""Cases in which the answer needs what runs in the pod of a driver or of Kueue, or a claim's parameters. A copy keeps
-nothing of them: arguments, variables, folders and parameters hold anything."""
+"""Cases in which the answer needs what runs in the pod of a driver or of Kueue, a claim's parameters, or the status of
+cluster-autoscaler. A copy keeps nothing of them: arguments, variables, folders, parameters and texts hold anything."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")

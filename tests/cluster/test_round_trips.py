@@ -68,7 +68,7 @@ def serve(server: APIServer) -> None:
     server.routes["/version"] = {"gitVersion": "v1.36.2"}
     for path in (
         *(f"/apis/{GROUP}/v1/{plural}" for plural in (DRA[3], DRA[4])),
-        *(f"/api/v1/{plural}" for plural in ("namespaces", "namespaces/default/resourcequotas")),
+        *(f"/api/v1/{plural}" for plural in ("namespaces", "namespaces/default/resourcequotas", "events")),
         *(f"/api/v1/namespaces/default/{plural}" for plural in ("events", "services")),
         *("/apis/policy/v1/poddisruptionbudgets", "/apis/apps/v1/namespaces/default/replicasets"),
     ):

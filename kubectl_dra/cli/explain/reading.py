@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -86,8 +87,6 @@ def completed(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags, conn
 
     pods = tuple(pods)
     snapshot = _with_kinds_for(pods, snapshot, flags, connection)
-    if not flags.everything and any(not pod.node_name and pod.claims for pod in pods):
-        snapshot = _with_failed_calls(snapshot, connection)
     return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, flags.namespace)
 
 
@@ -113,13 +112,20 @@ def _with_kinds_for(
     kinds = kinds_to_complete(snapshot, pods, flags)
     if not kinds:
         return snapshot
+    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.overlay import with_kinds
+    from kubectl_dra.cluster.transport import side_by_side
 
-    for space, entries in groupby(sorted(kinds), key=itemgetter(0)):
-        names = tuple(kind for _, kind in entries)
-        snapshot = with_kinds(
-            snapshot, read_kinds(connection, flags.namespace, names, of=space), names, server_of(flags, snapshot)
-        )
+    cluster = ApiServer(connection_options(connection, flags.namespace))
+    wanted = [(space, tuple(kind for _, kind in rows)) for space, rows in groupby(sorted(kinds), key=itemgetter(0))]
+    with Progress() as progress:
+
+        def read(space: str, names: tuple[str, ...]) -> Iterator[Snapshot]:
+            yield cluster.read_snapshot(names, namespace=space, progress=progress)
+
+        answers = dict(side_by_side([partial(read, *each) for each in wanted]))
+    for index, (_, names) in enumerate(wanted):
+        snapshot = with_kinds(snapshot, answers[index], names, server_of(flags, snapshot))
     return snapshot
 
 
@@ -140,28 +146,13 @@ def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFla
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
     from kubectl_dra.cluster.live import About, ApiServer
-    from kubectl_dra.cluster.overlay import with_kinds
+    from kubectl_dra.cluster.overlay import with_events, with_kinds
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
     cluster = ApiServer(connection_options(connection, ""))
     with Progress() as progress:
         more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reasons=(NO_POD_MADE,)))
-    return replace(with_kinds(snapshot, more, ("DaemonSet",)), events=(*snapshot.events, *more.events))
-
-
-def _with_failed_calls(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with the events of all namespaces that tell where the kubelet does not reach a driver.
-
-    Whoever may not read them is not told of it; the answer is the same.
-    """
-    from kubectl_dra.api.meta import FAILED_PREPARE
-    from kubectl_dra.cluster.live import About, ApiServer
-    from kubectl_dra.cluster.overlay import with_events
-
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        more = cluster.read_snapshot(("Event",), progress=progress, about=About("", reasons=(FAILED_PREPARE,)))
-    return with_events(snapshot, more)
+    return with_events(with_kinds(snapshot, more, ("DaemonSet",)), more)
 
 
 def with_admission(

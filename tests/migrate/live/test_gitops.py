@@ -54,7 +54,7 @@ def test_a_repository_is_placed_as_before(cluster: Cluster, command: Command, tm
 
     answer = command("migrate", "--write", str(repository))
     # The Application sets a chart's values, which only people can change.
-    assert answer.code == 1 and answer.text.count("refused") == 1 and "argocd/llm.yaml" in answer.text, answer.text
+    assert answer.code == 1 and answer.text.count("refused MIG") == 1 and "argocd/llm.yaml" in answer.text, answer.text
     built = gitops.builds(repository)
     apply(cluster, built + gitops.chart(repository, *POST_RENDERER))
     assert placed(cluster) == expected
