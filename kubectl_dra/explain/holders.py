@@ -111,6 +111,12 @@ class ClaimHolder(Struct, frozen=True):
         return self.related and self.owner is not None and self.owner.kind in _REPLICATED
 
     @property
+    def ends(self) -> bool:
+        """Whether the pods may end by themselves: they run, and nothing keeps that many of them running for good."""
+        kept = self.owner is not None and (self.owner.kind in _REPLICATED or self.owner.kind == "DaemonSet")
+        return self.standing is HolderState.RUNNING and not kept
+
+    @property
     def slow(self) -> bool:
         """Whether the pods do not run, and have had the time to start."""
         return self.standing is HolderState.PENDING and self.age >= STARTING

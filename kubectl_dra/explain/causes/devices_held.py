@@ -296,7 +296,7 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
     if search.found is not None:
         free, proof = search.found
         (holder,) = free.holders
-        text = "{what:capital}, or wait until {pods:it ends|they end}." if _ends(holder) else "{what:capital}."
+        text = "{what:capital}, or wait until {pods:it ends|they end}." if holder.ends else "{what:capital}."
         words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
         stuck = Stuck(holder, proof.node, _keeper(blocked, holder)) if cause is not kind else None
@@ -310,11 +310,6 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
     alone = "; one alone is not enough" if search.tried == search.of and blocking.every else ""
     words = say("{what:capital}{alone}.", what=free.what, alone=alone)
     return kind, Remedy(words, proof, free.devices, (free,)), None
-
-
-def _ends(holder: ClaimHolder) -> bool:
-    """Whether the holder may end by itself."""
-    return holder.standing is HolderState.RUNNING
 
 
 _STUCK = {
