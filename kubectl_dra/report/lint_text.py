@@ -134,7 +134,7 @@ def summary(report: Report) -> str:
         if (number := sum(finding.safety == safety for finding in report.findings))
     ]
     if fixes:
-        text += f" To be fixed: {', '.join(fixes)}."
+        text += f" Fixable: {', '.join(fixes)}."
     if report.suppressed:
         text += f" {report.suppressed} ignored by comments."
     return text
