@@ -8,8 +8,9 @@ from typing import Final
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node, Toleration, term_matches
 from kubectl_dra.api.plugins import DaemonSet
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.drivers.health import DaemonState
+from kubectl_dra.drivers.health import DaemonState, LeftOut
 from kubectl_dra.scheduling.taint_toleration import tolerates
 
 REPLICAS: Final = "ReplicaSet"
@@ -75,22 +76,39 @@ def _labels_missing(daemon: DaemonSet, snapshot: Snapshot) -> Iterator[str]:
                     yield f"{requirement.key}={'|'.join(requirement.values)}" if requirement.values else requirement.key
 
 
+def node_of(pod: Pod) -> str:
+    """The node that a pod of a DaemonSet is for: before it is bound, its affinity names it."""
+    if pod.node_name or pod.spec.affinity is None:
+        return pod.node_name
+    required = pod.spec.affinity.node_affinity.required
+    for term in required.terms if required is not None else ():
+        for requirement in term.fields:
+            if requirement.key == "metadata.name" and len(requirement.values) == 1:
+                return requirement.values[0]
+    return ""
+
+
 def missing_nodes(daemon: DaemonSet, nodes: Iterable[Node], have: Container[str]) -> Iterator[str]:
     """The nodes that should have a pod of a DaemonSet and have none."""
     for node in nodes:
-        if node.name not in have and _wants(daemon, node):
+        if node.name not in have and left_out(daemon, node) is None:
             yield node.name
 
 
-def _wants(daemon: DaemonSet, node: Node) -> bool:
-    """Whether a DaemonSet puts a pod on a node (pkg/controller/daemon: NodeShouldRunDaemonPod)."""
+def left_out(daemon: DaemonSet, node: Node) -> LeftOut | None:
+    """Why a DaemonSet wants no pod on a node; None if it wants one (pkg/controller/daemon: NodeShouldRunDaemonPod)."""
     spec = daemon.spec.template.spec
-    if any(node.labels.get(key) != value for key, value in spec.node_selector.items()) or not _matches(daemon, node):
-        return False
+    for key, value in spec.node_selector.items():
+        if node.labels.get(key) != value:
+            return LeftOut(label=f"{key}={value}")
+    if not _matches(daemon, node):
+        return LeftOut()
     always = tuple(Toleration(key=key, operator="Exists") for key in _ALWAYS)
-    tolerations = (*always, *spec.tolerations)
-    taints = (taint for taint in node.taints if taint.effect in ("NoSchedule", "NoExecute"))
-    return all(any(tolerates(each, taint) for each in tolerations) for taint in taints)
+    for taint in node.taints:
+        repels = taint.effect in ("NoSchedule", "NoExecute")
+        if repels and not any(tolerates(each, taint) for each in (*always, *spec.tolerations)):
+            return LeftOut(taint=str(taint))
+    return None
 
 
 def _matches(daemon: DaemonSet, node: Node) -> bool:

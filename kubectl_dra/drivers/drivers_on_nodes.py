@@ -21,7 +21,16 @@ from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.concerns import held_unpublished, not_published
-from kubectl_dra.drivers.daemons import REPLICAS, daemon_state, failing_replicas, missing_nodes, replica_state
+from kubectl_dra.drivers.daemons import (
+    REPLICAS,
+    daemon_state,
+    failing_replicas,
+    left_out,
+    missing_nodes,
+    node_of,
+    replica_state,
+)
+from kubectl_dra.drivers.hardware import kind_of, promised, unserved
 from kubectl_dra.drivers.health import (
     SEVERITY,
     DaemonState,
@@ -46,14 +55,6 @@ from kubectl_dra.drivers.pod_recognition import (
 )
 
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"'\\]{1,63})\1""")
-_KIND_LABELS: Final = (
-    "node.kubernetes.io/instance-type",
-    "cloud.google.com/gke-accelerator",
-    "cloud.google.com/gke-tpu-accelerator",
-    "nvidia.com/gpu.product",
-    "amd.com/gpu.product-name",
-)
-"""Labels that say what hardware a node has."""
 NAMED_LIKES: Final = 3
 PUBLISHES_SECONDS: Final = 30
 """How long a driver may take from its start until it publishes."""
@@ -129,6 +130,7 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     for driver, node in _without_pods(snapshot, daemons, sets, looks):
         if (driver, node) not in pods:
             rows.setdefault((driver, node), NodeDriver(driver, node, DriverState.NO_POD))
+    rows |= {(row.driver, row.node): row for row in _left_out(snapshot, rows, sets)}
     for driver in named - {driver for driver, _ in rows}:
         if driver in sets:
             rows[driver, ""] = NodeDriver(driver, "", DriverState.NO_POD)
@@ -234,7 +236,7 @@ def _pods(
 
 
 def _keep(pods: dict[tuple[str, str], tuple[Pod, Served]], served: Served, pod: Pod) -> None:
-    key = served.driver, _bound_to(pod)
+    key = served.driver, node_of(pod)
     if not key[1]:
         return
     known = pods.get(key)
@@ -244,18 +246,6 @@ def _keep(pods: dict[tuple[str, str], tuple[Pod, Served]], served: Served, pod: 
 
 def _rank(pod: Pod) -> tuple[bool, str]:
     return not pod.metadata.deletion_timestamp, pod.metadata.creation_timestamp
-
-
-def _bound_to(pod: Pod) -> str:
-    """The node that a pod of a DaemonSet is for: before it is bound, its affinity names it."""
-    if pod.node_name or pod.spec.affinity is None:
-        return pod.node_name
-    required = pod.spec.affinity.node_affinity.required
-    for term in required.terms if required is not None else ():
-        for requirement in term.fields:
-            if requirement.key == "metadata.name" and len(requirement.values) == 1:
-                return requirement.values[0]
-    return ""
 
 
 def _by_nodes(
@@ -316,12 +306,31 @@ def _without_pods(
     on: dict[Key, set[str]] = defaultdict(set)
     for pod in snapshot.pods.values():
         if pod.plugin is not None and not pod.finished and (owner := pod.metadata.controller()) is not None:
-            on[pod.metadata.namespace, owner.name].add(_bound_to(pod))
+            on[pod.metadata.namespace, owner.name].add(node_of(pod))
     for driver, daemon_set in sets.items():
         if daemon_set.spec is not None:
             meta = daemon_set.spec.metadata
             for node in missing_nodes(daemon_set.spec, snapshot.nodes.values(), on[meta.namespace, meta.name]):
                 yield driver, node
+
+
+def bare_nodes(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Drivers and nodes that have their hardware, as labels say, and on which nothing of the vendor is found."""
+    rows = {(row.driver, row.node): row for row in joined(snapshot).rows}
+    for driver, node in unserved(snapshot.nodes, rows, {driver for driver, _ in rows}):
+        yield driver, node.name
+
+
+def _left_out(
+    snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set]
+) -> Iterator[NodeDriver]:
+    """The nodes that have the hardware of a driver, and on which its DaemonSet wants no pod."""
+    # A DaemonSet that wants no pod at all is told as such.
+    specs = {name: own.spec for name, own in sets.items() if own.spec is not None and own.spec.status.desired != 0}
+    for driver, node in unserved(snapshot.nodes, rows, specs):
+        why = left_out(specs[driver], node)
+        if why is not None:
+            yield NodeDriver(driver, node.name, DriverState.LEFT_OUT, left_out=why)
 
 
 def _judged(
@@ -366,6 +375,9 @@ def _judged(
             wait = DriverState.SILENT if row.claims and row.state is DriverState.IDLE else row.state
             yield replace(row, state=wait)
             continue
+        if row.left_out is not None:
+            yield row
+            continue
         if snapshot.lacks_node(row.node):
             # A pod of it, or a slice, is left over.
             yield replace(row, state=DriverState.NODE_DOWN, node_gone=True)
@@ -378,7 +390,7 @@ def _judged(
         quiet = state is DriverState.SILENT or (state is DriverState.IDLE and not row.slices)
         if quiet and _publishes_soon(row, node, at):
             state = DriverState.STARTING
-        elif state is DriverState.IDLE and (row.driver not in publishing or _promised(node, row.driver)):
+        elif state is DriverState.IDLE and (row.driver not in publishing or promised(node, row.driver)):
             state = DriverState.SILENT
         if state in (DriverState.SILENT, DriverState.FEWER) and row.slices:
             held = held_unpublished(snapshot) if held is None else held
@@ -425,23 +437,7 @@ def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: b
     return DriverState.NOT_READY if pod.state is DriverState.NOT_READY else DriverState.HEALTHY
 
 
-def _promised(node: Node | None, driver: str) -> bool:
-    """Whether labels of a node say that it has the hardware of the driver's vendor."""
-    return node is not None and any(node.labels.get(key) == "true" for key in _vendor_labels(driver))
-
-
-@lru_cache(256)
-def _vendor_labels(driver: str) -> tuple[str, ...]:
-    return catalogue().labels_of_nodes(driver) if driver in catalogue().names else ()
-
-
 @lru_cache(256)
 def _api_version(driver: str, version: str) -> str:
     known = catalogue().driver(driver) if version else None
     return known.api_version(version) if known is not None else ""
-
-
-def kind_of(node: Node) -> tuple[tuple[str, str], ...] | None:
-    """What hardware a node has, as far as labels tell; None if they do not."""
-    labels = tuple((key, value) for key in _KIND_LABELS if (value := node.labels.get(key)))
-    return labels or None

@@ -51,6 +51,8 @@ class DriverState(StrEnum):
     """Its pod is a few minutes old."""
     IDLE = "no-devices"
     """It runs and publishes no devices; nothing says that the node has any."""
+    LEFT_OUT = "no-pod-wanted"
+    """The node has its hardware, and its DaemonSet wants no pod there, perhaps on purpose."""
     UNKNOWN = "unknown"
     """It publishes devices; its pod was not found."""
     HEALTHY = "healthy"
@@ -152,6 +154,15 @@ class DaemonState(Struct, frozen=True):
     kind: str = "DaemonSet"
 
 
+class LeftOut(NamedTuple):
+    """Why a DaemonSet wants no pod on a node: a label of its node selector that the node lacks, or a taint of the node
+    that its pods do not tolerate. Neither: its node affinity does not match.
+    """
+
+    label: str = ""
+    taint: str = ""
+
+
 class PoolCount(NamedTuple):
     """How many slices of a pool's newest generation there are, and how many it says it has."""
 
@@ -180,7 +191,8 @@ class NodeDriver(Struct, frozen=True):
     ``pods_read``: it has no pod but the one that was found. ``incomplete`` is the first pool of which slices are
     missing, with how many there are and how many it should have. ``failing``: the kubelet does
     not reach it. ``wanted_by`` are the classes that select its devices, for which ``claims`` wait, where it publishes
-    nothing anywhere, and ``other_part`` is the part of it that runs where this one is off.
+    nothing anywhere, and ``other_part`` is the part of it that runs where this one is off. ``left_out`` is why its
+    DaemonSet wants no pod on a node that has its hardware.
     """
 
     driver: str
@@ -205,6 +217,7 @@ class NodeDriver(Struct, frozen=True):
     wanted_by: tuple[str, ...] = ()
     claims: int = 0
     other_part: str = ""
+    left_out: LeftOut | None = None
 
     @property
     def since(self) -> str:

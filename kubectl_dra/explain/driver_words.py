@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_dra.api.behaviour import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
-from kubectl_dra.drivers.health import DriverPod, DriverState, NodeDriver
+from kubectl_dra.drivers.health import DriverPod, DriverState, LeftOut, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 
@@ -25,6 +25,8 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         return say("there is no node {node} any more", node=row.node)
     if row.wanted_by:
         return _wanted(row)
+    if row.left_out is not None:
+        return _left_out(row, row.left_out)
     if row.state is DriverState.UNKNOWN and not row.pods_read:
         return "pods were not read"
     pod = say("pod {pod}", pod=pod_named(row.pod)) if naming else "its pod"
@@ -72,6 +74,7 @@ _AT_FAULT: Final = {
     DriverState.CRASHING: "driver {driver} does not run: {why}",
     DriverState.NOT_STARTING: "driver {driver} does not start: {why}",
     DriverState.NO_POD: "driver {driver} does not run here: {why}",
+    DriverState.LEFT_OUT: "driver {driver} does not run here: {why}",
     DriverState.GONE: "driver {driver} is gone: {why}",
     DriverState.PART_OFF: "driver {driver} publishes nothing: {why}",
     DriverState.SILENT: "driver {driver} publishes no devices, though pod {pod} runs{beside}",
@@ -162,6 +165,24 @@ def _no_pod(row: NodeDriver) -> Words:
     if daemon.failure:
         return say("{name} cannot make its pod: {said}{left}", name=name, said=daemon.failure, left=slices_left)
     return say("{name} has no pod on the node{left}", name=name, left=slices_left)
+
+
+def _left_out(row: NodeDriver, why: LeftOut) -> Words:
+    """Why the DaemonSet of a driver wants no pod on a node that has its hardware."""
+    name = maker_of_pods(row)
+    if why.taint:
+        return say("{name} does not tolerate taint {taint} of the node", name=name, taint=why.taint)
+    if why.label:
+        return say("{name} asks for label {label}, which the node does not have", name=name, label=why.label)
+    return say("the node affinity of {name} does not match the node", name=name)
+
+
+def maker_of_pods(row: NodeDriver) -> Words:
+    """The DaemonSet of a driver, by its name if that is known."""
+    daemon = row.daemon
+    if daemon is None:
+        return "its DaemonSet"
+    return Subject(daemon.kind, ObjectName(daemon.kind, daemon.name, daemon.namespace))
 
 
 def next_look(row: NodeDriver) -> NextStep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.drivers.drivers_on_nodes import joined
-from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.health import DriverState, LeftOut
 from kubectl_dra.explain.driver_words import next_look, why
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.phrases import written
@@ -170,6 +171,57 @@ def test_a_daemon_set_that_selects_no_node_names_the_label() -> None:
     (row,) = joined(snapshot_of([node("n1"), own, cls])).rows
     assert row.daemon is not None
     assert (row.node, row.state, row.daemon.labels) == ("", DriverState.NO_POD, ("npu=yes",))
+
+
+def labelled(of: JSON, labels: Mapping[str, str]) -> JSON:
+    return {**of, "metadata": {**of["metadata"], "labels": {**of["metadata"]["labels"], **labels}}}
+
+
+def tainted(of: JSON, key: str) -> JSON:
+    return {**of, "spec": {"taints": [{"key": key, "value": "ml", "effect": "NoSchedule"}]}}
+
+
+@pytest.mark.parametrize(
+    ("left", "selector", "why_not"),
+    [
+        (tainted(node("n1", "big"), "team"), {}, LeftOut(taint="team=ml:NoSchedule")),
+        (node("n1", "big"), {"npu": "yes"}, LeftOut(label="npu=yes")),
+    ],
+)
+def test_a_node_that_its_daemon_set_leaves_out(left: JSON, selector: dict[str, str], why_not: LeftOut) -> None:
+    # The nodes that are alike have the label.
+    alike = [labelled(node("n2", "big"), selector), plugin("n2"), slices("n2", 4)]
+    items = [left, *alike, daemon_set(desired=1, selector=selector)]
+    found = joined(snapshot_of(items))
+    row = found.of(DRIVER, "n1")
+    assert row is not None and (row.state, row.left_out, row.usual) == (DriverState.LEFT_OUT, why_not, 4)
+    assert not found.broken()
+    assert written(why(row)).startswith("DaemonSet drivers/npu-driver ")
+    assert joined(snapshot_of([reduced(item) for item in items])) == found
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        tainted(node("n1", "cpu-only"), "team"),
+        tainted(node("n1"), "team"),
+    ],
+)
+def test_a_node_without_a_sign_of_hardware_is_not_left_out(left: JSON) -> None:
+    assert joined(snapshot_of([left, *LIKES, daemon_set(desired=2)])).of(DRIVER, "n1") is None
+
+
+def test_a_node_that_a_device_plugin_serves_is_not_left_out() -> None:
+    driver, label = "gpu.nvidia.com", {"nvidia.com/gpu.present": "true"}
+    pod = plugin("n2", containers=[{"name": "gpus", "image": "x", "env": [{"name": "DRIVER_NAME", "value": driver}]}])
+    daemon = daemon_set(selector={"dra": "yes"})
+    daemon["spec"]["template"]["spec"]["containers"] = pod["spec"]["containers"]
+    for count, state in (("8", None), ("0", DriverState.LEFT_OUT)):
+        bare = labelled(node("n1"), label)
+        bare["status"]["allocatable"] = {"nvidia.com/gpu": count}
+        alike = labelled(node("n2", dra="yes"), label)
+        row = joined(snapshot_of([bare, alike, pod, slices("n2", 8, driver), daemon])).of(driver, "n1")
+        assert (row.state if row is not None else None) is state
 
 
 def test_a_node_of_another_kind_is_no_like() -> None:

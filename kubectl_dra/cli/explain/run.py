@@ -131,9 +131,17 @@ def _answer(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[
     return [_diagnosed(posed, flags, connection) for posed in questions_of(flags, connection, changes)]
 
 
+def _asks_for_daemons(diagnosis: Diagnosis, snapshot: Snapshot) -> bool:
+    if any(finding.kind is NO_SLICES for finding in diagnosis.findings):
+        return True
+    from kubectl_dra.drivers.drivers_on_nodes import bare_nodes
+
+    return diagnosis.verdict is Verdict.UNSCHEDULABLE and any(True for _ in bare_nodes(snapshot))
+
+
 def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -> Diagnosis:
     diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
-    if not flags.snapshots and any(finding.kind is NO_SLICES for finding in diagnosis.findings):
+    if not flags.snapshots and _asks_for_daemons(diagnosis, posed.snapshot):
         # Where no pod of the driver was found, its DaemonSet may say why there is none.
         posed = posed._replace(snapshot=with_daemon_sets(posed.snapshot, connection))
         diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)

@@ -96,7 +96,7 @@ def _with_broken(analysis: Analysis, findings: Sequence[Finding]) -> list[Findin
     rows = [r for r in joined(snapshot).rows if r.driver in wanted and not r.wanted_by and r.failing is None]
     publishing = {slice_.driver for slice_ in snapshot.slices if slice_.devices}
     absent = [row for row in rows if row.driver not in publishing and (row.state.broken or row.state in _COMING)]
-    rows = [row for row in rows if row.state.broken]
+    rows = [row for row in rows if row.state.broken or row.left_out is not None]
     if absent:
         own = [row for row in absent if row.driver == absent[0].driver]
         others = [finding for finding in findings if finding.kind is not NO_SLICES]
@@ -185,8 +185,11 @@ def _finding(
         where = "runs nowhere"
     more = say(" (and on {count:node} more)", count=len(rows) - 1) if rows[1:] else ""
     text = "driver {driver} {where}: {why}{more}"
+    repair = (
+        "Let driver {driver} run {place}{how}" if first.left_out is not None else "Repair driver {driver} {place}{how}"
+    )
     change: Words = say(
-        "Repair driver {driver} {place}{how}",
+        repair,
         driver=first.driver,
         place=where if first.node else "",
         how=_how(first, analysis, missing=missing),
@@ -214,6 +217,7 @@ def _finding(
 def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     """What to do, as the end of a sentence and more."""
     from kubectl_dra.data.messages import understood
+    from kubectl_dra.explain.driver_words import maker_of_pods
 
     said = [row.pod.last.message if row.pod and row.pod.last else "", row.pod.waiting[1] if row.pod else ""]
     said.append(row.daemon.failure if row.daemon else "")
@@ -241,6 +245,11 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
             ": its log says why. If somebody deleted its ResourceSlices, restart its pod: drivers built with libraries "
             "before 0.37 do not write them again (kubernetes/kubernetes#140063)."
         )
+    if (why := row.left_out) is not None:
+        text = ": give {name} a toleration for taint {taint}." if why.taint else ": change the node affinity of {name}."
+        if why.label:
+            text = ": give the node label {label}, or change the node selector of {name}."
+        return say(text, name=maker_of_pods(row), taint=why.taint, label=why.label)
     if row.daemon is not None and row.daemon.labels:
         return ": give the nodes with its hardware the label, or change its node selector."
     if row.daemon is not None and row.daemon.failure and row.pod is None:
