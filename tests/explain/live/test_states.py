@@ -72,7 +72,7 @@ def test_orphaned_allocation(referee: Referee) -> None:
     cluster.api.patch(orphan, {"status": {"allocation": {"devices": {"results": [result]}}}}, "status")
 
     answer = referee.rejected("allocation-orphaned", claims={"gpu": cluster.claim([request(gpu)])})
-    assert f"Delete claim {cluster.namespace}/orphan" in answer.report["causes"][0]["fix"]["text"]
+    assert f"Delete unused claim {cluster.namespace}/orphan" in answer.report["causes"][0]["fix"]["text"]
     alone = referee.explain("claim/orphan")
     assert (alone.code, alone.report["verdict"], alone.causes) == (1, "allocated", ["allocation-orphaned"])
 
@@ -106,7 +106,7 @@ def test_devices_of_a_pod_that_ends_come_back_by_themselves(referee: Referee) ->
     cluster.scheduled("two", 30)
     found = referee.explain("pod/one")
     assert (found.code, found.causes) == (1, ["pod-finished"])
-    assert found.report["causes"][0]["fix"]["text"].startswith("Nothing has to be done")
+    assert found.report["causes"][0]["fix"]["text"].startswith("Nothing needs to be done")
 
 
 def test_partition_blocks_the_whole_card(referee: Referee) -> None:
