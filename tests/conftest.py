@@ -157,7 +157,14 @@ SLOW = (
     "unread/",
 )
 """Files, folders and tests that make check leaves out: they take seconds, start processes, or repeat a corpus."""
-SOURCE = ("test_dependencies.py", "test_layers.py", "test_one_scheduler.py", "test_releases.py::test_releases_are")
+SOURCE = (
+    "cluster/test_moment.py::test_only_these",
+    "test_dependencies.py",
+    "test_layers.py",
+    "test_one_scheduler.py",
+    "test_releases.py::test_releases_are",
+    "test_whole_numbers.py::test_no_other",
+)
 """Tests that read the whole source: in one process, they parse it once."""
 
 
