@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain import ExplainFlags
@@ -15,6 +16,7 @@ from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.report.table import write
 from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.alignment import Alignment, Alignments, Way, alignments, ways_to_align
 
@@ -60,15 +62,11 @@ def _print(
 ) -> None:
     if flags.output is not ClaimsOutput.text:
         from kubectl_dra.report.alignment import to_json
-        from kubectl_dra.report.table import write
 
         write(to_json(alignments, ways), flags.output.value, sys.stdout, _code(alignments))
         return
     from kubectl_dra.report.alignment import write_alignments
-    from kubectl_dra.report.paint import tell
-    from kubectl_dra.report.phrases import sentences
 
-    for note in sentences(alignments.unread):
-        tell(f"note: {note}")
+    listing.tell_notes(alignments.unread)
     where = cluster_flags(flags, connection)
     write_alignments(alignments, ways, flags.color.value, where=where, limit=flags.limit, named=pods)

@@ -145,13 +145,10 @@ def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFla
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
-    from kubectl_dra.cluster.live import About, ApiServer
     from kubectl_dra.cluster.overlay import with_events, with_kinds
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reasons=(NO_POD_MADE,)))
+    more = read_kinds(connection, "", ("DaemonSet", "Event"), reasons=(NO_POD_MADE,))
     return with_events(with_kinds(snapshot, more, ("DaemonSet",)), more)
 
 
