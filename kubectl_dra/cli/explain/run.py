@@ -23,7 +23,13 @@ from kubectl_dra.cli.explain.questions import (
     print_page,
     questions_of,
 )
-from kubectl_dra.cli.explain.reading import all_completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
+from kubectl_dra.cli.explain.reading import (
+    all_completed,
+    asked_settings,
+    read_cluster,
+    scheduler_config,
+    with_daemon_sets,
+)
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
@@ -68,7 +74,7 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
         flags = replace(flags, snapshots=(taken_then(flags.at, flags.snapshots),))
     changes = [parse(text) for text in flags.what_if]
     # What is wrong with it is said before anything is read.
-    new_nodes(flags)
+    new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     targets = () if flags.everything and not flags.labels else asked_targets(flags)
     if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
@@ -236,10 +242,10 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
 
-    snapshot, namespace = read_cluster(flags, connection)
+    snapshot, namespace = read_cluster(flags, connection, everything=True)
     with Progress() as progress:
         snapshot = all_completed(snapshot, flags, connection)
-        settings = settings_of(flags, snapshot)
+        settings = asked_settings(flags, snapshot)
         overview = pending(snapshot, "" if flags.of_all_namespaces else namespace, settings, progress)
     where = cluster_flags(flags, connection)
     if output == "text":
