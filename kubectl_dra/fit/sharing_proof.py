@@ -204,7 +204,7 @@ def _tried(
     findings = _linted(written.text, snapshot, settings)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
     cluster, needs = _with_its_templates(applied(manifest), manifest)
-    workload = _sharing(workloads_of(manifest))
+    workload = next(pods for pods in workloads_of(manifest) if any(role.pod.claims for role in pods.roles))
     own = pods_of(workload, cluster)
     running = sorted((pod for pod in own if pod.node_name), key=lambda pod: pod.key)
 
@@ -268,11 +268,6 @@ def _end_first(workload: WorkloadPods, running: int, how: Replaced) -> SharingNe
     )
     how_to = say(text, count=running, workload=workload.title)
     return SharingNeed("old pods ended first", how_to, ending(workload))
-
-
-def _sharing(workloads: Sequence[WorkloadPods]) -> WorkloadPods:
-    """The workload with claims."""
-    return next(pods for pods in workloads if any(role.pod.claims for role in pods.roles))
 
 
 def _linted(text: str, snapshot: Snapshot, settings: Settings) -> tuple[str, ...]:

@@ -133,10 +133,6 @@ def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Exp
     return answered(posed, diagnoses, flags)
 
 
-def _answer(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Diagnosis]:
-    return [_diagnosed(posed, flags, connection) for posed in questions_of(flags, connection, changes)]
-
-
 def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -> Diagnosis:
     diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
     if not flags.snapshots and any(finding.kind is NO_SLICES for finding in diagnosis.findings):
@@ -205,7 +201,7 @@ def _run_watch(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequen
     waiting, silent = False, ""
     while True:
         try:
-            diagnoses = _answer(flags, connection, changes)
+            diagnoses = [_diagnosed(posed, flags, connection) for posed in questions_of(flags, connection, changes)]
         except ClusterError as error:
             if not shown or not passes(error):
                 raise
