@@ -15,7 +15,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
 from kubectl_dra.explain.diagnosis import Verdict
@@ -111,7 +111,6 @@ def ending(workload: WorkloadPods) -> tuple[CommandLine, ...]:
     return ()
 
 
-Progress = Callable[[str], None]
 Applied = Callable[[Snapshot], Snapshot]
 """The cluster after its API server applied a manifest."""
 _MEANT: Final = ("DRA404", "DRA608", "DRA803")
