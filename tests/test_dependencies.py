@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.test_layers import FILES, PACKAGE, parsed
+from tests.test_layers import FILES, PACKAGE, nodes
 
 MODULES = {
     "PyYAML": "yaml",
@@ -23,9 +23,8 @@ MODULES = {
 
 def imported(path: Path) -> set[str]:
     """The top-level modules that a file imports, anywhere in it."""
-    nodes = [*ast.walk(parsed(path))]
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    names = {alias.name for node in nodes(path) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes(path) if isinstance(node, ast.ImportFrom)}
     return {name.partition(".")[0] for name in names}
 
 

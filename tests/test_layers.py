@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 
@@ -62,13 +63,25 @@ def layer(module: str) -> tuple[str, int]:
 @cache
 def parsed(path: Path) -> ast.Module:
     """The syntax tree of a file, which several tests look at."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    # Looking for garbage among a million nodes takes longer than parsing.
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@cache
+def nodes(path: Path) -> Sequence[ast.AST]:
+    """All nodes of a file's syntax tree."""
+    return tuple(ast.walk(parsed(path)))
 
 
 def imports(path: Path) -> list[str]:
     """The kubectl_dra modules that a file imports, anywhere in it."""
     found: list[str] = []
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("kubectl_dra"):
             assert node.module is not None
             base = PACKAGE.parent / node.module.replace(".", "/")
@@ -98,7 +111,7 @@ def raw_writing(path: Path) -> list[str]:
     """Where a module writes to the terminal past ``kubectl_dra.console``."""
     name = str(path.relative_to(PACKAGE))
     found = []
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         called = node.func if isinstance(node, ast.Call) else node
         word = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
         stream = called.value if isinstance(called, ast.Attribute) else None
@@ -216,7 +229,7 @@ def talks(path: Path) -> list[str]:
     """Where a file prints, asks a person or ends the process by itself."""
     own = {"sys.stdout", "sys.stderr", "sys.exit", "print", "input", "exit", "quit"}
     found = []
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if not isinstance(node, ast.Call | ast.Attribute):
             continue
         name = _dotted(node.func if isinstance(node, ast.Call) else node)
@@ -240,7 +253,7 @@ def test_the_test_sees_who_talks(tmp_path: Path) -> None:
 def imported_packages(path: Path) -> set[str]:
     """The top-level packages that a file imports, anywhere in it."""
     found = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add((node.module or "").partition(".")[0])
         elif isinstance(node, ast.Import):
@@ -271,7 +284,7 @@ def test_what_a_file_has_imported_it_does_not_import_again() -> None:
     for path in FILES:
         tree = parsed(path)
         known = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)} - lazy
-        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for function in (node for node in nodes(path) if isinstance(node, ast.FunctionDef)):
             for node in ast.walk(function):
                 if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith(PACKAGE.name):
                     continue

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.test_layers import FILES, PACKAGE, parsed
+from tests.test_layers import FILES, PACKAGE, nodes, parsed
 
 PARTS = frozenset(("Chain", "ClusterState", "Cycle", "DynamicResources", "Outcome", "make_cycle"))
 SNAPSHOTS = frozenset(("around", "free", "read", "snapshot", "world"))
@@ -14,7 +14,7 @@ SNAPSHOTS = frozenset(("around", "free", "read", "snapshot", "world"))
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
     """The calls in a file, each with the last part of the name that is called."""
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             yield last_name(node.func), node
 

@@ -14,7 +14,7 @@ from kubectl_dra.api.behaviour import Aspect, Behaviour
 from kubectl_dra.api.releases import EVERY, Release, Releases
 from kubectl_dra.cel import libraries
 from tests.conformance.manifests import answered
-from tests.test_layers import FILES, PACKAGE, parsed
+from tests.test_layers import FILES, PACKAGE, nodes
 from tools.recorder.recorded import lines
 
 DATA = PACKAGE.parent / "tests/conformance/data"
@@ -45,9 +45,8 @@ def _of_numbers(node: ast.expr) -> bool:
 
 def comparisons(path: Path) -> Iterator[str]:
     """Where a file compares releases, or names one, by itself."""
-    tree = parsed(path)
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    prose = {id(node.value) for node in nodes(path) if isinstance(node, ast.Expr)}
+    for node in nodes(path):
         found = ""
         if isinstance(node, ast.Compare) and _is_compared(node):
             found = ast.unparse(node)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-import kubectl_dra
 from kubectl_dra.admission.pod_security import ENFORCE, ENFORCE_VERSION, enforced
 from kubectl_dra.api.labels import Requirement, requirement_matches
 from kubectl_dra.api.nodes import NodeTaint, Toleration
@@ -19,8 +17,8 @@ from kubectl_dra.data.driver_releases import newest_before
 from kubectl_dra.report.phrases import compressed
 from kubectl_dra.scheduling.taint_toleration import tolerates
 from kubectl_dra.text import whole_number
+from tests.test_layers import FILES, PACKAGE, nodes
 
-FOLDER: Final = Path(kubectl_dra.__file__).parent
 WITH_A_BOUND: Final = {
     "api/decimals.py": "in parts",
     "api/quantity.py": "by the digits that an exact 64-bit number has",
@@ -84,15 +82,15 @@ READS: Final = frozenset(("isdigit", "isdecimal", "isnumeric"))
 
 def modules_that_read_digits() -> Iterator[str]:
     """Modules with ``isdigit`` and the like, or ``int`` of what is no arithmetic."""
-    for path in FOLDER.rglob("*.py"):
-        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in FILES:
+        for call in nodes(path):
             if not isinstance(call, ast.Call):
                 continue
             function = call.func
             asks = isinstance(function, ast.Attribute) and function.attr in READS
             makes = isinstance(function, ast.Name) and function.id == "int" and len(call.args) == 1
             if asks or (makes and not is_arithmetic(call.args[0])):
-                yield path.relative_to(FOLDER).as_posix()
+                yield path.relative_to(PACKAGE).as_posix()
 
 
 def is_arithmetic(value: ast.expr) -> bool:

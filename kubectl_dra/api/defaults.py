@@ -56,7 +56,7 @@ def _filled(raw: Mapping[str, Any] | None, struct: str, version: str, now: str |
     out = dict(raw or {})
     if struct != "DeviceRequest" or out.get("deviceClassName"):
         for name, default in own:
-            if not out.get(name) and _applies(name, out):
+            if not out.get(name) and (name != "count" or out.get("allocationMode") == EXACT_COUNT):
                 value = now if default == CREATION else default
                 if value is not None:
                     out[name] = value
@@ -64,10 +64,6 @@ def _filled(raw: Mapping[str, Any] | None, struct: str, version: str, now: str |
         if out.get(name) is not None:
             out[name] = each(out[name], field, _filled, field.type, version, now)
     return out
-
-
-def _applies(name: str, raw: Mapping[str, Any]) -> bool:
-    return name != "count" or raw.get("allocationMode") == EXACT_COUNT
 
 
 @cache

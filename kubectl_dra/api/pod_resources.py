@@ -35,14 +35,11 @@ def limited(container: Container) -> Mapping[str, Amount]:
     return container.resources.limits
 
 
-def pod_requests(pod: Pod, asking: Asking = requested, *, overhead: bool = True) -> Amounts:
-    """What a pod requests, by resource name. ``asking`` gives the amounts that a container counts with (such
-    as a resized one).
-    """
-    total = container_total(pod, asking)
+def pod_requests(pod: Pod) -> Amounts:
+    """What a pod requests, by resource name."""
+    total = container_total(pod, requested)
     total.update(pod_level(pod, "requests"))
-    if overhead:
-        add(total, amounts(pod.spec.overhead))
+    add(total, amounts(pod.spec.overhead))
     return total
 
 

@@ -28,7 +28,6 @@ from kubectl_dra.cel.known_sizes import (
     UINT64_MAX,
     UNKNOWN_SIZE,
     ZERO,
-    AssumedSizes,
     CallEstimate,
     CostNode,
     CostRange,
@@ -37,7 +36,6 @@ from kubectl_dra.cel.known_sizes import (
     Operands,
     Size,
     Trail,
-    device_sizes,
     fixed,
 )
 from kubectl_dra.cel.lexer import with_room
@@ -50,31 +48,22 @@ _SELECT_HAS_COST = frozenset({"map", "struct", "param"})
 
 
 def estimate_cost(
-    expression: Expression,
-    node_types: Mapping[int, CelType],
-    overloads: Mapping[int, Sequence[Overload]],
-    assumed_sizes: AssumedSizes = device_sizes,
+    expression: Expression, node_types: Mapping[int, CelType], overloads: Mapping[int, Sequence[Overload]]
 ) -> CostRange:
     """Smallest and largest cost of evaluating a checked expression once.
 
     ``node_types`` maps node ids to deduced types, ``overloads`` maps ids of calls to the overloads that the
     checker considers possible. The API server compares the upper end with ``limits.MAX_EXPRESSION_COST``.
     """
-    return with_room(lambda: _Walk(node_types, overloads, assumed_sizes).cost(expression))
+    return with_room(lambda: _Walk(node_types, overloads).cost(expression))
 
 
 class _Walk:
     """One pass over one expression."""
 
-    def __init__(
-        self,
-        node_types: Mapping[int, CelType],
-        overloads: Mapping[int, Sequence[Overload]],
-        assumed_sizes: AssumedSizes,
-    ) -> None:
+    def __init__(self, node_types: Mapping[int, CelType], overloads: Mapping[int, Sequence[Overload]]) -> None:
         self._overloads = overloads
-        self._assumed = assumed_sizes
-        self._known = KnownSizes(node_types, assumed_sizes)
+        self._known = KnownSizes(node_types)
 
     def cost(self, node: Expression) -> CostRange:
         if isinstance(node, ast.Literal):
@@ -156,7 +145,7 @@ class _Walk:
         """Cost of one candidate overload, including the costs of its arguments but not of its target."""
         if overload.cost.estimate is not None:
             nodes = arguments if target is None else (target, *arguments)
-            estimate = overload.cost.estimate(Operands(tuple(nodes), self._assumed))
+            estimate = overload.cost.estimate(Operands(tuple(nodes)))
             if estimate is not None:
                 return CallEstimate(estimate.cost.plus(_total(costs)), estimate.result_size)
         name = overload.id

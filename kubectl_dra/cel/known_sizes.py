@@ -117,12 +117,11 @@ class Operands(NamedTuple):
     """The operands of a call as an estimate sees them, the receiver first."""
 
     nodes: tuple[CostNode, ...]
-    assumed: AssumedSizes
 
     def size(self, index: int) -> Size:
         """The computed size of an operand, else the size assumed for its path, else unknown (0 to 2**64 - 1)."""
         node = self.nodes[index]
-        return self.assumed(node.path) or UNKNOWN_SIZE if node.computed_size is None else node.computed_size
+        return device_sizes(node.path) or UNKNOWN_SIZE if node.computed_size is None else node.computed_size
 
     def element(self, index: int) -> tuple[CelType, Size] | None:
         """Type and size of the elements of a list (any type with a first parameter), None for other types."""
@@ -130,7 +129,7 @@ class Operands(NamedTuple):
         if not node.type.parameters:
             return None
         path = (*node.path, "@items") if node.path else ()
-        return node.type.parameters[0], self.assumed(path) or UNKNOWN_SIZE
+        return node.type.parameters[0], device_sizes(path) or UNKNOWN_SIZE
 
 
 class Cost(NamedTuple):
@@ -176,8 +175,6 @@ _ASSUMED: dict[Path, Size] = {
     },
     **{("device", "capacity", *steps): fixed(0) for steps in product(("@items", "@values"), repeat=2)},
 }
-AssumedSizes = Callable[[Path], "Size | None"]
-"""The size of the value at a path, or None if nothing is assumed."""
 _SCALAR_KINDS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 _ACCUMULATORS = frozenset({"__result__", "@result"})
 
@@ -231,9 +228,8 @@ class _Variable(NamedTuple):
 class KnownSizes:
     """Paths and sizes by node, and the variables in scope."""
 
-    def __init__(self, node_types: Mapping[int, CelType], assumed: AssumedSizes) -> None:
+    def __init__(self, node_types: Mapping[int, CelType]) -> None:
         self._types = node_types
-        self._assumed = assumed
         self.paths: dict[int, Trail] = {}
         self._sizes: dict[int, Size] = {}
         self._entry_sizes: dict[int, EntrySize] = {}
@@ -295,7 +291,7 @@ class KnownSizes:
             known = _written_size(node)
         if known is not None:
             return known
-        assumed = self._assumed(self.path(node).steps())
+        assumed = device_sizes(self.path(node).steps())
         if assumed is not None:
             self._sizes[node.id] = assumed
             return assumed

@@ -250,15 +250,14 @@ class Program:
                 raise InternalError(f"internal error: {error!r}") from error
         return self._run(closure, slots, value)
 
-    def actual_cost(self, value: Value, limit: int = MAX_EXPRESSION_COST) -> tuple[Value, int]:
+    def actual_cost(self, value: Value) -> tuple[Value, int]:
         """The value and the cost of computing it. Raises EvaluationError, also above the cost limit."""
         from kubectl_dra.cel.observers import CostMeter
 
         if self._metered is None:
-            meter = CostMeter(limit)
+            meter = CostMeter()
             self._meter = meter
             self._metered = with_room(lambda: compile_closures(self._checked, self.environment, meter))
-        self._meter.limit = limit
         closure, slots = self._metered
         result = self._run(closure, slots, value, self._meter.reset)
         return result, self._meter.cost

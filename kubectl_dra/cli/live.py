@@ -75,13 +75,19 @@ def read_live(
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
 
 
-def read_kinds(connection: ConnectionFlags, namespace: str, kinds: Sequence[str], *, of: str = "") -> Snapshot:
-    """Reads further kinds of the live cluster, from all namespaces or those ``of`` one. Raises as ``read_live``."""
-    from kubectl_dra.cluster.live import ApiServer
+def read_kinds(
+    connection: ConnectionFlags, namespace: str, kinds: Sequence[str], *, of: str = "", reasons: tuple[str, ...] = ()
+) -> Snapshot:
+    """Reads kinds of the live cluster, from all namespaces or those ``of`` one; of events, those for these reasons.
 
+    Raises as ``read_live``.
+    """
+    from kubectl_dra.cluster.live import About, ApiServer
+
+    about = About("", reasons=reasons) if reasons else None
     with Progress() as progress:
         cluster = ApiServer(connection_options(connection, namespace))
-        return cluster.read_snapshot(kinds, namespace=of, progress=progress)
+        return cluster.read_snapshot(kinds, namespace=of, progress=progress, about=about)
 
 
 def require_namespace(name: str, snapshot: Snapshot, connection: ConnectionFlags, *, live: bool) -> None:

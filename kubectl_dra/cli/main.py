@@ -201,14 +201,10 @@ def run(arguments: Sequence[str]) -> int:
     words, level = taken_out(arguments)
     end = begin(level)
     try:
-        return _run(_helped(words))
+        # ``help COMMAND`` as kubectl has it.
+        return _run([*words[1:2], "--help"] if words[:1] == ["help"] else list(words))
     finally:
         end()
-
-
-def _helped(arguments: Sequence[str]) -> list[str]:
-    """``help COMMAND`` as kubectl has it, which is ``COMMAND --help``."""
-    return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else list(arguments)
 
 
 @cache

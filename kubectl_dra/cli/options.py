@@ -347,6 +347,15 @@ class CommandFlags(Struct, frozen=True):
     COMMAND: ClassVar[type[TyperCommand]] = ClusterCommand
 
 
+class SchedulingFlags(CommandFlags, frozen=True):
+    """Base of the flags of a command that asks the scheduler about a cluster: of what it has no flag, this is so."""
+
+    # No annotations: these are no fields, and commands that have such a flag declare it.
+    snapshots = manifests = gates = tuple[str, ...]()
+    namespace = scheduler_config = release = ""
+    complete = False
+
+
 class HelpText(NamedTuple):
     """What the help says of a command in one line, all of it, and the address of its documentation."""
 

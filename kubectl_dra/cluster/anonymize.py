@@ -18,7 +18,7 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.harmless import is_harmless
-from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities
+from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities, Json
 from kubectl_dra.cluster.kueue_settings import renamed_settings
 from kubectl_dra.errors import InputError
 
@@ -188,7 +188,6 @@ class Anonymizer:
         return out
 
 
-Json = dict[str, Any]
 LEFT_OUT: Final = "left-out"
 _CLAIM: Final = "claim:"
 _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))

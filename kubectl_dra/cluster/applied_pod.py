@@ -8,7 +8,6 @@ from typing import Any, Final
 from msgspec import structs
 
 from kubectl_dra.api.meta import builtins, convert
-from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Container, Pod, PodSpec
 from kubectl_dra.cluster.merge import JSON, canonical, merged
 
@@ -36,7 +35,8 @@ def applied_pod(live: Pod, written: JSON) -> tuple[Pod, tuple[str, ...]]:
     if refused:
         return live, tuple(refused)
     changes: dict[str, Any] = {}
-    if more := _more(live.spec.tolerations, spec.tolerations):
+    # Those that the server added itself stay.
+    if more := tuple(toleration for toleration in spec.tolerations if toleration not in live.spec.tolerations):
         changes["tolerations"] = (*live.spec.tolerations, *more)
     if "schedulingGates" in written_spec:
         changes["scheduling_gates"] = spec.scheduling_gates
@@ -96,11 +96,6 @@ def _without_empty(value: Any) -> Any:
 
 def _empty(value: Any) -> bool:
     return value is None or value is False or (isinstance(value, str | list | dict) and not value)
-
-
-def _more(live: Sequence[Toleration], written: Sequence[Toleration]) -> tuple[Toleration, ...]:
-    """The tolerations that are added: those that the server added itself stay."""
-    return tuple(toleration for toleration in written if toleration not in live)
 
 
 def _with_images(live: Sequence[Container], written: Sequence[Container]) -> tuple[Any, ...]:

@@ -39,6 +39,7 @@ from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import SAID, add_files
+from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.list_items import item_of
 from kubectl_dra.cluster.reader import Page, page
@@ -48,7 +49,6 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
 
 SCHEMA_VERSION: Final = "1"
-Json = dict[str, Any]
 _VOLUMES: Final = (
     *("persistentVolumeClaim", "ephemeral", "csi", "gcePersistentDisk", "awsElasticBlockStore"),
     *("iscsi", "rbd", "azureDisk", "cinder", "portworxVolume"),

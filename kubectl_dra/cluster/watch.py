@@ -10,11 +10,9 @@ from typing import Any, Final, Protocol
 from msgspec import json
 
 from kubectl_dra.cluster.client import EXPIRED, UNAUTHORIZED, Answered, Client
+from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.transport import Stream
 from kubectl_dra.errors import ClusterError
-
-Key = tuple[str, str]
-"""Namespace and name of an object."""
 
 _SERVER_SECONDS: Final = 240
 """The server ends a watch after this time, and the next one continues from there."""

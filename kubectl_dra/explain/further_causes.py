@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import NodeTaint, PodAffinity, Toleration
-from kubectl_dra.api.pods import Container, Pod, PodSpec, ResourceRequirements
+from kubectl_dra.api.pods import Container, Pod, ResourceRequirements
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind
@@ -25,6 +25,7 @@ from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE
 from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+from kubectl_dra.explain.remedies.claim_edits import each_container, on_any_labels, tolerating, with_spec, without_label
 from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
@@ -114,7 +115,7 @@ def _without_claims(pod: Pod, entries: Collection[str]) -> Pod:
         return replace(container, resources=replace(container.resources, claims=used))
 
     kept = tuple(entry for entry in pod.spec.resource_claims if entry.name not in entries)
-    return replace(pod, spec=replace(_each_container(pod.spec, without), resource_claims=kept))
+    return with_spec(each_container(pod, without), resource_claims=kept)
 
 
 def _without_resources(pod: Pod, names: Collection[str]) -> Pod:
@@ -128,18 +129,9 @@ def _without_resources(pod: Pod, names: Collection[str]) -> Pod:
     def without(container: C) -> C:
         return replace(container, resources=lacking(container.resources))
 
-    spec = _each_container(pod.spec, without)
-    whole = lacking(spec.resources) if spec.resources is not None else None
-    overhead = {name: amount for name, amount in spec.overhead.items() if name not in names}
-    return replace(pod, spec=replace(spec, resources=whole, overhead=overhead))
-
-
-def _each_container(spec: PodSpec, edit: Callable[[C], C]) -> PodSpec:
-    return replace(
-        spec,
-        containers=tuple(map(edit, spec.containers)),  # type: ignore[arg-type]
-        init_containers=tuple(map(edit, spec.init_containers)),  # type: ignore[arg-type]
-    )
+    whole = lacking(pod.spec.resources) if pod.spec.resources is not None else None
+    overhead = {name: amount for name, amount in pod.spec.overhead.items() if name not in names}
+    return with_spec(each_container(pod, without), resources=whole, overhead=overhead)
 
 
 # What nodes refuse.
@@ -170,8 +162,7 @@ def _reasons(analysis: Analysis, filtered: Mapping[str, Rejection]) -> dict[Reas
 
 
 def _tolerating(pod: Pod, taint: NodeTaint) -> Pod:
-    more = Toleration(taint.key, "Exists", effect=taint.effect)
-    return replace(pod, spec=replace(pod.spec, tolerations=(*pod.spec.tolerations, more)))
+    return tolerating(pod, Toleration(taint.key, "Exists", effect=taint.effect))
 
 
 def _past_cordon(pod: Pod, reason: Reason) -> Pod:
@@ -183,18 +174,10 @@ def _past_taint(pod: Pod, reason: Reason) -> Pod:
 
 
 def _past_labels(pod: Pod, reason: Reason) -> Pod:
-    spec = pod.spec
     if not isinstance(reason, NodeDoesNotMatch):
         return pod
-    if reason.selector:
-        # As the answer names the first that does not hold, the others are further causes.
-        wrong = reason.selector[0][0]
-        kept = {key: value for key, value in spec.node_selector.items() if key != wrong}
-        return replace(pod, spec=replace(spec, node_selector=kept))
-    if spec.affinity is None:
-        return pod
-    free = replace(spec.affinity, node_affinity=replace(spec.affinity.node_affinity, required=None))
-    return replace(pod, spec=replace(spec, affinity=free))
+    # As the answer names the first that does not hold, the others are further causes.
+    return without_label(pod, reason.selector[0][0]) if reason.selector else on_any_labels(pod)
 
 
 def _past_amount(pod: Pod, reason: Reason) -> Pod:
@@ -205,23 +188,22 @@ def _past_ports(pod: Pod, reason: Reason) -> Pod:
     def without(container: C) -> C:
         return replace(container, ports=())
 
-    return replace(pod, spec=_each_container(pod.spec, without))
+    return each_container(pod, without)
 
 
 def _past_volumes(pod: Pod, reason: Reason) -> Pod:
-    return replace(pod, spec=replace(pod.spec, volumes=()))
+    return with_spec(pod, volumes=())
 
 
 def _past_spread(pod: Pod, reason: Reason) -> Pod:
-    return replace(pod, spec=replace(pod.spec, topology_spread_constraints=()))
+    return with_spec(pod, topology_spread_constraints=())
 
 
 def _past_affinity(pod: Pod, reason: Reason) -> Pod:
     affinity = pod.spec.affinity
     if affinity is None:
         return pod
-    free = replace(affinity, pod_affinity=PodAffinity(), pod_anti_affinity=PodAffinity())
-    return replace(pod, spec=replace(pod.spec, affinity=free))
+    return with_spec(pod, affinity=replace(affinity, pod_affinity=PodAffinity(), pod_anti_affinity=PodAffinity()))
 
 
 _EASE: Final[Mapping[PluginName, Callable[[Pod, Reason], Pod]]] = {

@@ -25,7 +25,7 @@ from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
@@ -38,7 +38,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import pod_factory as existing
 from kubectl_dra.fit.changes import Changes, pods_not_starting, without_own
-from kubectl_dra.fit.place import Placement, Placer, Progress, Unplaced, scheduling_order
+from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers

@@ -7,14 +7,13 @@ from typing import Final
 
 from msgspec import structs
 
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
-from kubectl_dra.fit.place import Progress
 from kubectl_dra.fit.result import FitAnswer, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 

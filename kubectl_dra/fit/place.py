@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from random import Random
 from typing import Final
@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP, Budget
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Progress
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
 from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
@@ -22,8 +23,6 @@ from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scoring import winner_among
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
-
-Progress = Callable[[str], None]
 
 _TOLD_EVERY: Final = 50
 

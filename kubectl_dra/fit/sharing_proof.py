@@ -15,7 +15,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
 from kubectl_dra.explain.diagnosis import Verdict
@@ -111,7 +111,6 @@ def ending(workload: WorkloadPods) -> tuple[CommandLine, ...]:
     return ()
 
 
-Progress = Callable[[str], None]
 Applied = Callable[[Snapshot], Snapshot]
 """The cluster after its API server applied a manifest."""
 _MEANT: Final = ("DRA404", "DRA608", "DRA803")
@@ -204,7 +203,7 @@ def _tried(
     findings = _linted(written.text, snapshot, settings)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
     cluster, needs = _with_its_templates(applied(manifest), manifest)
-    workload = _sharing(workloads_of(manifest))
+    workload = next(pods for pods in workloads_of(manifest) if any(role.pod.claims for role in pods.roles))
     own = pods_of(workload, cluster)
     running = sorted((pod for pod in own if pod.node_name), key=lambda pod: pod.key)
 
@@ -268,11 +267,6 @@ def _end_first(workload: WorkloadPods, running: int, how: Replaced) -> SharingNe
     )
     how_to = say(text, count=running, workload=workload.title)
     return SharingNeed("old pods ended first", how_to, ending(workload))
-
-
-def _sharing(workloads: Sequence[WorkloadPods]) -> WorkloadPods:
-    """The workload with claims."""
-    return next(pods for pods in workloads if any(role.pod.claims for role in pods.roles))
 
 
 def _linted(text: str, snapshot: Snapshot, settings: Settings) -> tuple[str, ...]:

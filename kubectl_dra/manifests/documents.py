@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests import nodes
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.nodes import NodeFinder, NodePair
 from kubectl_dra.manifests.source import (
     Source,
@@ -25,9 +26,6 @@ from kubectl_dra.manifests.source import (
 )
 from kubectl_dra.manifests.source import TemplateError as TemplateError
 from kubectl_dra.manifests.values import Builder, Node, ValueProblem
-
-Path = tuple[str | int, ...]
-"""Keys and list indices from the document's root."""
 
 _JSON_START = re.compile(r"\s*\{")
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")

@@ -43,9 +43,7 @@ class Input(NamedTuple):
     problem: str = ""
 
 
-def find_inputs(
-    paths: Sequence[str], kustomize: Sequence[str] = (), exclude: Sequence[str] = (), stdin: bytes | None = None
-) -> list[Input]:
+def find_inputs(paths: Sequence[str], kustomize: Sequence[str] = (), exclude: Sequence[str] = ()) -> list[Input]:
     """Every input in the given order, directories sorted, each file once.
 
     Files in directories are skipped if a pattern of ``exclude`` matches their path or one of its directories.
@@ -57,8 +55,7 @@ def find_inputs(
     seen: set[str] = set()
     for path in paths:
         if path == STDIN:
-            data = sys.stdin.buffer.read(LARGEST + 1) if stdin is None else stdin
-            out.append(Input(STDIN_NAME, True, data))
+            out.append(Input(STDIN_NAME, True, sys.stdin.buffer.read(LARGEST + 1)))
             continue
         for file in _below(path, exclude) if _is_directory(path) else (Input(path, True),):
             key = os.path.normpath(file.name)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import fields_at
-from kubectl_dra.manifests.documents import Document, Path, Skipped, each
+from kubectl_dra.manifests.changes import Path, fields_at
+from kubectl_dra.manifests.documents import Document, Skipped, each
 from kubectl_dra.manifests.source import Source
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import key_of, pod_templates
-
-Path = tuple[str | int, ...]
 
 _LARGEST: Final = 2**31 - 1
 """These fields have 32 bits."""

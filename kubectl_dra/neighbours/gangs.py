@@ -85,11 +85,6 @@ def volcano_group_of(pod: Pod, snapshot: Snapshot) -> VolcanoPodGroup | None:
     return snapshot.others.get(VOLCANO_GROUP, {}).get((pod.metadata.namespace, group_name(pod)))
 
 
-def volcano_queue_of(group: VolcanoPodGroup, snapshot: Snapshot) -> VolcanoQueue | None:
-    """The queue of a PodGroup of Volcano, if it was read."""
-    return snapshot.others.get(VOLCANO_QUEUE, {}).get(("", group.spec.queue or "default"))
-
-
 def kai_group_of(pod: Pod, snapshot: Snapshot) -> KaiPodGroup | None:
     """The pod's PodGroup of KAI, if it was read."""
     return snapshot.others.get(KAI_GROUP, {}).get((pod.metadata.namespace, group_name(pod)))
@@ -161,7 +156,7 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
         )
         # Pending: not enqueued; Inqueue: let in, and waiting for nodes.
         held, queue = group.status.phase == _NOT_LET_IN, group.spec.queue or "default"
-        state = volcano_queue_of(group, snapshot)
+        state = snapshot.others.get(VOLCANO_QUEUE, {}).get(("", queue))
         shut = ""
         if state is None and not said and not snapshot.unread((VOLCANO_QUEUE,)):
             shut = "queue does not exist"

@@ -101,7 +101,7 @@ def would_make(kind: str, name: str, namespace: str, snapshot: Snapshot) -> Pod 
         if (namespace, name) in snapshot.others.get(known, {})
     ]
     known, maker = next(iter(makers), ("", None))
-    template = _template(maker) if maker is not None else None
+    template = next(_templates(maker), None) if maker is not None else None
     if maker is None or template is None:
         return None
     meta = maker.metadata
@@ -148,10 +148,6 @@ def maker_of(pod: Pod, snapshot: Snapshot) -> Maker | None:
 def is_suspended(maker: Maker) -> bool:
     """Whether ``spec.suspend`` is set."""
     return isinstance(maker, BatchJob | JobSet) and maker.spec.suspend
-
-
-def _template(maker: Maker) -> PodTemplateSpec | None:
-    return next(_templates(maker), None)
 
 
 def _templates(maker: Maker) -> Iterator[PodTemplateSpec]:

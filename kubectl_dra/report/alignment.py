@@ -111,10 +111,6 @@ def _row(item: PodAlignment, kinds: Sequence[Topology]) -> tuple[str, ...]:
     return meta.namespace, meta.name, item.pod.node_name or EMPTY, item.alignment, *places, devices
 
 
-def _values(values: Values) -> str:
-    return ",".join(_sorted(values)) or EMPTY
-
-
 def _sorted(values: Values) -> list[str]:
     return [str(value) for _, value in sorted(values, key=str)]
 
@@ -165,7 +161,7 @@ def _requests(item: PodAlignment) -> set[tuple[str, str]]:
 
 def _device(place: DevicePlace, kinds: Sequence[Topology]) -> tuple[str, ...]:
     device = place.device
-    cells = (_values(place.at(kind)) for kind in kinds)
+    cells = (",".join(_sorted(place.at(kind))) or EMPTY for kind in kinds)
     claim = place.claim.rpartition("/")[2]
     return device.driver, device.device, claim, place.request or EMPTY, *cells
 

@@ -20,7 +20,7 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import times
-from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClaimHit, PodHit, Radius, worse
+from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
 from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, DesiredRule, RuleStage
@@ -129,7 +129,7 @@ def _fates(radius: Radius, at: datetime) -> list[tuple[tuple[str, ...], str]]:
     users: dict[tuple[str, str, str], PodHit] = {}
     rows: dict[tuple[str, ...], str] = {}
     for hit in radius.claims:
-        claim = _claim_cell(hit)
+        claim = hit.claim.key + (" (admin access)" if hit.admin_access else "")
         for pod in hit.pods:
             key = (claim, pod.name, pod.uid)
             users[key] = worse(users[key], pod) if key in users else pod
@@ -139,10 +139,6 @@ def _fates(radius: Radius, at: datetime) -> list[tuple[tuple[str, ...], str]]:
             age = times.age(hit.claim.metadata.creation_timestamp, at)
             rows["(none)", EMPTY, age, *[EMPTY] * 2, claim, EMPTY, "holds the device without a pod"] = UNKNOWN
     return [*((_pod_cells(pod, claim, at), pod.fate) for (claim, _, _), pod in users.items()), *rows.items()]
-
-
-def _claim_cell(hit: ClaimHit) -> str:
-    return hit.claim.key + (" (admin access)" if hit.admin_access else "")
 
 
 def _first(entries: Sequence[T]) -> Sequence[T]:

@@ -62,11 +62,6 @@ _PORTWORX: Final = MigratedType("kubernetes.io/portworx-volume", "pxd.portworx.c
 _BY_PLUGIN: Final = {migrated.plugin: migrated for migrated in (_EBS, _GCE, _AZURE, _CINDER, _PORTWORX)}
 
 
-def type_of_provisioner(provisioner: str) -> MigratedType | None:
-    """The volume type of a pre-CSI provisioner; None for any other provisioner."""
-    return _BY_PLUGIN.get(provisioner)
-
-
 def type_of_source(volume: PodVolume | PersistentVolumeSpec) -> tuple[MigratedType, DiskSource] | None:
     """The type and the disk of a pre-CSI volume; None for any other volume."""
     sources = (
@@ -267,7 +262,7 @@ class NodeVolumeLimits(Plugin):
         if kind is None:
             return None
         own = f"{_NOT_MADE}{claim.metadata.key}"
-        migrated = type_of_provisioner(kind.provisioner)
+        migrated = _BY_PLUGIN.get(kind.provisioner)
         if migrated is None:
             return Attached(kind.provisioner, own)
         return Attached(migrated.driver, own) if counts_as_csi(migrated, node, self.state.release) else None

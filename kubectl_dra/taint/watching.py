@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar
 
 from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.watch import Key, Watch
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError
 
 T = TypeVar("T")

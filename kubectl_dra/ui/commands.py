@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.drivers.drivers_on_nodes import joined
@@ -129,15 +129,9 @@ def _pools(subject: Subject, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     if isinstance(subject, DeviceID):
         yield subject.driver, subject.pool
     elif isinstance(subject, Asked):
-        for claim in snapshot.claims.values():
-            if _is_of(claim, subject):
-                yield from (device[:2] for device in claim.devices)
-
-
-def _is_of(claim: ResourceClaim, subject: Asked) -> bool:
-    """Whether it is the claim, or one of the pod's."""
-    if claim.metadata.namespace != subject.namespace:
-        return False
-    if subject.kind == "claim":
-        return claim.metadata.name == subject.name
-    return any(user.resource == "pods" and user.name == subject.name for user in claim.reserved_for)
+        key = (subject.namespace, subject.name)
+        if subject.kind == "claim":
+            claims = [snapshot.claims[key]] if key in snapshot.claims else []
+        else:
+            claims = claims_of(snapshot.pods[key], snapshot) if key in snapshot.pods else []
+        yield from (device[:2] for claim in claims for device in claim.devices)

@@ -373,16 +373,21 @@ FREE_TEXTS: Final = (
 """Sentences about a program, and not lines to paste."""
 CONSTANTS: Final = (
     "curl -fsSL {} | kubectl dra ... {}",
-    "    kubectl dra {}  # {}",
-    "Back: `kubectl label namespace NAMESPACE {}={} --overwrite`, or `{}-` for no word at all.",
+    "    kubectl dra migrate DIR{}           # the plan, with what is refused and why",
+    "    kubectl dra migrate DIR --live{}    # where each pod would land, and on how many nodes",
+    "    kubectl dra migrate DIR{} --diff    # to review",
+    "    kubectl dra migrate DIR{} --write   # exit code 1: something is left to decide, see above",
     "kubectl dra migrate --explain {}",
 )
-"""Commands whose words are ours, or quoted where they stand: a URL that was typed, a label's key, a code."""
+"""Commands whose words are ours, or quoted where they stand: a URL that was typed, a release, a code."""
 
 
 def _strings(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     if not re.search(r"(kubectl|helm|curl|envsubst) .*\{", text):
+        return
+    if path.suffix == ".md":
+        yield from (re.sub(r"\{\w+\}", "{}", line) for line in text.splitlines() if "{" in line)
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
@@ -395,7 +400,8 @@ def test_no_command_is_text_with_names_in_it() -> None:
     """Commands are words (``kubectl_dra/command.py``), quoted once, and none has a name that no object can have."""
     package = Path(kubectl_dra.__file__).parent
     command = re.compile(r"(kubectl (dra )?|helm |curl |envsubst )(\{|[-a-z][a-zA-Z-]* [^.;)\"]*\{)")
-    texts = {text for path in package.rglob("*.py") for text in _strings(path) if command.search(text)}
+    files = (*package.rglob("*.py"), *package.rglob("*.md"))
+    texts = {text for path in files for text in _strings(path) if command.search(text)}
     assert texts >= {*CONSTANTS}
     assert not {text for text in texts - {*CONSTANTS} if not any(free in text for free in FREE_TEXTS)}
 

@@ -178,11 +178,11 @@ def test_what_cannot_be_sorted_by(dra: Dra) -> None:
 
 def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes when something has changed, and a cluster that is away for a while is asked again."""
-    from kubectl_dra.cli.top import run as module
+    from kubectl_dra.cli import listing
 
     path = tmp_path / fleet(tmp_path)
     ticks: list[float] = []
-    read: Callable[..., Snapshot] = module._read
+    read: Callable[..., Snapshot] = listing.read
 
     def wait(seconds: float) -> None:
         ticks.append(seconds)
@@ -202,7 +202,7 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
         return read(*words)
 
     monkeypatch.setattr("kubectl_dra.cli.live.time.sleep", wait)
-    monkeypatch.setattr(module, "_read", reading)
+    monkeypatch.setattr(listing, "read", reading)
     ran = dra("top", "--snapshot", "fleet.yaml", "--watch")
     assert ran.code == 130 and "note: the server is away; asking again" in ran.err
     assert [line for line in ran.out.splitlines() if line.startswith("12 devices")] == [

@@ -18,6 +18,7 @@ from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
 from kubectl_dra.cluster.time_read import moment, parse
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.taint import times
+from tests.test_layers import FILES, nodes
 from tools.api_server import APIServer
 
 ROOT: Final = Path(__file__).parents[2]
@@ -33,9 +34,8 @@ READS_THE_CLOCK: Final = {
 
 def test_only_these_read_the_clock() -> None:
     found = set()
-    for file in (ROOT / "kubectl_dra").rglob("*.py"):
-        text = file.read_text()
-        for node in ast.walk(ast.parse(text)) if "date" in text else ():
+    for file in FILES:
+        for node in nodes(file) if "date" in file.read_text() else ():
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if re.fullmatch(r"(.*\.)?datetime\.(now|utcnow|today)|(.*\.)?date\.today", name):
                 found.add(str(file.relative_to(ROOT / "kubectl_dra")))

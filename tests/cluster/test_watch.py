@@ -15,7 +15,8 @@ import pytest
 from kubectl_dra.cluster import watch as module
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.watch import Key, Watch
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.cluster.watch import Watch
 from tools.api_server import Answer, APIServer, Asked, status
 
 PATH = "/api/v1/pods"

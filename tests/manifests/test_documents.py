@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import (
     Document,
     NotAnObject,
-    Path,
     Skipped,
     TemplateError,
     each,

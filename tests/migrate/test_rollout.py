@@ -13,9 +13,9 @@ import yaml
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.command import CURRENT, ClusterFlags
-from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, _probe
+from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, _overrides
 from kubectl_dra.migrate.rollout.plan import files, rollout
-from kubectl_dra.migrate.rollout.survey import survey
+from kubectl_dra.migrate.rollout.survey import LABEL, survey
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.migrate.cluster import Json, device_class, node, pod, slice_of, snapshot
@@ -51,6 +51,8 @@ def test_all_files() -> None:
         "ValidatingAdmissionPolicyBinding",
         "ValidatingAdmissionPolicyBinding",
     ]
+    selected = [raw["spec"]["matchResources"]["namespaceSelector"] for raw in parsed(made[POLICY])[1:]]
+    assert selected == [{"matchLabels": {LABEL: "warn"}}, {"matchLabels": {LABEL: "refuse"}}]
     for phase in range(1, 7):
         assert f"\n## {phase}. " in made[README]
     assert made[README].count("Check:") == 6 and made[README].count("Back:") == 6
@@ -65,13 +67,13 @@ def test_the_commands_are_for_the_release_of_the_cluster() -> None:
     assert "kubectl dra migrate DIR --kubernetes-version 1.33 --write" in older
 
 
-def test_the_probe_is_json_whatever_a_resource_is_called() -> None:
+def test_the_overrides_is_json_whatever_a_resource_is_called() -> None:
     name = 'example.com/a"b\\c'
-    (container,) = json.loads(_probe(name))["spec"]["containers"]
+    (container,) = json.loads(_overrides(name))["spec"]["containers"]
     assert container["resources"] == {"limits": {name: "1"}}
 
 
-def test_the_probe_asks_for_what_its_namespace_uses() -> None:
+def test_the_overrides_asks_for_what_its_namespace_uses() -> None:
     page = planned(pod("a", {"amd.com/gpu": 1}, namespace="b"), pod("p", GPU, namespace="a"))[README]
     (probe,) = [line for line in page.splitlines() if "run probe" in line]
     assert ("-n a " in probe) == ('"nvidia.com/gpu"' in probe) and ("-n b " in probe) == ('"amd.com/gpu"' in probe)

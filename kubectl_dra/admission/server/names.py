@@ -117,10 +117,10 @@ def lower(value: str) -> str:
     return value.lower() if value.isascii() else "".join([character.lower()[:1] for character in value])
 
 
-def check_format(value: str, at: Path, rule: str, problems: Format, below: Path = ()) -> Violations:
+def check_format(value: str, at: Path, rule: str, problems: Format) -> Violations:
     """A violation for each problem with a text."""
     for problem in problems(value):
-        yield violation(at, INVALID, rule, f"{value!r} {problem}", below=below)
+        yield violation(at, INVALID, rule, f"{value!r} {problem}")
 
 
 def check_required(value: str, at: Path, rules: tuple[str, str], problems: Format) -> Violations:

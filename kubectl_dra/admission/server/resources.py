@@ -98,11 +98,6 @@ def is_quota_resource(name: str) -> bool:
     return name in _QUOTA or _is_huge(name)
 
 
-def amount_problems(name: str, amount: Quantity) -> tuple[str, ...]:
-    """What is wrong with an amount of a resource."""
-    return tuple(message for _, message in _amount_problems(name, amount))
-
-
 def _rule(name: str) -> str:
     if name.startswith(_IMPLICIT):
         return "implicit-ext-resource"
@@ -305,7 +300,7 @@ def check_quota(quota: Mapping[str, Any], context: ServerContext) -> Violations:
         at = ("spec", "hard", Key(name))
         for problem in quota_key_problems(name):
             yield violation(at, INVALID, "quota-key", problem)
-        for problem in amount_problems(name, Quantity.from_json(value)):
+        for _, problem in _amount_problems(name, Quantity.from_json(value)):
             yield violation(at, INVALID, "quota-amount", problem)
     yield from _check_scopes([scope or "" for scope in spec.get("scopes") or ()], hard)
     if spec.get("scopeSelector") is not None:

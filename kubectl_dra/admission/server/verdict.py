@@ -202,7 +202,6 @@ def check_update(
     release: Release = UNTOLD,
     features: Iterable[str] | None = None,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
-    duplicate_fields: Iterable[Path] = (),
 ) -> ServerVerdict | None:
     """The answer to replacing a stored object ``old`` by one with its kind and name; None for other kinds.
 
@@ -213,7 +212,7 @@ def check_update(
     kind = raw.get("kind")
     if group != GROUP or kind not in KINDS or not is_known(raw) or (status and kind not in _STATUS):
         return None
-    broken = broken_parts(raw, release, duplicate_fields)
+    broken = broken_parts(raw, release, ())
     if broken:
         return ServerVerdict(False, 400, broken, deprecation(raw))
     if _uid(raw) not in ("", _uid(old)):

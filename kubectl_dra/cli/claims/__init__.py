@@ -21,7 +21,7 @@ class ClaimsOutput(StrEnum):
     name = "name"
 
 
-class ClaimsFlags(opt.CommandFlags, frozen=True):
+class ClaimsFlags(opt.SchedulingFlags, frozen=True):
     """What is typed after ``claims``."""
 
     pods: Annotated[

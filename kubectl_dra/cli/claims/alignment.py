@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.report.table import write
 from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.alignment import Alignment, Alignments, Way, alignments, ways_to_align
 
@@ -27,8 +28,7 @@ def run(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) ->
     """
     if flags.states or flags.output in (ClaimsOutput.name, ClaimsOutput.wide):
         raise UsageError("--alignment lists pods: leave --state and -o wide and name out")
-    reading = ExplainFlags(namespace=flags.namespace, snapshots=flags.snapshots, complete=flags.complete)
-    snapshot, _ = read_cluster(reading, connection)
+    snapshot, _ = read_cluster(flags, connection)
     labels = label_selector(flags.labels) if flags.labels else None
     aligned = alignments(snapshot, flags.namespace, labels, pods)
     known = {name for space, name in snapshot.pods if flags.namespace in ("", space)}
@@ -38,7 +38,7 @@ def run(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) ->
     ways: tuple[Way, ...] = ()
     if len(aligned.pods) == 1 and aligned.pods[0].split:
         waiting = replace(aligned.pods[0].pod, node_name="")
-        snapshot = completed(snapshot, [waiting], reading, connection)
+        snapshot = completed(snapshot, [waiting], flags, connection)
         ways = ways_to_align(aligned.pods[0], snapshot, assumed(snapshot))
     _print(aligned, ways, pods, flags, connection)
     return _code(aligned)
@@ -60,15 +60,11 @@ def _print(
 ) -> None:
     if flags.output is not ClaimsOutput.text:
         from kubectl_dra.report.alignment import to_json
-        from kubectl_dra.report.table import write
 
         write(to_json(alignments, ways), flags.output.value, sys.stdout, _code(alignments))
         return
     from kubectl_dra.report.alignment import write_alignments
-    from kubectl_dra.report.paint import tell
-    from kubectl_dra.report.phrases import sentences
 
-    for note in sentences(alignments.unread):
-        tell(f"note: {note}")
+    listing.tell_notes(alignments.unread)
     where = cluster_flags(flags, connection)
     write_alignments(alignments, ways, flags.color.value, where=where, limit=flags.limit, named=pods)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
+from kubectl_dra.report.table import write
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
 
 KINDS = ("ResourceClaim", "Pod")
@@ -42,11 +43,7 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
         raise unexpected_words("claims", flags.pods, files=False, namespace=flags.namespace, where=where)
     if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
-    if flags.watch:
-        watched(lambda: _look(flags, connection))
-    claim_uses, show = _look(flags, connection)
-    show()
-    return _code(claim_uses)
+    return listing.run(lambda: _look(flags, connection), _code, watch=flags.watch)
 
 
 def _code(claim_uses: ClaimUses) -> int:
@@ -57,9 +54,7 @@ def _code(claim_uses: ClaimUses) -> int:
 
 def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, Callable[[], None]]:
     """The claims, and what prints them."""
-    snapshot = _read(flags, connection)
-    snapshot.require_dra()
-    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
+    snapshot = listing.read(flags, connection, KINDS, flags.namespace, of=flags.namespace)
     labels = label_selector(flags.labels) if flags.labels else None
     uses = sorted_claims(claim_uses(snapshot, flags.namespace, flags.states, labels), flags.sort)
     return uses, lambda: _print(uses, snapshot, flags, connection)
@@ -69,7 +64,6 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
     output = flags.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json
-        from kubectl_dra.report.table import write
 
         write(to_json(claim_uses), output, sys.stdout, _code(claim_uses))
     elif output == "name":
@@ -78,11 +72,8 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
     else:
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims
-        from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import sentences
 
-        for note in sentences((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot))):
-            tell(f"note: {note}")
+        listing.tell_notes((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot)))
         tell_age(at := moment(snapshot))
         write_claims(
             claim_uses,
@@ -101,14 +92,3 @@ def _pod_name(word: str) -> str:
     if not name or (slash and kind_of(kind) != "pod"):
         raise UsageError(f'"{word}" is not of the form NAME or pod/NAME')
     return name
-
-
-def _read(flags: ClaimsFlags, connection: ConnectionFlags) -> Snapshot:
-    if flags.snapshots:
-        with Progress() as progress:
-            return read_saved(flags, progress=progress)
-    from kubectl_dra.cluster.live import ApiServer
-
-    cluster = ApiServer(connection_options(connection, flags.namespace))
-    with Progress() as progress:
-        return cluster.read_snapshot(KINDS, namespace=flags.namespace, progress=progress)

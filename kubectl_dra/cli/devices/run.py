@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -24,6 +24,7 @@ from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.report.table import with_exit_code, write
 
 if TYPE_CHECKING:
     from kubectl_dra.report.blocks import Answer
@@ -40,11 +41,7 @@ def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
             answer.
     """
     _check(flags)
-    if flags.watch:
-        watched(lambda: _look(flags, connection))
-    inventory, show = _look(flags, connection)
-    show()
-    return _code(inventory, flags)
+    return listing.run(lambda: _look(flags, connection), lambda found: _code(found, flags), watch=flags.watch)
 
 
 def _code(inventory: Inventory, flags: DevicesFlags) -> int:
@@ -64,9 +61,7 @@ def listed(
     flags: DevicesFlags, connection: ConnectionFlags, kinds: Sequence[str] = KINDS
 ) -> tuple[Inventory, Settings, Snapshot]:
     """The devices that are wanted, what was assumed, and the cluster; of a live one these kinds are read."""
-    snapshot = _read(flags, connection, kinds)
-    snapshot.require_dra()
-    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
+    snapshot = listing.read(flags, connection, kinds, flags.namespace)
     settings = assumed(snapshot, flags.release, flags.gates)
     cycle = settings.scheduler.cycle(snapshot)
     named = tuple(word for word in flags.places if "/" in word)
@@ -115,7 +110,6 @@ def print_devices(
         put(to_html(inventory, settings, PageOrigin.of(snapshot, settings.scheduler.release)))
         return
     from kubectl_dra.report.devices_json import to_json, write_json
-    from kubectl_dra.report.table import with_exit_code, write
 
     result = to_json(inventory, settings, flags.by, tallies(inventory, flags.by, flags.sort) if flags.by else ())
     code = explained.code if explained is not None else _code(inventory, flags)
@@ -146,11 +140,8 @@ def _write_text(
     inventory: Inventory, flags: DevicesFlags, connection: ConnectionFlags, explained: ObjectAnswer | None
 ) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
-    from kubectl_dra.report.paint import tell
-    from kubectl_dra.report.phrases import sentences
 
-    for note in sentences(inventory.notes):
-        tell(f"note: {note}")
+    listing.tell_notes(inventory.notes)
     if flags.by is not None:
         counts = tallies(inventory, flags.by, flags.sort)
         write_counts(inventory, counts, flags.by, flags.color.value, limit=flags.limit, headers=not flags.no_headers)
@@ -186,16 +177,6 @@ def _full(typed: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
     switches = [flag for flag, given in (("--free", typed.free), ("--tainted", typed.tainted)) if given]
     command = CommandLine(("kubectl", "dra", "devices", *typed.places, *repeated(flags), *switches, "--full"))
     return cluster_flags(typed, connection).asks(command)
-
-
-def _read(flags: DevicesFlags, connection: ConnectionFlags, kinds: Sequence[str]) -> Snapshot:
-    if flags.snapshots:
-        return read_saved(flags)
-    from kubectl_dra.cluster.live import ApiServer
-
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        return cluster.read_snapshot(kinds, progress=progress)
 
 
 def compiled_selector(expression: str, environment: Environment) -> Program:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kubectl_dra.api.meta import FAILED_PREPARE
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -20,6 +20,7 @@ from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
 from kubectl_dra.drivers.while_away import WhileAway, drain_check, updates_of
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
+from kubectl_dra.report.table import write
 from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
@@ -38,15 +39,9 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
         raise UsageError("--drain-check lists claims and pods: use -o text, wide, json or yaml")
     if flags.watch and (flags.drain_check or flags.output not in (DriversOutput.text, DriversOutput.wide)):
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
-    if flags.watch:
-        watched(lambda: _look(flags, connection))
-    snapshot = _read(flags, connection)
-    snapshot.require_dra()
-    drivers = _chosen(joined(snapshot), flags, snapshot)
     if flags.drain_check:
-        return _drain(flags, connection, drivers, snapshot)
-    _print(drivers, flags, connection, snapshot, explained)
-    return _code(drivers)
+        return _drain(flags, connection)
+    return listing.run(lambda: _look(flags, connection, explained), _code, watch=flags.watch)
 
 
 def _code(drivers: NodeDrivers) -> int:
@@ -57,36 +52,31 @@ def _code(drivers: NodeDrivers) -> int:
     return 0 if drivers.rows else EXIT_NO
 
 
-def _look(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Callable[[], None]]:
+def _read(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Snapshot]:
+    snapshot = listing.read(flags, connection, KINDS, reasons=(NO_POD_MADE, FAILED_PREPARE))
+    return _chosen(joined(snapshot), flags, snapshot), snapshot
+
+
+def _look(flags: DriversFlags, connection: ConnectionFlags, explained: str) -> tuple[NodeDrivers, Callable[[], None]]:
     """The drivers, and what prints them."""
-    snapshot = _read(flags, connection)
-    snapshot.require_dra()
-    drivers = _chosen(joined(snapshot), flags, snapshot)
-    return drivers, lambda: _print(drivers, flags, connection, snapshot)
+    drivers, snapshot = _read(flags, connection)
+    return drivers, lambda: _print(drivers, flags, connection, snapshot, explained)
 
 
 def _print(
-    drivers: NodeDrivers,
-    flags: DriversFlags,
-    connection: ConnectionFlags,
-    snapshot: Snapshot,
-    explained: str = "",
+    drivers: NodeDrivers, flags: DriversFlags, connection: ConnectionFlags, snapshot: Snapshot, explained: str
 ) -> None:
     # What is usual is so among all nodes, not among those that were asked for.
     concerns = concerns_of(snapshot, joined(snapshot).rows)
     output = flags.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import to_json
-        from kubectl_dra.report.table import write
 
         write(to_json(drivers, concerns, explained), output, sys.stdout, _code(drivers))
     else:
         from kubectl_dra.report.drivers import write_drivers
-        from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import sentences
 
-        for note in sentences(map(NotSeen, drivers.gaps)):
-            tell(f"note: {note}")
+        listing.tell_notes(map(NotSeen, drivers.gaps))
         at = moment(snapshot)
         if output != "name":
             tell_age(at)
@@ -123,7 +113,8 @@ def _chosen(by_node: NodeDrivers, flags: DriversFlags, snapshot: Snapshot) -> No
     return by_node._replace(rows=tuple(rows))
 
 
-def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDrivers, snapshot: Snapshot) -> int:
+def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
+    drivers, snapshot = _read(flags, connection)
     (node,) = flags.nodes
     checks = [drain_check(snapshot, node, driver) for driver in flags.drivers or ("",)]
     claims = tuple(claim for check in checks for claim in check.claims)
@@ -134,26 +125,11 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags, drivers: NodeDriver
         code = EXIT_UNDETERMINED
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import drain_json
-        from kubectl_dra.report.table import write
 
         write(drain_json(users, node), output, sys.stdout, code)
     else:
         from kubectl_dra.report.drivers import write_drain
-        from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import sentences
 
-        for note in sentences(map(NotSeen, users.gaps)):
-            tell(f"note: {note}")
+        listing.tell_notes(map(NotSeen, users.gaps))
         write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection))
     return code
-
-
-def _read(flags: DriversFlags, connection: ConnectionFlags) -> Snapshot:
-    if flags.snapshots:
-        with Progress() as progress:
-            return read_saved(flags, progress=progress)
-    from kubectl_dra.cluster.live import About, ApiServer
-
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        return cluster.read_snapshot(KINDS, progress=progress, about=About("", reasons=(NO_POD_MADE, FAILED_PREPARE)))

@@ -25,7 +25,7 @@ class ExplainOutput(StrEnum):
     html = "html"
 
 
-class ExplainFlags(opt.CommandFlags, frozen=True):
+class ExplainFlags(opt.SchedulingFlags, frozen=True):
     """What is typed after ``explain``."""
 
     target: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.devices.run import KINDS, ObjectAnswer, listed, print_devices
 from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
@@ -68,11 +69,9 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.cluster.time_read import moment
     from kubectl_dra.report.blocks_text import write_blocks
     from kubectl_dra.report.devices import write_device_facts
-    from kubectl_dra.report.paint import Painter, tell
-    from kubectl_dra.report.phrases import sentences
+    from kubectl_dra.report.paint import Painter
 
-    for note in sentences(inventory.notes):
-        tell(f"note: {note}")
+    listing.tell_notes(inventory.notes)
     out = Painter(color=flags.color.value)
     write_blocks(out, [answer])
     out.write("")

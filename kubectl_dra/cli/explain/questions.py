@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, read_manifest, settings_of, with_admission
+from kubectl_dra.cli.explain.reading import (
+    applied,
+    asked_settings,
+    completed,
+    read_cluster,
+    read_manifest,
+    with_admission,
+)
 from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
 from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
@@ -79,21 +86,21 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     snapshot = completed(
         snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
     )
-    settings = replace(settings_of(flags, snapshot), supposed=tuple(changes))
-    if wanted := new_nodes(flags):
+    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
+    if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
     return [
         Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
     ]
 
 
-def new_nodes(flags: ExplainFlags) -> list[NewNodes]:
+def new_nodes(texts: Sequence[str]) -> list[NewNodes]:
     """What ``--with-node`` says. Raises UsageError: that is not understood."""
-    if not flags.with_nodes:
+    if not texts:
         return []
     from kubectl_dra.explain.question.with_node_flag import parse
 
-    return [parse(text) for text in flags.with_nodes]
+    return [parse(text) for text in texts]
 
 
 def _with_nodes(
@@ -176,15 +183,15 @@ def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question,
         return about_template(item), looked.stand_in
     check_selectors(item)
     if isinstance(looked.stand_in, NotMade):
-        return about_new_pod(item, given.snapshot, settings_of(flags, given.snapshot)), looked.stand_in
-    return _about_pod(item, given, settings_of(flags, given.snapshot)), looked.stand_in
+        return about_new_pod(item, given.snapshot, asked_settings(flags, given.snapshot)), looked.stand_in
+    return _about_pod(item, given, asked_settings(flags, given.snapshot)), looked.stand_in
 
 
 def _of_manifest(flags: ExplainFlags, given: Given) -> list[Question]:
     snapshot, manifest = given.snapshot, given.manifest
     assert manifest is not None
     if manifest.pods:
-        settings = settings_of(flags, snapshot)
+        settings = asked_settings(flags, snapshot)
         return [_about_pod(pod, given, settings) for pod in manifest.pods.values()]
     if manifest.claims:
         return [about_claim(snapshot.claims[key]) for key in manifest.claims]

@@ -14,7 +14,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, is_elsewhere
 from kubectl_dra.cli.live import Progress, connection_options, read_kinds, read_live, read_saved, with_neighbours
-from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cli.options import ConnectionFlags, SchedulingFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.settings import Settings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
 
-def applied(cluster: Snapshot, manifest: Snapshot, flags: ExplainFlags) -> Snapshot:
+def applied(cluster: Snapshot, manifest: Snapshot, flags: SchedulingFlags) -> Snapshot:
     """The cluster after its API server applied a manifest, which may make the namespace that was typed.
 
     Raises:
@@ -42,7 +42,7 @@ def applied(cluster: Snapshot, manifest: Snapshot, flags: ExplainFlags) -> Snaps
     return overlay(cluster, manifest, server_of(flags, cluster))
 
 
-def server_of(flags: ExplainFlags, snapshot: Snapshot) -> Server:
+def server_of(flags: SchedulingFlags, snapshot: Snapshot) -> Server:
     from kubectl_dra.cluster.apply import Server
 
     settings = assumed(snapshot, flags.release, flags.gates)
@@ -50,9 +50,13 @@ def server_of(flags: ExplainFlags, snapshot: Snapshot) -> Server:
 
 
 def read_cluster(
-    flags: ExplainFlags, connection: ConnectionFlags, targets: Sequence[TypedTarget] = ()
+    flags: SchedulingFlags,
+    connection: ConnectionFlags,
+    targets: Sequence[TypedTarget] = (),
+    *,
+    everything: bool = False,
 ) -> tuple[Snapshot, str]:
-    """The snapshot and the namespace meant.
+    """The snapshot and the namespace meant. ``everything``: all that is pending is asked about.
 
     Raises:
         NoDRA: the cluster does not serve resource.k8s.io.
@@ -64,7 +68,7 @@ def read_cluster(
             snapshot = read_saved(flags, namespace, compact=True, progress=progress)
     else:
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
-        snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=flags.everything, pod=pod)
+        snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=everything, pod=pod)
     snapshot.require_dra()
     misspelt = bool(nearest(flags.namespace, snapshot.namespaces))
     if not flags.manifests and (misspelt or not any(is_elsewhere(target, snapshot) for target in targets)):
@@ -72,25 +76,44 @@ def read_cluster(
     return snapshot, namespace
 
 
-def read_manifest(flags: ExplainFlags, namespace: str) -> Snapshot:
+def read_manifest(flags: SchedulingFlags, namespace: str) -> Snapshot:
     """The objects of the manifest; what names no namespace is put into this one."""
     from kubectl_dra.cluster.files import read_snapshot
 
     return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True)
 
 
-def completed(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
+def completed(
+    snapshot: Snapshot,
+    pods: Iterable[Pod],
+    flags: SchedulingFlags,
+    connection: ConnectionFlags,
+    *,
+    everything: bool = False,
+) -> Snapshot:
     """The live cluster with the further kinds that affect these pods while they wait, and who else decides of them."""
     if flags.snapshots:
         return snapshot
     from kubectl_dra.neighbours.pointers import pointers
 
     pods = tuple(pods)
-    snapshot = _with_kinds_for(pods, snapshot, flags, connection)
+    snapshot = _with_kinds_for(pods, snapshot, flags, connection, everything=everything)
     return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, flags.namespace)
 
 
-def all_completed(snapshot: Snapshot, flags: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
+def completed_for_new(
+    manifest: Snapshot, snapshot: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags
+) -> Snapshot:
+    """The same for the pods that a manifest would make, with what decides whether they are admitted."""
+    from kubectl_dra.explain.question.new_pod import about_new_pod
+
+    snapshot = with_admission(snapshot, manifest, flags, connection)
+    settings = settings_of(flags, snapshot)
+    pods = [about_new_pod(pod, snapshot, settings).pod for pod in manifest.pods.values()]
+    return completed(snapshot, [pod for pod in pods if pod is not None], flags, connection)
+
+
+def all_completed(snapshot: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags) -> Snapshot:
     """The same for all pods; who else decides is read for those that need devices."""
     if flags.snapshots:
         return snapshot
@@ -98,7 +121,7 @@ def all_completed(snapshot: Snapshot, flags: ExplainFlags, connection: Connectio
     from kubectl_dra.neighbours.pointers import pointers
 
     waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-    snapshot = _with_kinds_for(waiting, snapshot, flags, connection)
+    snapshot = _with_kinds_for(waiting, snapshot, flags, connection, everything=True)
     settings = settings_of(flags, snapshot)
     return with_neighbours(
         snapshot, lambda known: pointers(pods_with_devices(known, settings), known), connection, flags.namespace
@@ -106,10 +129,10 @@ def all_completed(snapshot: Snapshot, flags: ExplainFlags, connection: Connectio
 
 
 def _with_kinds_for(
-    pods: Iterable[Pod], snapshot: Snapshot, flags: ExplainFlags, connection: ConnectionFlags
+    pods: Iterable[Pod], snapshot: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags, *, everything: bool
 ) -> Snapshot:
     """The live cluster with the kinds that the scheduler reads for those of these pods that wait."""
-    kinds = kinds_to_complete(snapshot, pods, flags)
+    kinds = kinds_to_complete(snapshot, pods, flags, everything=everything)
     if not kinds:
         return snapshot
     from kubectl_dra.cluster.live import ApiServer
@@ -129,7 +152,9 @@ def _with_kinds_for(
     return snapshot
 
 
-def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFlags) -> Collection[tuple[str, str]]:
+def kinds_to_complete(
+    snapshot: Snapshot, pods: Iterable[Pod], flags: SchedulingFlags, *, everything: bool
+) -> Collection[tuple[str, str]]:
     """The further kinds that affect those of these pods that wait, each with its namespace, or empty for all."""
     waiting = [pod for pod in pods if not pod.node_name]
     lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
@@ -138,25 +163,22 @@ def kinds_to_complete(snapshot: Snapshot, pods: Iterable[Pod], flags: ExplainFla
     for pod in waiting:
         kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
         profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
-        if not flags.everything or any(constraint.required for constraint in profile.args.spread.constraints):
+        if not everything or any(constraint.required for constraint in profile.args.spread.constraints):
             kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
     return kinds
 
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
-    from kubectl_dra.cluster.live import About, ApiServer
     from kubectl_dra.cluster.overlay import with_events, with_kinds
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        more = cluster.read_snapshot(("DaemonSet", "Event"), progress=progress, about=About("", reasons=(NO_POD_MADE,)))
+    more = read_kinds(connection, "", ("DaemonSet", "Event"), reasons=(NO_POD_MADE,))
     return with_events(with_kinds(snapshot, more, ("DaemonSet",)), more)
 
 
 def with_admission(
-    snapshot: Snapshot, manifest: Snapshot, flags: ExplainFlags, connection: ConnectionFlags
+    snapshot: Snapshot, manifest: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags
 ) -> Snapshot:
     """The live cluster with what decides whether the API server takes the pods of a manifest, by namespace."""
     if flags.snapshots:
@@ -174,20 +196,20 @@ def with_admission(
     return snapshot
 
 
-def settings_of(flags: ExplainFlags, snapshot: Snapshot) -> Settings:
-    """The release, gates and scheduler to assume, and which parts of the answer are requested."""
+def settings_of(flags: SchedulingFlags, snapshot: Snapshot) -> Settings:
+    """The release, gates and scheduler to assume."""
     settings = assumed(snapshot, flags.release, flags.gates)
     scheduler = settings.scheduler
-    return replace(
-        settings,
-        node=flags.node,
-        request=flags.request,
-        with_devices=flags.with_devices,
-        scheduler=scheduler.changed(config=scheduler_config(flags, scheduler.release)),
-    )
+    return replace(settings, scheduler=scheduler.changed(config=scheduler_config(flags, scheduler.release)))
 
 
-def scheduler_config(flags: ExplainFlags, release: Release) -> SchedulerConfig | None:
+def asked_settings(flags: ExplainFlags, snapshot: Snapshot) -> Settings:
+    """The same, and which parts of the answer are requested."""
+    settings = settings_of(flags, snapshot)
+    return replace(settings, node=flags.node, request=flags.request, with_devices=flags.with_devices)
+
+
+def scheduler_config(flags: SchedulingFlags, release: Release) -> SchedulerConfig | None:
     """The scheduler's configuration, if given."""
     if not flags.scheduler_config:
         return None

@@ -23,7 +23,13 @@ from kubectl_dra.cli.explain.questions import (
     print_page,
     questions_of,
 )
-from kubectl_dra.cli.explain.reading import all_completed, read_cluster, scheduler_config, settings_of, with_daemon_sets
+from kubectl_dra.cli.explain.reading import (
+    all_completed,
+    asked_settings,
+    read_cluster,
+    scheduler_config,
+    with_daemon_sets,
+)
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
@@ -68,7 +74,7 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
         flags = replace(flags, snapshots=(taken_then(flags.at, flags.snapshots),))
     changes = [parse(text) for text in flags.what_if]
     # What is wrong with it is said before anything is read.
-    new_nodes(flags)
+    new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     targets = () if flags.everything and not flags.labels else asked_targets(flags)
     if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
@@ -125,10 +131,6 @@ def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Exp
     if not flags.manifests:
         return Answers.of(diagnoses)
     return answered(posed, diagnoses, flags)
-
-
-def _answer(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Diagnosis]:
-    return [_diagnosed(posed, flags, connection) for posed in questions_of(flags, connection, changes)]
 
 
 def _asks_for_daemons(diagnosis: Diagnosis, snapshot: Snapshot) -> bool:
@@ -207,7 +209,7 @@ def _run_watch(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequen
     waiting, silent = False, ""
     while True:
         try:
-            diagnoses = _answer(flags, connection, changes)
+            diagnoses = [_diagnosed(posed, flags, connection) for posed in questions_of(flags, connection, changes)]
         except ClusterError as error:
             if not shown or not passes(error):
                 raise
@@ -244,10 +246,10 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         raise UsageError("--devices of all that is pending needs -o json or yaml; as text, name one pod or claim")
     from kubectl_dra.explain.overview import pending
 
-    snapshot, namespace = read_cluster(flags, connection)
+    snapshot, namespace = read_cluster(flags, connection, everything=True)
     with Progress() as progress:
         snapshot = all_completed(snapshot, flags, connection)
-        settings = settings_of(flags, snapshot)
+        settings = asked_settings(flags, snapshot)
         overview = pending(snapshot, "" if flags.of_all_namespaces else namespace, settings, progress)
     where = cluster_flags(flags, connection)
     if output == "text":

@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from kubectl_dra.api.operators import ComputeDomain
 from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.reading import read_cluster, settings_of
+from kubectl_dra.cli.explain.reading import asked_settings, read_cluster
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget, elsewhere
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import ABSENT
@@ -46,12 +44,12 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
     flags.refuse(f"a pod or claim; explain node/{name} is about all pods of the node", RELEASE)
     if flags.output is ExplainOutput.html:
         raise UsageError("explain node/NAME prints text, json or yaml, not html")
-    snapshot, _ = read_cluster(replace(flags, target=(), all_namespaces=True), connection)
+    snapshot, _ = read_cluster(flags, connection, everything=True)
     if not known(name, snapshot):
         if snapshot.is_gap("Node"):
             raise UndeterminedError(f"nodes could not be read, so nobody knows whether there is a node {name}")
         raise NotThere(f"Node {name}", f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
-    state = node_state(name, snapshot, settings_of(flags, snapshot))
+    state = node_state(name, snapshot, asked_settings(flags, snapshot))
     where = cluster_flags(flags, connection)
     invocation = Invocation(("kubectl", "dra", "explain", f"node/{name}", *where.flags), where)
     if flags.output is ExplainOutput.text:
@@ -77,7 +75,7 @@ def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFla
     flags.refuse("a pod or claim; a ComputeDomain is explained with all of its nodes", ())
     if flags.output is ExplainOutput.html:
         raise UsageError("explain computedomain/NAME prints text, json or yaml, not html")
-    snapshot, namespace = read_cluster(replace(flags, target=(), all_namespaces=True), connection)
+    snapshot, namespace = read_cluster(flags, connection, everything=True)
     if not flags.snapshots:
         from kubectl_dra.cli.live import with_neighbours
         from kubectl_dra.cluster.pointed_objects import Pointer

@@ -19,7 +19,7 @@ class FitOutput(StrEnum):
     html = "html"
 
 
-class FitFlags(opt.CommandFlags, frozen=True):
+class FitFlags(opt.SchedulingFlags, frozen=True):
     """What is typed after ``fit``."""
 
     manifests: Annotated[

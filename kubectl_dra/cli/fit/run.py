@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import new_nodes
 from kubectl_dra.cli.explain.reading import (
     applied,
-    completed,
+    completed_for_new,
     read_cluster,
     read_manifest,
     scheduler_config,
     settings_of,
-    with_admission,
 )
 from kubectl_dra.cli.fit import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
@@ -50,27 +48,16 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
     _check(flags)
-    # The cluster is read as ``explain -f`` reads it.
-    reading = ExplainFlags(
-        manifests=flags.manifests,
-        namespace=flags.namespace,
-        snapshots=flags.snapshots,
-        complete=flags.complete,
-        scheduler_config=flags.scheduler_config,
-        release=flags.release,
-        gates=flags.gates,
-        with_nodes=flags.with_nodes,
-    )
-    new_nodes(reading)
-    scheduler_config(reading, UNTOLD)
-    workloads, snapshot = _read(reading, connection)
-    settings = settings_of(reading, snapshot)
+    new_nodes(flags.with_nodes)
+    scheduler_config(flags, UNTOLD)
+    workloads, snapshot = _read(flags, connection)
+    settings = settings_of(flags, snapshot)
     with Progress() as progress:
         options = FitOptions(flags.replicas, flags.most)
         if flags.with_nodes:
             from kubectl_dra.fit.nodes_needed import fit_with_nodes
 
-            added, notes = _new_nodes(reading, workloads, snapshot, settings)
+            added, notes = _new_nodes(flags, workloads, snapshot, settings)
             answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
@@ -93,7 +80,7 @@ def _check(flags: FitFlags) -> None:
         raise UsageError("--max places as many replicas as fit; leave --replicas out")
 
 
-def _read(flags: ExplainFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPods], Snapshot]:
+def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPods], Snapshot]:
     """The workloads of the manifest, and the cluster with everything of the manifest but its new pods."""
     cluster, namespace = read_cluster(flags, connection)
     manifest = read_manifest(flags, namespace)
@@ -102,20 +89,17 @@ def _read(flags: ExplainFlags, connection: ConnectionFlags) -> tuple[list[Worklo
         raise InputError(f"{', '.join(flags.manifests)} holds no pod and nothing that makes pods: nothing to place")
     existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
     snapshot = applied(cluster, replace(manifest, pods=existing), flags)
-    snapshot = with_admission(snapshot, manifest, flags, connection)
-    settings = settings_of(flags, snapshot)
-    pods = [about_new_pod(pod, snapshot, settings).pod for pod in manifest.pods.values()]
-    return workloads, completed(snapshot, [pod for pod in pods if pod is not None], flags, connection)
+    return workloads, completed_for_new(manifest, snapshot, flags, connection)
 
 
 def _new_nodes(
-    flags: ExplainFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
+    flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
 ) -> tuple[list[Addition], list[Words]]:
     """The new nodes, and what to say of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
     from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, require_known
 
-    added = additions(new_nodes(flags), snapshot)
+    added = additions(new_nodes(flags.with_nodes), snapshot)
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     require_known(added, questions, snapshot, settings.scheduler)

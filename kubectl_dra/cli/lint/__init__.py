@@ -28,7 +28,7 @@ class FailOn(StrEnum):
     info = "info"
 
 
-class LintFlags(opt.CommandFlags, frozen=True):
+class LintFlags(opt.SchedulingFlags, frozen=True):
     """The flags and arguments of ``lint``."""
 
     paths: Annotated[

@@ -279,7 +279,6 @@ def schedulers_about_manifests(
         return ComparedManifests({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
     from msgspec.structs import replace
 
-    from kubectl_dra.cli.explain import ExplainFlags
     from kubectl_dra.cli.explain.reading import completed, with_admission
     from kubectl_dra.cli.live import Progress
     from kubectl_dra.cluster.apply import Server
@@ -288,13 +287,7 @@ def schedulers_about_manifests(
     manifest, places, left_out = read_written(inputs, _namespace(flags, connection))
     existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
     around = overlay(cluster, replace(manifest, pods=existing), Server(before.release, upgrade.features))
-    reading = ExplainFlags(
-        namespace=flags.namespace,
-        snapshots=flags.snapshots,
-        complete=flags.complete,
-        release=str(before.release),
-        gates=flags.gates,
-    )
+    reading = replace(flags, release=str(before.release))
     around = with_admission(around, manifest, reading, connection)
     around = completed(around, manifest.pods.values(), reading, connection)
     was, will = _settings(cluster, upgrade, target.features, flags, before, to)

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.explain import ExplainFlags
 
 
-class MetricsFlags(opt.CommandFlags, frozen=True):
+class MetricsFlags(opt.SchedulingFlags, frozen=True):
     """What is typed after ``metrics``."""
 
     listen: Annotated[
@@ -35,15 +34,3 @@ class MetricsFlags(opt.CommandFlags, frozen=True):
     scheduler_config: opt.SchedulerConfigOption = ""
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()
-
-    def as_explain(self) -> ExplainFlags:
-        """What ``explain -A`` would be asked."""
-        return ExplainFlags(
-            snapshots=self.snapshots,
-            complete=self.complete,
-            all_namespaces=True,
-            target=(),
-            scheduler_config=self.scheduler_config,
-            release=self.release,
-            gates=self.gates,
-        )

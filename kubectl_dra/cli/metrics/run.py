@@ -45,18 +45,17 @@ def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
     """
     # What is wrong with it is said before anything is read.
     assumed(Snapshot(), flags.release, flags.gates)
-    scheduler_config(flags.as_explain(), UNTOLD)
+    scheduler_config(flags, UNTOLD)
     labels = flags.node_pool_labels or NODE_POOL_LABELS
     if flags.listen:
         if flags.snapshots:
             raise UsageError("--listen watches a live cluster; without it the metrics of a snapshot are printed once")
         return serve(flags, connection, labels)
-    explain = flags.as_explain()
-    snapshot, _ = read_cluster(explain, connection)
-    snapshot = all_completed(snapshot, explain, connection)
+    snapshot, _ = read_cluster(flags, connection, everything=True)
+    snapshot = all_completed(snapshot, flags, connection)
     if not flags.snapshots:
         snapshot = with_daemon_sets(snapshot, connection)
-    fleet = fleet_of(snapshot, settings_of(explain, snapshot), labels)
+    fleet = fleet_of(snapshot, settings_of(flags, snapshot), labels)
     put(text_of(fleet))
     return EXIT_UNDETERMINED if fleet.unread or fleet.unexplained else 0
 
@@ -109,12 +108,12 @@ class Counting:
     """Counts with what the flags assume of the cluster, as ``explain -A`` does."""
 
     def __init__(self, flags: MetricsFlags, node_pool_labels: Sequence[str]) -> None:
-        self._asked = flags.as_explain()
+        self._asked = flags
         self._labels = node_pool_labels
 
     def kinds(self, snapshot: Snapshot) -> Collection[str | Pointer]:
         waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-        kinds = (kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked))
+        kinds = (kind for _, kind in kinds_to_complete(snapshot, waiting, self._asked, everything=True))
         concerned = pods_with_devices(snapshot, settings_of(self._asked, snapshot))
         return {*kinds, *(pointer.request for pointer in pointers(concerned, snapshot))}
 

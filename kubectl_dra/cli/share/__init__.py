@@ -22,7 +22,7 @@ class ShareBy(StrEnum):
     admin = "admin"
 
 
-class ShareFlags(opt.CommandFlags, frozen=True):
+class ShareFlags(opt.SchedulingFlags, frozen=True):
     """What is typed after ``share``."""
 
     manifests: Annotated[

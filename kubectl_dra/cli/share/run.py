@@ -8,8 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.cli.explain import ExplainFlags
-from kubectl_dra.cli.explain.reading import applied, completed, read_cluster, settings_of, with_admission
+from kubectl_dra.cli.explain.reading import applied, completed_for_new, read_cluster, settings_of
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, Output, cluster_flags, repeated
 from kubectl_dra.cli.share import ShareBy, ShareFlags
@@ -19,7 +18,6 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.fit.sharing import (
     IN_ONE_POD,
     SharingWay,
@@ -41,16 +39,8 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
     _check(flags)
-    reading = ExplainFlags(
-        manifests=flags.manifests,
-        namespace=flags.namespace,
-        snapshots=flags.snapshots,
-        complete=flags.complete,
-        release=flags.release,
-        gates=flags.gates,
-    )
-    cluster, namespace = read_cluster(reading, connection)
-    settings = settings_of(reading, cluster)
+    cluster, namespace = read_cluster(flags, connection)
+    settings = settings_of(flags, cluster)
     name, text = _manifest(flags)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True)
     if flags.namespace not in manifest.namespaces:
@@ -62,7 +52,7 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         hint = did_you_mean_or_known(device_class, cluster.classes)
         raise InputError(f"there is no DeviceClass {device_class}; {hint}")
     if not flags.snapshots:
-        cluster = _completed(cluster, manifest, reading, connection)
+        cluster = completed_for_new(manifest, cluster, flags, connection)
     devices, matching = matching_devices(device_class, cluster, settings)
     one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
@@ -70,7 +60,7 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:
-            return applied(cluster, replace(manifest, pods={}), reading)
+            return applied(cluster, replace(manifest, pods={}), flags)
 
         ways = list(IN_ONE_POD if flags.containers else SharingWay)
         ways = [SharingWay(flags.by.value)] if flags.by is not None else ways
@@ -108,14 +98,6 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
     if more:
         raise UsageError("-f takes one file, whose text is written again")
     return file.name, decode(read(file), file.name).text
-
-
-def _completed(cluster: Snapshot, manifest: Snapshot, reading: ExplainFlags, connection: ConnectionFlags) -> Snapshot:
-    """The live cluster with the further kinds that affect the pods of the manifest."""
-    cluster = with_admission(cluster, manifest, reading, connection)
-    settings = settings_of(reading, cluster)
-    pods = [about_new_pod(pod, cluster, settings).pod for pod in manifest.pods.values()]
-    return completed(cluster, [pod for pod in pods if pod is not None], reading, connection)
 
 
 def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connection: ConnectionFlags) -> int:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from kubectl_dra.cli.snapshot import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
+from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import About, ApiServer
 from kubectl_dra.cluster.save import (
@@ -46,7 +47,6 @@ LEAST_SECONDS: Final = 10.0
 YAML = (".yaml", ".yml")
 SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS, *NEIGHBOUR_KINDS))
 """What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes. See ``_add_layers``."""
-Json = dict[str, Any]
 
 
 def run(flags: SnapshotFlags, connection: ConnectionFlags) -> int:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from kubectl_dra.cli import listing
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace, watched
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.top import TopFlags
-from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.errors import UsageError
+from kubectl_dra.report.table import write
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
@@ -37,11 +37,7 @@ def run(flags: TopFlags, connection: ConnectionFlags) -> int:
         raise UsageError(f"-n: {by} are in no namespace; count owners or claims: top owners -n {flags.namespace}")
     if flags.full and flags.limit is not None:
         raise UsageError("--full shows all rows; leave --limit out")
-    if flags.watch:
-        watched(lambda: _look(flags, connection))
-    report, show = _look(flags, connection)
-    show()
-    return _code(report)
+    return listing.run(lambda: _look(flags, connection), _code, watch=flags.watch)
 
 
 def _code(report: UseReport) -> int:
@@ -52,44 +48,22 @@ def _code(report: UseReport) -> int:
 
 def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Callable[[], None]]:
     """The counts, and what prints them."""
-    snapshot = _read(flags, connection)
-    snapshot.require_dra()
-    require_namespace(flags.namespace, snapshot, connection, live=not flags.snapshots)
-    report = _report(flags, snapshot)
-    return report, lambda: _print(report, moment(snapshot), flags)
-
-
-def _report(flags: TopFlags, snapshot: Snapshot) -> UseReport:
+    snapshot = listing.read(flags, connection, KINDS, flags.namespace)
     settings = assumed(snapshot, flags.release, flags.gates)
     (report,) = use_reports(snapshot, settings.scheduler, (flags.by or UseBy.nodes,), flags.sort, flags.namespace)
-    return report
-
-
-def _read(flags: TopFlags, connection: ConnectionFlags) -> Snapshot:
-    if flags.snapshots:
-        with Progress() as progress:
-            return read_saved(flags, progress=progress)
-    from kubectl_dra.cluster.live import ApiServer
-
-    cluster = ApiServer(connection_options(connection, ""))
-    with Progress() as progress:
-        return cluster.read_snapshot(KINDS, progress=progress)
+    return report, lambda: _print(report, moment(snapshot), flags)
 
 
 def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
     if flags.output is Output.text:
-        from kubectl_dra.report.paint import tell
-        from kubectl_dra.report.phrases import sentences
         from kubectl_dra.report.top import MAX_ROWS, write_top
 
-        for note in sentences(report.notes):
-            tell(f"note: {note}")
+        listing.tell_notes(report.notes)
         if report.claims:
             tell_age(at)
         limit = None if flags.full else flags.limit or MAX_ROWS
         write_top(report, at.at, flags.color.value, limit=limit, headers=not flags.no_headers)
     else:
-        from kubectl_dra.report.table import write
         from kubectl_dra.report.top import to_json
 
         write(to_json(report), flags.output.value, sys.stdout, _code(report))

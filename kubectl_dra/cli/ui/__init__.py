@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.explain import ExplainFlags
 
 
-class UiFlags(opt.CommandFlags, frozen=True):
+class UiFlags(opt.SchedulingFlags, frozen=True):
     """What is typed after ``ui``."""
 
     namespace: Annotated[
@@ -23,17 +22,3 @@ class UiFlags(opt.CommandFlags, frozen=True):
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()
-
-    def as_explain(self, *, everything: bool) -> ExplainFlags:
-        """What ``explain`` would be asked: of all that is pending, or of one pod."""
-        return ExplainFlags(
-            namespace=self.namespace,
-            snapshots=self.snapshots,
-            complete=self.complete,
-            all_claims=everything and bool(self.namespace),
-            all_namespaces=everything and not self.namespace,
-            target=() if everything else ("pod",),
-            scheduler_config=self.scheduler_config,
-            release=self.release,
-            gates=self.gates,
-        )

@@ -40,7 +40,7 @@ def run(flags: UiFlags, connection: ConnectionFlags) -> int:
 
     # What is wrong with it is said before anything is read.
     assumed(Snapshot(), flags.release, flags.gates)
-    scheduler_config(flags.as_explain(everything=True), UNTOLD)
+    scheduler_config(flags, UNTOLD)
     if flags.color is Color.never:
         os.environ["NO_COLOR"] = "1"
     # This may take hours, and each view leaves garbage.

@@ -53,7 +53,7 @@ class SavedCluster:
 
     def settings(self, snapshot: Snapshot) -> Settings:
         """What is assumed of a snapshot."""
-        return settings_of(self._asked.as_explain(everything=True), snapshot)
+        return settings_of(self._asked, snapshot)
 
     def switch(self, namespace: str) -> None:
         """Show another namespace of the same files."""
@@ -105,7 +105,7 @@ class LiveCluster:
         snapshot = self._cluster.read_snapshot(progress=progress, compact=True)
         snapshot.require_dra()
         snapshot.require_namespace(self._asked.namespace)
-        return snapshot, settings_of(self._asked.as_explain(everything=True), snapshot), self._asked.namespace
+        return snapshot, settings_of(self._asked, snapshot), self._asked.namespace
 
     def switch(self, namespace: str) -> None:
         """Watch and show another namespace, and read it alone where nothing else may be read."""
@@ -121,7 +121,7 @@ class LiveCluster:
 
     def completed(self, snapshot: Snapshot, pods: Iterable[Pod], *, everything: bool) -> Snapshot:
         """Read the further kinds that affect these pods."""
-        return completed(snapshot, pods, self._asked.as_explain(everything=everything), self._connection)
+        return completed(snapshot, pods, self._asked, self._connection, everything=everything)
 
     def passes(self, error: DraError) -> bool:
         """Whether the server may answer again."""

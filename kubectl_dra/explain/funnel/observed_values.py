@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any
 
 from kubectl_dra.api.per_device import OwnValues
 from kubectl_dra.api.slices import Device
@@ -81,10 +80,6 @@ def _own(column: Column) -> OwnValues:
     return OwnValues(column.kind, column.domain, column.id or "")
 
 
-def _table(device: Device, column: Column) -> Mapping[str, Mapping[str, Any]]:
-    return device.attributes if column.kind == "attribute" else device.capacity
-
-
 def values_of(items: Iterable[PublishedDevice], column: Column) -> Iterator[str | None]:
     """``value_of`` for each device; fast for a text attribute, or a capacity, in the devices' own domain."""
     usual_place = column.kind in ("attribute", "capacity") and column.domain and column.id
@@ -110,7 +105,7 @@ def value_of(device: Device, column: Column) -> str | None:
         return device.driver
     if column.kind == "allowMultipleAllocations":
         return "true" if device.allow_multiple_allocations else "false"
-    table = _table(device, column)
+    table = device.attributes if column.kind == "attribute" else device.capacity
     domain = device.driver if column.domain is None else column.domain
     raw = table.get(f"{domain}/{column.id}")
     if raw is None and domain == device.driver:

@@ -1,13 +1,14 @@
-"""Edits of a claim's requests and selectors and of a pod's limits, and the place of one."""
+"""Edits of a claim's requests and selectors and of a pod, and the place of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Container, Pod, PodClaim
 
 C = TypeVar("C", bound=Container)
@@ -56,12 +57,39 @@ def limiting(pod: Pod, container: str, resource: str, amount: int) -> Pod:
         requests, limits = ({**table, resource: str(amount)} if resource in table else table for table in tables)
         return replace(old, resources=replace(old.resources, requests=requests, limits=limits))
 
-    spec = replace(
-        pod.spec,
-        containers=tuple(map(limited, pod.spec.containers)),
-        init_containers=tuple(map(limited, pod.spec.init_containers)),
+    return each_container(pod, limited)
+
+
+def each_container(pod: Pod, edit: Callable[[C], C]) -> Pod:
+    """The pod with all of its containers edited."""
+    return with_spec(
+        pod,
+        containers=tuple(map(edit, pod.spec.containers)),  # type: ignore[arg-type]
+        init_containers=tuple(map(edit, pod.spec.init_containers)),  # type: ignore[arg-type]
     )
-    return replace(pod, spec=spec)
+
+
+def with_spec(pod: Pod, **fields: Any) -> Pod:
+    """The pod with other fields of its spec."""
+    return replace(pod, spec=replace(pod.spec, **fields))
+
+
+def tolerating(pod: Pod, toleration: Toleration) -> Pod:
+    """The pod with one more toleration."""
+    return with_spec(pod, tolerations=(*pod.spec.tolerations, toleration))
+
+
+def without_label(pod: Pod, key: str) -> Pod:
+    """The pod whose nodeSelector does not ask for a label."""
+    return with_spec(pod, node_selector={name: value for name, value in pod.spec.node_selector.items() if name != key})
+
+
+def on_any_labels(pod: Pod) -> Pod:
+    """The pod without its required node affinity."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return pod
+    return with_spec(pod, affinity=replace(affinity, node_affinity=replace(affinity.node_affinity, required=None)))
 
 
 def with_claims(pod: Pod, claim: str, instead: Iterable[str]) -> Pod:
@@ -73,7 +101,7 @@ def with_claims(pod: Pod, claim: str, instead: Iterable[str]) -> Pod:
             entries += [PodClaim(f"{pod_claim.name}-{number}", name) for number, name in enumerate(instead)]
         else:
             entries.append(pod_claim)
-    return replace(pod, spec=replace(pod.spec, resource_claims=tuple(entries)))
+    return with_spec(pod, resource_claims=tuple(entries))
 
 
 def with_selector(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:

@@ -20,6 +20,7 @@ from kubectl_dra.explain.node_reasons import (
     Untolerated,
 )
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
+from kubectl_dra.explain.remedies.claim_edits import on_any_labels, tolerating, without_label
 from kubectl_dra.explain.remedies.ending_pods import ending_pods
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
@@ -102,18 +103,14 @@ class RelaxNodeRule(Change, frozen=True):
 
     def _edited(self, pod: Pod) -> Pod:
         """The pod that does not mind the reason, where it is the pod that has to change."""
-        reason, spec = self.reason, pod.spec
+        reason = self.reason
         if isinstance(reason, Untolerated) and not reason.is_condition:
             taint = reason.taint
-            more = Toleration(taint.key, "Equal" if taint.value else "Exists", taint.value, taint.effect)
-            spec = replace(spec, tolerations=(*spec.tolerations, more))
-        elif isinstance(reason, LabelDiffers):
-            kept = {name: value for name, value in spec.node_selector.items() if name != reason.key}
-            spec = replace(spec, node_selector=kept)
-        elif isinstance(reason, AffinityDiffers) and spec.affinity is not None:
-            free = replace(spec.affinity.node_affinity, required=None)
-            spec = replace(spec, affinity=replace(spec.affinity, node_affinity=free))
-        return replace(pod, spec=spec)
+            operator = "Equal" if taint.value else "Exists"
+            return tolerating(pod, Toleration(taint.key, operator, taint.value, taint.effect))
+        if isinstance(reason, LabelDiffers):
+            return without_label(pod, reason.key)
+        return on_any_labels(pod) if isinstance(reason, AffinityDiffers) else pod
 
     def _mended(self, state: ClusterState) -> Iterator[Node]:
         """The nodes without the reason, where it is they that have to change."""

@@ -211,7 +211,7 @@ def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None =
     specs = [spec for spec in pod_specs(raw) if pod is None or spec.path == pod]
     have = [fields_at(container.content, "resources") for spec in specs for container in containers(spec)]
     found = [place for each in have if each for place in places(each, values)]
-    return list(dict.fromkeys([*(place[:length] for place in found for length in _shorter(place)), ()]))
+    return list(dict.fromkeys([*(place[:length] for place in found for length in range(len(place) - 1, -1, -1)), ()]))
 
 
 def _with_objects(
@@ -229,10 +229,6 @@ def _with_objects(
             ]
             yield [claims, (path, made)]
     yield [claims, *(((CLAIM_VALUES, name), raw["spec"]) for raw, name in zip(mine, names, strict=True) if raw)]
-
-
-def _shorter(path: Path) -> range:
-    return range(len(path) - 1, -1, -1)
 
 
 def _named(name: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, key_of
 from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.new_objects import documents_of, free
 from kubectl_dra.migrate.quotas import quota_key
-from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, Moving, Rollout, bindings, page, policy
+from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, Moving, Rollout, page, policy
 from kubectl_dra.migrate.rollout.survey import Survey
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def files(plan: Rollout) -> Mapping[str, str]:
             "# kubectl-dra/device-plugins: with the value warn they are let through with a warning, with refuse they\n"
             "# are not. Without the label nothing changes. Running pods are not touched.\n"
         )
-        out[POLICY] = head + documents_of([policy(plan.names), *bindings()], Style())
+        out[POLICY] = head + documents_of(policy(plan.names), Style())
     out[README] = page(plan)
     return out
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.migrate.rollout.page import CLASSES, NAME
+from kubectl_dra.migrate.rollout.page import CLASSES
 from kubectl_dra.migrate.rollout.survey import LABEL
 from tests.migrate.live.fleet import GROUP, RESOURCE, connection, documents, driver_class, legacy
 from tools.controlplane.client import ApiError, Json
@@ -71,7 +71,7 @@ def policy(cluster: Cluster, command: Command, folder: Path) -> None:
     file.write_text(legacy(cluster))
     assert command("migrate", "plan", str(file), "--output-dir", str(folder / "rollout")).code == 0
     made = folder / "rollout" / "3-policy.yaml"
-    made.write_text(made.read_text().replace(NAME, cluster.name("plugins")))
+    made.write_text(made.read_text().replace("kubectl-dra-device-plugins", cluster.name("plugins")))
     for raw in documents(made):
         cluster.create(raw)
 
