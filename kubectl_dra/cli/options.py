@@ -36,21 +36,23 @@ _LISTED_ONCE: Final = (
     "request_timeout",
 )
 """The connection flags that the help of a command leaves to ``kubectl dra options``."""
+_FIRST: Final = ("manifests", "namespace", "all_namespaces", "node", "nodes", "labels")
+"""The flags that stand before a command's own in its help, by their fields: those that everybody knows from kubectl."""
 _GROUPS: Final = {
-    "Output": ("output", "sort", "limit", "no_headers", "full", "watch", "color"),
+    "Output": ("output", "watch", "full", "sort", "limit", "no_headers", "color"),
     "The cluster": (
+        "context",
+        "kubeconfig",
         "live",
         "snapshots",
-        "at",
         "complete",
+        "at",
         "release",
         "gates",
         "scheduler_config",
-        "kubeconfig",
-        "context",
     ),
 }
-"""The flags that stand behind a command's own in its help, by their fields."""
+"""The flags that stand behind them, in the same order in each help."""
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE: Final = ("0", "f", "F", "FALSE", "false", "False")
 """Values that kubectl accepts as false for a switch."""
@@ -188,8 +190,22 @@ GatesOption = Annotated[
 ]
 
 
+def _rank(parameter: Any) -> int:
+    """The place of a parameter in a help: arguments, what is known from kubectl, own flags, output, the cluster."""
+    if parameter.param_type_name == "argument":
+        return -1
+    if parameter.name in _FIRST:
+        return _FIRST.index(parameter.name)
+    last = [*(name for names in _GROUPS.values() for name in names), *_LISTED_ONCE]
+    return len(_FIRST) + (1 + last.index(parameter.name) if parameter.name in last else 0)
+
+
 class DocumentedCommand(TyperCommand):
     """A command that says at first where its documentation is: typer would say it last, and break the address."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, those that several commands have in one order."""
+        return sorted(super().get_params(ctx), key=_rank)
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Write how it is called, and below it that address."""

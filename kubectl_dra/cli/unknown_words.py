@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl, misnamed
+from kubectl_dra.command import ClusterFlags, CommandLine, kubectl, misnamed
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import did_you_mean, nearest
@@ -65,7 +65,7 @@ def _meant(first: str, rest: Sequence[str], commands: Collection[str]) -> str:
 
 
 def unexpected_words(
-    command: str, words: Sequence[str], *, files: bool, namespace: str = "", where: ClusterFlags = CURRENT
+    command: str, words: Sequence[str], *, files: bool, namespace: str = "", where: ClusterFlags
 ) -> UsageError:
     """The error for words after a command that takes none; ``files``: it reads manifests with ``-f``.
 

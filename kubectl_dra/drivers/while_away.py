@@ -1,7 +1,9 @@
 """What depends on a driver of a node while it is away: the claims that it serves there, and the pods that use them.
 
 The kubelet calls the driver before a pod's containers start and after they have ended (pkg/kubelet/cm/dra). In between
-it needs nothing of it: pods that run keep their devices while the driver restarts.
+it needs nothing of it: pods that run keep their devices while the driver restarts. It calls the driver of the pod's
+node, wherever the devices are. A device plugin is asked when a pod comes to the node, and never when one ends
+(pkg/kubelet/cm/devicemanager).
 """
 
 from __future__ import annotations
@@ -10,11 +12,14 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from kubectl_dra.allocation.extended_resources import amount_of, resources_of
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.pods import owner_of
+from kubectl_dra.api.pod_resources import pod_requests
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.health import NodeDriver
 
 
@@ -27,6 +32,8 @@ class WhileAway(StrEnum):
     """It has its devices and cannot start before the driver is back."""
     HANGS = "hangs"
     """It is being deleted and cannot end before the driver is back."""
+    MAY_FAIL = "may-fail"
+    """It is on the node and has not started, and nobody sees whether the device plugin has given it its devices."""
     UNKNOWN = "unknown"
     """It was not read."""
 
@@ -51,6 +58,14 @@ class ClaimOfDriver(NamedTuple):
     pods: tuple[PodOfDriver, ...]
 
 
+class PluginUser(NamedTuple):
+    """A pod on a node, and how much it has of a resource of which a device plugin is in charge there."""
+
+    resource: str
+    amount: int
+    pod: PodOfDriver
+
+
 class Update(NamedTuple):
     """How the DaemonSet of a driver replaces its pod on a node: ``surge`` starts the new pod before the old one ends.
 
@@ -65,23 +80,31 @@ class Update(NamedTuple):
 
 
 class DriverUsers(NamedTuple):
-    """The claims that a restart concerns, how the node's drivers are updated, and what could not be read."""
+    """The claims that a restart concerns, how the node's drivers are updated, and what could not be read.
+
+    ``of_plugins`` are the pods that have devices of a device plugin.
+    """
 
     claims: tuple[ClaimOfDriver, ...]
     gaps: tuple[Gap, ...]
     updates: tuple[Update, ...] = ()
+    of_plugins: tuple[PluginUser, ...] = ()
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once."""
-        pod_of_drivers = (pod for claim in self.claims for pod in claim.pods if pod.outcome in outcomes)
-        return tuple(dict.fromkeys(pod_of_drivers))
+        pods = (*(pod for claim in self.claims for pod in claim.pods), *(user.pod for user in self.of_plugins))
+        return tuple(dict.fromkeys(pod for pod in pods if pod.outcome in outcomes))
 
 
 def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
-    """Who uses devices of a node's drivers, or of one of them."""
-    pools = {slice_.pool for slice_ in snapshot.slices if slice_.scope.node_name == node}
-    claims = tuple(_claims(snapshot, node, driver, pools))
-    return DriverUsers(claims, snapshot.unread(("ResourceClaim", "ResourceSlice", "Pod")))
+    """Who uses devices of a node's drivers, or of one of them and of the device plugin of the same vendor."""
+    kinds: tuple[str, ...] = ("ResourceClaim", "ResourceSlice", "Pod")
+    on_node = [pod for pod in snapshot.pods.values() if pod.node_name == node and not pod.finished]
+    # What DRA serves of a pod's resources shows in what the node offers.
+    if any(pod.extended_resource_claim for pod in on_node):
+        kinds = (*kinds, "Node")
+    claims, users = _claims(snapshot, node, driver), _of_plugins(snapshot, node, on_node, driver)
+    return DriverUsers(tuple(claims), snapshot.unread(kinds), of_plugins=tuple(users))
 
 
 def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
@@ -94,26 +117,70 @@ def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
     )
 
 
-def _claims(snapshot: Snapshot, node: str, driver: str, pools: set[PoolID]) -> Iterator[ClaimOfDriver]:
+def _claims(snapshot: Snapshot, node: str, driver: str) -> Iterator[ClaimOfDriver]:
+    """Claims with devices of the node's pools, or that are used by pods on the node."""
+    published = {entry.pool: entry.scope.node_name for entry in snapshot.slices}
     for claim in snapshot.claims.values():
+        users = [(pod, on) for pod, on in _pods(claim, snapshot) if on in ("", node)]
+        here = any(on for _, on in users)
+        unseen = any(pod.outcome is WhileAway.UNKNOWN for pod, _ in users)
         by_driver: dict[str, list[DeviceID]] = {}
         for result in claim.results:
-            if PoolID(*result.device[:2]) in pools and driver in ("", result.device.driver):
+            pool = PoolID(*result.device[:2])
+            # A pool that nobody publishes any more is called like its node, as drivers do.
+            of_node = published.get(pool, pool.name)
+            if here or of_node == node or (unseen and not of_node):
                 by_driver.setdefault(result.device.driver, []).append(result.device)
         for name, devices in by_driver.items():
-            meta = claim.metadata
-            pods = tuple(_pods(claim, snapshot))
-            yield ClaimOfDriver(name, node, meta.namespace, meta.name, tuple(devices), pods)
+            if driver in ("", name):
+                meta = claim.metadata
+                pods = tuple(pod for pod, _ in users)
+                yield ClaimOfDriver(name, node, meta.namespace, meta.name, tuple(devices), pods)
 
 
-def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[PodOfDriver]:
+def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:
+    """The pods that use a claim, each with its node; without one where that is not known."""
     for use in consumers_of(claim, snapshot.pods).entries:
+        if use.relation is ClaimRelation.GROUP:
+            yield from _members(claim, use.entry.name, snapshot)
         if not use.relation.of_pod or use.relation.stale:
             continue
-        owner = owner_of(use.pod) if use.pod is not None else None
         outcome = _OUTCOMES.get(use.relation, WhileAway.UNKNOWN if use.pod is None else WhileAway.WAITS)
-        name = f"{owner.kind}/{owner.name}" if owner is not None else ""
-        yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, name)
+        on = use.pod.node_name if use.pod is not None else ""
+        yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, _owner(use.pod)), on
+
+
+def _members(claim: ResourceClaim, group: str, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:
+    """The pods of a PodGroup that use its claim."""
+    for pod in snapshot.pods.values():
+        meta = pod.metadata
+        in_group = (meta.namespace, pod.pod_group) == (claim.metadata.namespace, group)
+        if in_group and not pod.finished and pod.node_name and claim.metadata.name in pod.claim_names:
+            ends, runs = bool(meta.deletion_timestamp), pod.phase in ("Running", "Unknown")
+            outcome = WhileAway.HANGS if ends else WhileAway.RUNS if runs else WhileAway.WAITS
+            yield PodOfDriver(meta.namespace, meta.name, outcome, _owner(pod)), pod.node_name
+
+
+def _of_plugins(snapshot: Snapshot, node: str, on_node: Iterable[Pod], driver: str) -> Iterator[PluginUser]:
+    """Pods with extended resources for which the scheduler made no claim."""
+    offered = snapshot.nodes[node].allocatable if node in snapshot.nodes else {}
+    for pod in on_node:
+        for resource in resources_of(pod):
+            vendor = catalogue().of_resource(resource)
+            if driver and (vendor is None or vendor.name != driver):
+                continue
+            # One node offers a resource by its device plugin or by DRA, never by both.
+            if pod.extended_resource_claim and not amount_of(offered.get(resource)):
+                continue
+            runs = pod.phase in ("Running", "Unknown") or bool(pod.metadata.deletion_timestamp)
+            outcome = WhileAway.RUNS if runs else WhileAway.MAY_FAIL
+            meta, amount = pod.metadata, pod_requests(pod)[resource].value()
+            yield PluginUser(resource, amount, PodOfDriver(meta.namespace, meta.name, outcome, _owner(pod)))
+
+
+def _owner(pod: Pod | None) -> str:
+    owner = owner_of(pod) if pod is not None else None
+    return f"{owner.kind}/{owner.name}" if owner is not None else ""
 
 
 _OUTCOMES = {

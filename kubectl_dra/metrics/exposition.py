@@ -15,11 +15,13 @@ from prometheus_client import CollectorRegistry, generate_latest, make_wsgi_app
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from kubectl_dra import __version__
+from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.metrics.fleet import DEVICE_STATES, Counts, FleetCounts, Labels, Waiting, bounded
 from kubectl_dra.usage.choices import ClaimState
 
 PREFIX: Final = "kubectl_dra_"
 _CLAIM_STATES: Final = tuple(state.value for state in ClaimState)
+_DRIVER_STATES: Final = tuple(state.value for state in DriverState)
 
 
 def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
@@ -43,7 +45,7 @@ def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     text = "Idle devices: held by claims of a namespace that are unused, or whose pods have ended."
     yield from _counted("namespace_devices_idle", text, ("namespace",), fleet.idle)
     text = "Nodes by how a driver is on them: healthy, crashing, publishes-nothing and so on."
-    yield from _counted("driver_nodes", text, ("driver", "state"), fleet.drivers)
+    yield from _by_state("driver_nodes", text, ("driver",), fleet.drivers, _DRIVER_STATES)
     text = "Devices in use that a kubelet reports to be unhealthy."
     yield from _counted("unhealthy_devices", text, ("driver",), fleet.unhealthy)
     text = "Pods that run with a device whose NoExecute taint will end them."

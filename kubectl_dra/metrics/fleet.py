@@ -18,6 +18,7 @@ from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.eviction import Evictions, held
 from kubectl_dra.explain.overview import Alike, Overview, pending
 from kubectl_dra.explain.settings import Settings
@@ -145,9 +146,10 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
     overview = pending(snapshot, "", settings)
     gaps.update(note.gap for note in overview.unread)
     gaps |= overview.lacking
+    namespaces = {namespace for namespace, _ in snapshot.claims}
     if not snapshot.unread(("Pod",)):
-        counts |= _pods(snapshot, settings.scheduler)
-    counts |= _waiting(overview, snapshot)
+        counts |= _pods(snapshot, settings.scheduler, {slice_.driver for slice_ in snapshot.slices}, namespaces)
+    counts |= _waiting(overview, snapshot, namespaces)
     unread = Counter((gap.kind, gap.reason) for gap in gaps if gap.reason != ABSENT or not snapshot.server)
     return FleetCounts(moment(snapshot), **counts, unread=dict(unread), unexplained=overview.left_out)  # type: ignore[arg-type]
 
@@ -213,10 +215,15 @@ def _claims(uses: ClaimUses) -> dict[str, object]:
     }
 
 
-def _pods(snapshot: Snapshot, scheduler: Scheduler) -> dict[str, object]:
-    """The devices that kubelets report to be unhealthy, and the pods that the eviction controller has still to end."""
+def _pods(
+    snapshot: Snapshot, scheduler: Scheduler, drivers: Iterable[str], namespaces: Iterable[str]
+) -> dict[str, object]:
+    """The devices that kubelets report to be unhealthy, and the pods that the eviction controller has still to end.
+
+    Of ``drivers`` and ``namespaces`` also where there are none.
+    """
     unhealthy: set[tuple[str, str, str]] = set()
-    evicted: Counter[Labels] = Counter()
+    evicted: Counter[Labels] = Counter({(namespace,): 0 for namespace in namespaces})
     evictions = Evictions(snapshot, scheduler.features)
     possible = evictions.possible
     for pod in snapshot.pods.values():
@@ -227,7 +234,9 @@ def _pods(snapshot: Snapshot, scheduler: Scheduler) -> dict[str, object]:
         unhealthy.update(_unhealthy(pod, claims))
         if possible and not pod.metadata.deletion_timestamp and evictions.first(held(claims)) is not None:
             evicted[(pod.metadata.namespace,)] += 1
-    return {"unhealthy": dict(Counter((driver,) for driver, _, _ in unhealthy)), "evicted": dict(evicted)}
+    by_driver: Counter[Labels] = Counter({(driver,): 0 for driver in drivers})
+    by_driver.update((driver,) for driver, _, _ in unhealthy)
+    return {"unhealthy": dict(by_driver), "evicted": dict(evicted)}
 
 
 def _unhealthy(pod: Pod, claims: Sequence[ResourceClaim]) -> Iterator[tuple[str, str, str]]:
@@ -245,10 +254,16 @@ def _unhealthy(pod: Pod, claims: Sequence[ResourceClaim]) -> Iterator[tuple[str,
                     yield driver, pod.node_name, resource.resource_id
 
 
-def _waiting(overview: Overview, snapshot: Snapshot) -> dict[str, object]:
-    """Pods, and claims that no pod uses, by namespace, the first cause and the verdict."""
-    pods: dict[Labels, Waiting] = {}
-    claims: dict[Labels, Waiting] = {}
+def _waiting(overview: Overview, snapshot: Snapshot, namespaces: Iterable[str]) -> dict[str, object]:
+    """Pods, and claims that no pod uses, by namespace, the first cause and the verdict.
+
+    Of ``namespaces`` none that would be placed now is counted, too: so each has a number.
+    """
+    nobody: dict[Labels, Waiting] = {
+        (namespace, NO_CAUSE, Verdict.SCHEDULABLE.value): Waiting(0, 0.0) for namespace in namespaces
+    }
+    pods: dict[Labels, Waiting] = {**nobody}
+    claims: dict[Labels, Waiting] = {**nobody}
     for alike in overview.found:
         diagnosis = alike.diagnosis
         cause = diagnosis.findings[0].kind.code if diagnosis.findings else NO_CAUSE

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.allocation.constraints import Values
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json
@@ -65,7 +65,7 @@ def write_alignments(
     ways: Sequence[Way],
     color: str = "auto",
     *,
-    where: ClusterFlags = CURRENT,
+    where: ClusterFlags,
     limit: int | None = None,
     named: Sequence[str] = (),
 ) -> None:

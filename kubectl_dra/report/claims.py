@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from kubectl_dra.api.claims import DeviceResult
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
@@ -46,7 +46,7 @@ def write_claims(
     *,
     wide: bool = False,
     namespace: str = "",
-    where: ClusterFlags = CURRENT,
+    where: ClusterFlags,
     limit: int | None = None,
     headers: bool = True,
 ) -> None:

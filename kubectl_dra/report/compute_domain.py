@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kubectl_dra.api.meta import ObjectMeta
-from kubectl_dra.command import CURRENT, CommandLine, kubectl, misnamed
+from kubectl_dra.command import ClusterFlags, CommandLine, kubectl, misnamed
 from kubectl_dra.explain.causes.compute_domain import lack, step
 from kubectl_dra.explain.virtual_machines import remedy, without_pod
 from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, MissingLink
@@ -180,12 +180,12 @@ def _node_json(node: DomainNode, meta: ObjectMeta) -> dict[str, Any]:
     return out
 
 
-def write_unmade(launcher: UnmadeLauncher, color: str = "auto") -> None:
+def write_unmade(launcher: UnmadeLauncher, where: ClusterFlags, color: str = "auto") -> None:
     """Write the answer, what to do, and what to look at."""
 
     out = Painter(None, color)
     fix = Section("Fix", (Items(((prose(written(remedy(launcher)), hang=0),),)),))
     names = (launcher.name, launcher.namespace)
     words = ("kubectl", "get", f"vmi/{launcher.name}", "-n", launcher.namespace, "-o", "yaml")
-    following = shell((CommandLine(words, misnamed=misnamed(names)),), CURRENT, "Next")
+    following = shell((CommandLine(words, misnamed=misnamed(names)),), where, "Next")
     write_blocks(out, [Answer(written(without_pod(launcher)).removesuffix("."), "", Tone.BAD), fix, following])

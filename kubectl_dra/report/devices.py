@@ -77,12 +77,40 @@ def write_table(
         write_blocks(out, [ShellCommand((more,), "Each device")])
 
 
-def _summed_up(rows: Sequence[tuple[str, ...]], limit: int | None) -> NarrowedTable:
-    """The rows of several devices each: with a shorter model, or with the whole one below where that is no help."""
-    table = narrowed(rows, limit, _OMITTED, (rows[0][0], "MODEL"), ("WHY",))
-    if limit is None or width_of(table.rows, ("WHY",)) <= limit:
-        return table
-    return narrowed(rows, limit, _OMITTED, (rows[0][0],), ("WHY", "MODEL"))
+def _summed_up(rows: list[tuple[str, ...]], limit: int | None) -> NarrowedTable:
+    """The rows of several devices each, in the room that is there.
+
+    First goes a class that all rows have, or what stands beside the first class. Then models are shortened, or go;
+    where that is not enough, nothing goes, and both stand below.
+    """
+    gone: list[str] = []
+
+    def fits() -> bool:
+        return limit is None or width_of(rows, ("WHY",)) <= limit
+
+    place, heading, *_ = rows[0]
+    classes = {row[1] for row in rows[1:]}
+    if not fits() and len(classes) == 1:
+        gone.append(f"{heading}, which is {classes.pop()} in all rows")
+        rows = [(row[0], *row[2:]) for row in rows]
+    elif not fits():
+        gone += ["DRIVER"] if heading == _CLASS_DRIVER else []
+        rows = [(place, "CLASS", *rows[0][2:]), *((row[0], _first_class(row[1]), *row[2:]) for row in rows[1:])]
+    if not fits():
+        rows = narrowed(rows, limit, (), ("MODEL",), ("WHY",)).rows
+    if not fits():
+        table = narrowed(rows, limit, ("MODEL",), (), ("WHY",))
+        narrow = limit is not None and width_of(table.rows, ("WHY",)) > limit
+        if not narrow:
+            return table._replace(omitted=[*gone, *table.omitted])
+        rows = narrowed(rows, limit, (), (place,), ("WHY", "MODEL", "CLASS")).rows
+    return NarrowedTable(rows, gone)
+
+
+def _first_class(cell: str) -> str:
+    """The first class without the driver, and how many more there are."""
+    first, *more = cell.partition(" (")[0].split(",")
+    return f"{first} + {len(more):,}" if more else first
 
 
 def write_counts(
@@ -190,15 +218,14 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
-_OMITTED: Final = ("CLASS (DRIVER)", "CLASS")
-"""What goes where devices are summed up and the screen is narrow, first to go first."""
+_CLASS_DRIVER: Final = "CLASS (DRIVER)"
 _BELOW: Final = (
     "ATTRIBUTES",
     "TAINTS",
     "CAPACITY",
     "WHY",
     "MODEL",
-    "CLASS (DRIVER)",
+    _CLASS_DRIVER,
     "CLASS",
 )
 """What goes below a row that is too long, first to go first."""

@@ -10,23 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine, kubectl
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.drivers.concerns import Concern
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
-from kubectl_dra.drivers.while_away import DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_words import Invocation, command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import write_matrix
 from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.taint import times
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount
 
 MAX_ROWS: Final = 30
 Concerns = Mapping[tuple[str, str], tuple[Concern, ...]]
@@ -45,7 +44,7 @@ def write_drivers(
     color: str = "auto",
     *,
     output: str = "text",
-    where: ClusterFlags = CURRENT,
+    where: ClusterFlags,
     drivers: Sequence[str] = (),
     nodes: Sequence[str] = (),
     limit: int | None = None,
@@ -160,93 +159,8 @@ def _cells(row: NodeDriver, wide: bool, at: datetime) -> Iterator[str]:
     yield written(why(row, naming=False)) or EMPTY
 
 
-_SAID: Final = {
-    WhileAway.RUNS: "runs on; it can end only when the driver is back",
-    WhileAway.WAITS: "has its devices, and cannot start before the driver is back",
-    WhileAway.HANGS: "is being deleted, and cannot end before the driver is back",
-    WhileAway.UNKNOWN: "was not read",
-}
-
-
-def write_drain(users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags = CURRENT) -> None:
-    """Write which pods and claims a restart of the node's drivers concerns."""
-    out = Painter(color=color)
-    out.sentence(_drain_answer(users, node))
-    for update in users.updates:
-        out.sentence(_updated(update))
-    if not users.claims:
-        return
-    out.write("")
-    rows: list[tuple[str, ...]] = [("DRIVER", "CLAIM", "DEVICES", "POD", "OWNER", "WHILE-AWAY")]
-    for claim in users.claims:
-        devices = some([device.device for device in claim.devices], 2)
-        head = (claim.driver, f"{claim.namespace}/{claim.name}", devices)
-        for pod in claim.pods:
-            rows.append((*head, pod.name, pod.owner or EMPTY, _SAID[pod.outcome]))
-        if not claim.pods:
-            rows.append((*head, EMPTY, EMPTY, "unused"))
-    write_blocks(out, [TableBlock(rows, ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
-    out.write("")
-    out.sentence("To remove the driver for good, or to change how it divides its devices, end all of these pods first:")
-    pods = users.pods(WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS)
-    alone = [pod for pod in pods if not pod.owner]
-    flags = ("--ignore-daemonsets", *(("--force",) if alone else ()))
-    drain = kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
-    write_blocks(out, [shell((drain,), where)])
-    if alone:
-        out.sentence(f"--force ends what nothing creates again: {_named(alone)}.")
-    if hangs := users.pods(WhileAway.HANGS):
-        is_deleted = "is being deleted already and ends" if len(hangs) == 1 else "are being deleted already and end"
-        out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
-        why = CommandLine(("kubectl", "dra", "explain", f"pod/{hangs[0].name}", "-n", hangs[0].namespace))
-        write_blocks(out, [shell((why,), where, "Next")])
-
-
-def _named(pods: Sequence[PodOfDriver]) -> str:
-    names = some([f"{pod.namespace}/{pod.name}" for pod in pods], 3)
-    return f"pod {names}" if len(pods) == 1 else f"pods {names}"
-
-
-def _updated(update: Update) -> str:
-    name = f"DaemonSet {update.namespace}/{update.name} of {update.driver}"
-    if update.strategy == "OnDelete":
-        return f"{name} replaces its pod only when somebody deletes that (OnDelete)."
-    if update.surge:
-        return (
-            f"{name} starts the new pod before the old one ends (maxSurge): nobody waits during an update, if the "
-            "driver supports two instances of itself on a node."
-        )
-    return f"{name} ends its pod before it starts the new one (RollingUpdate); the driver is away in between."
-
-
-def _drain_answer(users: DriverUsers, node: str) -> str:
-    runs, waits, hangs = (users.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
-    if users.gaps:
-        kinds = ", ".join(gap.kind for gap in users.gaps)
-        seen = "; what was read is below" if users.claims else ""
-        return f"Who needs the driver on node {node} is unknown, because not all was read ({kinds}){seen}."
-    if not users.claims:
-        return f"No claim has devices of a driver on node {node}; nobody notices a restart."
-    if not waits and not hangs:
-        return (
-            f"The driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
-            f"{'runs' if len(runs) == 1 else 'run'} on, and nobody waits for it now."
-        )
-    parts = [(waits, "cannot start"), (hangs, "cannot end")]
-    listed = ", ".join(f"{amount(len(pods), 'pod')} {does}" for pods, does in parts if pods)
-    runs_on = ""
-    if runs:
-        runs_on = f"; {amount(len(runs), 'pod')} {'runs' if len(runs) == 1 else 'run'} on, and can end when it is back"
-    which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
-    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
-    return (
-        f"While the driver on node {node} is away, {listed}{runs_on}. If it is there, let {which} {does} before "
-        "you stop it; if it is away, start it."
-    )
-
-
-def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "") -> dict[str, Any]:
-    """A DriverList; with the answer about the driver that is ``explained``."""
+def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "", *, where: ClusterFlags) -> dict[str, Any]:
+    """A DriverList, whose commands ask the cluster of ``where``; with the answer about the driver ``explained``."""
     states: dict[str, int] = {}
     for row in drivers.rows:
         states[row.state.value] = states.get(row.state.value, 0) + 1
@@ -255,7 +169,7 @@ def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "") -> di
         "kind": "DriverList",
         **(_explained(explained, drivers) if explained else {}),
         "summary": {"drivers": len({row.driver for row in drivers.rows}), "states": states},
-        "items": [{**_row(row), **_concerns(row, concerns)} for row in drivers.rows],
+        "items": [{**_row(row, where), **_concerns(row, concerns)} for row in drivers.rows],
         "unread": [gap_json(gap) for gap in drivers.gaps],
     }
 
@@ -278,7 +192,7 @@ def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
     return {"concerns": odd} if odd else {}
 
 
-def _row(row: NodeDriver) -> dict[str, Any]:
+def _row(row: NodeDriver, where: ClusterFlags) -> dict[str, Any]:
     out: dict[str, Any] = {
         "driver": row.driver,
         "state": row.state.value,
@@ -305,7 +219,7 @@ def _row(row: NodeDriver) -> dict[str, Any]:
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
-    if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=CURRENT)):
+    if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
         (out["next"],) = shown
     return out
 
@@ -348,41 +262,3 @@ def _daemon(daemon: DaemonState) -> dict[str, Any]:
     if daemon.labels:
         out["missingLabels"] = list(daemon.labels)
     return out
-
-
-def drain_json(users: DriverUsers, node: str) -> dict[str, Any]:
-    """A DrainCheck."""
-    return {
-        "schemaVersion": SCHEMA_VERSION,
-        "kind": "DrainCheck",
-        "node": node,
-        "updates": [
-            {
-                "driver": update.driver,
-                "namespace": update.namespace,
-                "name": update.name,
-                "strategy": update.strategy or "RollingUpdate",
-                "newPodFirst": update.surge,
-            }
-            for update in users.updates
-        ],
-        "claims": [
-            {
-                "driver": claim.driver,
-                "namespace": claim.namespace,
-                "name": claim.name,
-                "devices": [device_json(device) for device in claim.devices],
-                "pods": [
-                    {
-                        "namespace": pod.namespace,
-                        "name": pod.name,
-                        "whileAway": pod.outcome.value,
-                        **({"ownedBy": pod.owner} if pod.owner else {}),
-                    }
-                    for pod in claim.pods
-                ],
-            }
-            for claim in users.claims
-        ],
-        "unread": [gap_json(gap) for gap in users.gaps],
-    }

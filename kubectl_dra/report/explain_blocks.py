@@ -77,7 +77,6 @@ _BRIEF_MESSAGE: Final = 9
 """The ranks of the facts of the first cause, of the notes, of what is assumed of every answer, and of Kubernetes'
 message, that brief text has room for.
 """
-_UNKNOWN: Final = Invocation()
 _TONES: Final = {
     Verdict.ALLOCATED: Tone.GOOD,
     Verdict.SCHEDULABLE: Tone.GOOD,
@@ -91,8 +90,8 @@ def write_text(
     diagnoses: Sequence[Diagnosis],
     color: str = "auto",
     stream: TextIO | None = None,
-    invocation: Invocation = _UNKNOWN,
     *,
+    invocation: Invocation,
     full: bool = False,
 ) -> None:
     """Writes diagnoses, an empty line between two; ``full``: with all that supports them."""

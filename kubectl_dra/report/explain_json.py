@@ -36,11 +36,9 @@ from kubectl_dra.text import page_of_cause
 if TYPE_CHECKING:
     from kubectl_dra.fit.result import WorkloadFit
 
-_UNKNOWN = Invocation()
-
 
 def to_json(
-    diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN, workloads: Sequence[WorkloadFit] = ()
+    diagnoses: Sequence[Diagnosis], invocation: Invocation, workloads: Sequence[WorkloadFit] = ()
 ) -> dict[str, Any]:
     """One Diagnosis, or a DiagnosisList if a manifest has several subjects.
 
@@ -57,7 +55,7 @@ def to_json(
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", **counts, "items": items}
 
 
-def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict[str, Any]:
+def overview_json(overview: Overview, invocation: Invocation) -> dict[str, Any]:
     """Every pending claim: a DiagnosisList, each item with the pods and claims that it represents."""
     items = [_alike(alike, invocation) for alike in overview.found]
     return {
@@ -70,7 +68,7 @@ def overview_json(overview: Overview, invocation: Invocation = _UNKNOWN) -> dict
     }
 
 
-def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation = _UNKNOWN) -> list[dict[str, Any]]:
+def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation) -> list[dict[str, Any]]:
     """Diagnoses as the items of a list."""
     return [_diagnosis(diagnosis, invocation.about(diagnosis)) for diagnosis in diagnoses]
 

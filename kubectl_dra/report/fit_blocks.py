@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.command import CURRENT
 from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
@@ -191,7 +190,9 @@ def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterat
     if makes := commands(more.change):
         yield shell(makes, invocation.where)
     elif isinstance(more.change, OneMoreNode) and invocation.argv:
-        yield shell((invocation.refined("--with-node", more.change.like, others=(more.change.like,)),), CURRENT)
+        yield shell(
+            (invocation.refined("--with-node", more.change.like, others=(more.change.like,)),), invocation.where
+        )
 
 
 def _notes(answer: FitAnswer) -> list[str]:

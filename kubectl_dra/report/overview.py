@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.command import Argv, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.overview import Alike, Overview
@@ -35,7 +35,7 @@ def write_overview(
     color: str = "auto",
     flags: Argv = (),
     *,
-    where: ClusterFlags = CURRENT,
+    where: ClusterFlags,
     short: bool = False,
     headers: bool = True,
 ) -> None:

@@ -114,7 +114,7 @@ def narrowed(
             if name not in empty:
                 gone.append(name)
             kept = [(*row[:at], *row[at + 1 :]) for row in kept]
-    whole = kept
+    whole = [*kept]
     for name in sorted(keys, key=lambda name: -_width(kept, [kept[0].index(name)])):
         if (more := excess()) > 0:
             at = kept[0].index(name)

@@ -10,7 +10,7 @@ from typing import Any, Final, TextIO, TypeVar
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.console import lines as names
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.blocks import TableBlock, shell
@@ -228,7 +228,7 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
     _write_more(len(entries), "rule", Painter(stream, "never"))
 
 
-def write_end(result: Tainted, color: str = "auto", *, where: ClusterFlags = CURRENT) -> None:
+def write_end(result: Tainted, color: str = "auto", *, where: ClusterFlags) -> None:
     """Write the result of waiting and what to do next."""
     out = Painter(color=color)
     devices = [done.target.id for done in result.done]
@@ -282,9 +282,7 @@ def write_removed(removal: RuleRemoved, dry_run: str, stream: TextIO | None = No
     Painter(stream, "never").sentence(f"{RESOURCE}/{removal.name} {what}")
 
 
-def write_staying(
-    result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags = CURRENT
-) -> None:
+def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None = None, *, where: ClusterFlags) -> None:
     """Write that there was nothing to remove, and what stays."""
     out = Painter(stream, color)
     if not result.removed and result.expired_only:

@@ -21,7 +21,7 @@ from kubectl_dra.taint import times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
-from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, LargestRequest, UseReport
+from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, UseReport
 
 
 def to_json(report: UseReport) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
 _OMITTED: Final = (
-    *(PICTURE, "AGE", "NODES", "CLAIMS", "LARGEST-OWNER", "OWNER", "HELD(%)", "IDLE", "NODE", "LARGEST-REQUEST"),
-    *("OTHER", "TAINTED", "LEFT", "SHARED"),
+    *(PICTURE, "AGE", "NODES", "ON-NODE", "CLAIMS", "LARGEST-OWNER", "OWNER", "HELD(%)", "IDLE", "NODE", "LEFT"),
+    *("LARGEST-REQUEST", "OTHER", "TAINTED", "SHARED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
 _KEYS: Final = {
@@ -160,11 +160,14 @@ def write_top(
         out.write(legend(report.states))
     omitted = [name for name in omitted if name != PICTURE]
     write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them", omitted=omitted)])
-    sentences = [text for row in report.supply if headers and (text := fragmentation(row))]
+    by_class, cut = report.by is UseBy.classes, "LARGEST-REQUEST" in omitted
+    sentences = [text for row in report.supply if headers and by_class and (text := fitting(row, whole=cut))]
     if sentences:
         out.write("")
     for text in sentences[:MAX_SENTENCES]:
         out.sentence(text)
+    if more := len(sentences[MAX_SENTENCES:]):
+        out.sentence(f"-o json says the same of {more:,} more {'class' if more == 1 else 'classes'}.")
 
 
 def summary(report: UseReport) -> str:
@@ -183,11 +186,19 @@ def summary(report: UseReport) -> str:
     return "; ".join(parts)
 
 
-def fragmentation(row: DeviceSupply) -> str:
-    """What is free of a class beside what fits on one node; empty where that is all, or all that a claim can have."""
+def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
+    """What is free of a class beside what fits on one node, or why that is not said.
+
+    Empty where all fits that is free, or that a claim can have; unless the ``whole`` is to be said.
+    """
     largest = row.largest
-    if largest is None or largest.count >= min(row.free, MAX_RESULTS):
-        return ""
+    if largest is None:
+        left = f": {_left(row)} left" if row.room else ""
+        shared = "its devices can be shared, so how many fit depends on the capacity that is asked for"
+        return f"{row.name}: {row.free:,} free; {shared}{left}." if row.name else ""
+    if largest.count >= min(row.free, MAX_RESULTS):
+        fits = f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on {largest.node}."
+        return fits if whole and largest.count else ""
     if largest.at_least and not largest.count:
         return f"{row.name}: {row.free:,} free, and whether a request fits on a node is open."
     if largest.at_least:
@@ -203,7 +214,7 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
         by_class = report.by is UseBy.classes
         shared = DeviceState.SHARED in report.states
         numbers = ("DEVICES", "FREE", *(("SHARED",) if shared else ()), "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)")
-        own = ("NODES", "LARGEST-REQUEST") if by_class else ()
+        own = ("NODES", "LARGEST-REQUEST", "ON-NODE") if by_class else ()
         yield (*_KEYS[report.by], *numbers, *own, *(("LEFT",) if shared else ()))
         for supply in report.supply[:shown]:
             nobody = "" if supply.name else nameless("class", "DeviceClass", report.notes)
@@ -231,7 +242,7 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str, shared: bool) ->
     unknown = bool(states.get(DeviceState.UNKNOWN))
     use = UNKNOWN if unknown else f"{int(100 * row.held_part)}%"
     cells = (row.name or nobody, *(_number(number, UNKNOWN if unknown else EMPTY) for number in numbers), use)
-    cells = (*cells, _number(row.tally.nodes), _largest(row.largest)) if by_class else cells
+    cells = (*cells, _number(row.tally.nodes), *_largest(row)) if by_class else cells
     return (*cells, _left(row)) if shared else cells
 
 
@@ -241,10 +252,14 @@ def _left(row: DeviceSupply) -> str:
     return f"{room.name.rpartition('/')[2]} {room.left} of {room.total}" if room is not None else EMPTY
 
 
-def _largest(largest_request: LargestRequest | None) -> str:
-    if largest_request is None or not largest_request.count:
-        return EMPTY if largest_request is None or largest_request.at_least else "0"
-    return f"{largest_request.count:,} on {largest_request.node}" + (" at least" if largest_request.at_least else "")
+def _largest(row: DeviceSupply) -> tuple[str, str]:
+    """How many devices the largest request has, and where it fits."""
+    largest = row.largest
+    if largest is None:
+        return ("by capacity" if row.name else EMPTY), EMPTY
+    if largest.at_least:
+        return (f"{largest.count:,} at least" if largest.count else UNKNOWN), largest.node or EMPTY
+    return f"{largest.count:,}", largest.node or EMPTY
 
 
 def _demand_row(row: DeviceDemand, owners: bool, nobody: str) -> tuple[str, ...]:

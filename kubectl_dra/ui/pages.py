@@ -306,7 +306,7 @@ class ExplainPage(ScreenPage):
             return Text("")
         sheet = Sheet(columns)
         invocation = Invocation(where=self.screens.source.where)
-        write_text([self._diagnosis], "always", sheet, invocation, full=self._full)
+        write_text([self._diagnosis], "always", sheet, invocation=invocation, full=self._full)
         return Text.from_ansi(sheet.getvalue())
 
     @property

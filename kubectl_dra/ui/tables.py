@@ -131,7 +131,7 @@ BY: Final = (UseBy.nodes, UseBy.classes, UseBy.namespaces, UseBy.owners)
 """What the fleet can be counted by."""
 _MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
 _FLEET_GOES: Final = (
-    *("OTHER", "LARGEST-OWNER", "NODES", "IDLE", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "LEFT", "SHARED"),
+    *("OTHER", "LARGEST-OWNER", "NODES", "ON-NODE", "IDLE", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "LEFT", "SHARED"),
     *("HELD(%)", "PENDING"),
     *("PICTURE", "HELD", "FREE", "DEVICES", "OWNER", "NAMESPACE", "CLASS", "NODE"),
 )

@@ -109,6 +109,8 @@ class LargestRequest(Struct, frozen=True):
     at_least: bool = False
 
 
+_ROOM: Final = (DeviceState.SHARED, DeviceState.FREE, DeviceState.UNKNOWN)
+"""States of devices that can be shared of which something may be left."""
 _CLAIM: Final = ResourceClaim(ObjectMeta(name="largest"))
 """Stands for no claim of the cluster: those have a namespace."""
 
@@ -134,13 +136,14 @@ class RequestTrials:
 def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> LargestRequest | None:
     """The largest request for devices of a class that the scheduler can serve on one of the nodes, without tolerations.
 
-    None where devices of the class can be shared: how many fit then depends on the capacity that is asked for.
+    None where devices of the class can be shared and are not all taken or tainted: how many fit then depends on the
+    capacity that is asked for.
     """
     free: dict[str, int] = {}
     for row in rows:
         if name not in row.classes:
             continue
-        if row.device.allow_multiple_allocations:
+        if row.device.allow_multiple_allocations and row.state in _ROOM and not row.also_tainted:
             return None
         if row.state is DeviceState.FREE:
             for node in row.nodes:
@@ -268,9 +271,6 @@ def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[Dev
         )
         for tally in tallies(inventory, by)
     ]
-
-
-_ROOM = (DeviceState.SHARED, DeviceState.FREE)
 
 
 def _room(rows: Sequence[DeviceRow]) -> Iterator[CapacityRoom]:

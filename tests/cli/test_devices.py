@@ -273,6 +273,24 @@ def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) 
         assert ran.out.startswith("46 devices on 4 nodes") and len(shown) < 20
 
 
+@pytest.mark.parametrize(
+    ("example", "heading", "said"),
+    [
+        ("nic-gpu-pcie-root", "NODE CLASS MODEL STATE NAMES", "DRIVER"),
+        ("mixed-fleet", "NODE CLASS STATE NAMES", "MODEL"),
+        ("scale-from-zero", "NODE MODEL STATE NAMES", "CLASS, which is gpu.nvidia.com in all rows"),
+    ],
+)
+def test_the_class_stays_where_it_tells_rows_apart(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, example: str, heading: str, said: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = dra("devices", "--snapshot", str(EXAMPLES / example / "cluster.yaml")).out.splitlines()
+    assert lines[2].split() == heading.split()
+    assert f"Left out for want of room: {said}" in lines
+    assert all(len(line) <= 80 for line in lines[:-1])
+
+
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_model_is_whole_where_it_has_a_line(dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -131,6 +131,93 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     assert dra(*words, "--snapshot", unseen).code == 3
 
 
+def of_plugin(name: str, phase: str = "Running", **meta: str) -> JSON:
+    """A pod on a node that has devices of a device plugin."""
+    pod = user(name, phase, **meta)
+    limits = {"limits": {"vendor.test/npu": "2", "cpu": "1", "hugepages-2Mi": "2Mi"}}
+    pod["spec"] = {"nodeName": "n2", "containers": [{"name": "a", "resources": limits}]}
+    return pod
+
+
+def test_pods_of_a_device_plugin_are_users_too(dra: Dra, tmp_path: Path) -> None:
+    words = ("drivers", "--node", "n2", "--drain-check")
+    runs = saved(tmp_path, [*LIKES, of_plugin("a"), of_plugin("over", "Succeeded")])
+    told = dra(*words, "--snapshot", runs)
+    said = " ".join(told.out.split())
+    assert told.code == 0 and said.startswith(
+        "No claim has devices of a driver on node n2. 1 pod has devices of a device plugin (vendor.test/npu) and runs "
+        "on while that is restarted."
+    )
+    assert "device plugin - vendor.test/npu: 2 ml/a - runs on; it can end without the plugin" in said
+    assert "To remove the device plugin or the devices' own driver for good, end all of these pods first:" in said
+    assert "kubectl drain n2 --ignore-daemonsets --force" in said
+    found = json.loads(dra(*words, "--snapshot", runs, "-o", "json").out)
+    SCHEMA.validate(found)
+    pod = {"namespace": "ml", "name": "a", "whileAway": "runs"}
+    assert found["devicePlugins"] == [{"resource": "vendor.test/npu", "deviceCount": 2, "pod": pod}]
+    # The driver that is named is not the plugin's.
+    assert dra("drivers", DRIVER, *words[1:], "--snapshot", runs).out.startswith("No claim has devices of a driver")
+    assert "vendor.test/npu" not in dra("drivers", DRIVER, *words[1:], "--snapshot", runs).out
+
+
+def test_whether_a_pod_got_its_devices_of_a_plugin_is_not_known(dra: Dra, tmp_path: Path) -> None:
+    words = ("drivers", "--node", "n2", "--drain-check")
+    cluster = saved(tmp_path, [*LIKES, of_plugin("a", "Pending")])
+    told = dra(*words, "--snapshot", cluster)
+    assert told.code == 3
+    assert "Undetermined: pod ml/a has not started, and may fail if the device plugin" in " ".join(told.out.split())
+    found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
+    SCHEMA.validate(found)
+    assert (found["exitCode"], found["devicePlugins"][0]["pod"]["whileAway"]) == (3, "may-fail")
+
+
+def test_devices_for_an_extended_resource_are_the_drivers(dra: Dra, tmp_path: Path) -> None:
+    """The scheduler made a claim for it: the pod uses nothing of a device plugin, unless the node offers that."""
+    words = ("drivers", "--node", "n2", "--drain-check")
+    served = of_plugin("a")
+    served["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": "a"}
+    items = [*LIKES, served, claim("a", "a")]
+    told = dra(*words, "--snapshot", saved(tmp_path, items))
+    assert told.code == 0 and "device plugin" not in told.out and "1 pod runs on" in told.out
+    read = [kind for kind in READ if kind != "Node"]
+    unseen = dra(*words, "--snapshot", saved(tmp_path, [item for item in items if item["kind"] in read], read))
+    assert unseen.code == 3 and "(Node)" in unseen.out
+
+
+@pytest.mark.parametrize("where", ["of no node", "not published any more"])
+def test_pools_of_no_node_are_the_users_too(dra: Dra, tmp_path: Path, where: str) -> None:
+    """The kubelet asks the driver of the pod's node, wherever the devices are."""
+    shared = slices("n2", 1)
+    del shared["spec"]["nodeName"]
+    shared["spec"] |= {"allNodes": True, "pool": {**shared["spec"]["pool"], "name": "n2"}}
+    published = [shared] if where == "of no node" else []
+    waits = [node("n1"), node("n2"), user("a", "Pending"), claim("a", "a"), *published]
+    told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", saved(tmp_path, waits))
+    assert told.code == 1 and "1 pod cannot start" in told.out
+    other = dra("drivers", "--node", "n1", "--drain-check", "--snapshot", saved(tmp_path, waits))
+    assert other.code == 0 and "nobody notices" in " ".join(other.out.split())
+
+
+def test_pods_of_a_group_use_its_claim(dra: Dra, tmp_path: Path) -> None:
+    member, own = user("a", "Pending"), claim("a", "a")
+    member["spec"] |= {
+        "schedulingGroup": {"podGroupName": "g"},
+        "resourceClaims": [{"name": "npu", "resourceClaimName": "a"}],
+    }
+    own["status"]["reservedFor"] = [{"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}]
+    cluster = saved(tmp_path, [*LIKES, member, own])
+    told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", cluster)
+    assert told.code == 1 and "1 pod cannot start" in told.out
+
+
+def test_a_pod_that_was_not_read_leaves_it_open(dra: Dra, tmp_path: Path) -> None:
+    """Files that people saved may be any part of a cluster."""
+    file = tmp_path / "some.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*LIKES, claim("a", "a")]}))
+    told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", str(file))
+    assert told.code == 3 and "pod ml/a was not read" in " ".join(told.out.split())
+
+
 PATHS = {
     "/api/v1/nodes": "Node",
     "/api/v1/pods": "Pod",
@@ -154,7 +241,8 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
     server.routes["/version"] = {"gitVersion": "v1.36.2"}
     for path, kind in PATHS.items():
         server.routes[path] = [item for item in items if item["kind"] == kind]
-    ran = dra("drivers", "--kubeconfig", server.kubeconfig(tmp_path), "-o", "json")
+    config = server.kubeconfig(tmp_path)
+    ran = dra("drivers", "--kubeconfig", config, "-o", "json")
     asked = server.paths()
     server.close()
     found = json.loads(ran.out)
@@ -169,7 +257,7 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
     (row,) = (row for row in found["items"] if row["node"] == "n4")
     assert (
         row["daemonSet"]["failure"] == denied
-        and row["next"]["text"] == "kubectl describe daemonset/npu-driver -n drivers"
+        and row["next"]["text"] == f"kubectl describe daemonset/npu-driver -n drivers --kubeconfig {config}"
     )
     assert asked.count("/apis/apps/v1/daemonsets") == 1 and asked.count("/api/v1/events") == 2
 

@@ -15,6 +15,7 @@ from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.main import everything
 from kubectl_dra.cli.options import ConnectionFlags
 from tests.cli.conftest import Ran
+from tools.docs.commands import commands
 
 Dra = Callable[..., Ran]
 
@@ -114,3 +115,22 @@ def test_a_value_that_a_flag_cannot_have_and_what_follows_two_hyphens(dra: Dra) 
     ran = dra("lint", "--allow-empty=maybe", "a.yaml")
     assert ran.code == 2 and "--allow-empty" in ran.err
     assert "1 file" in dra("lint", "--", "-o=json").out
+
+
+def test_flags_of_several_commands_have_one_order() -> None:
+    """In each help and page: first those that everybody knows from kubectl, and those of the cluster last."""
+    orders = {
+        one.name: [each.opts[0] for each in one.command.get_params(one.context) if each.param_type_name == "option"]
+        for one in commands()
+        if not hasattr(one.command, "list_commands")
+    }
+    for name, flags in orders.items():
+        for other, known in orders.items():
+            shared = {*flags} & {*known}
+            assert [flag for flag in flags if flag in shared] == [flag for flag in known if flag in shared], (
+                name,
+                other,
+            )
+    for first in ("--filename", "--namespace"):
+        firsts = {flags[0] for flags in orders.values() if first in flags}
+        assert firsts <= {"--filename", "--namespace"}

@@ -318,6 +318,10 @@ _ASKED_LIVE: Final = [
     )
 ]
 """Questions of which several end with an error whose hint is a command."""
+_AS_JSON: Final = [
+    words.split()
+    for words in ("claims -A", "claims --alignment -A", "devices", "drivers", "explain -A", "explain node/gpu-1", "top")
+]
 
 
 def test_commands_ask_the_same_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,10 +342,17 @@ def test_commands_ask_the_same_cluster(tmp_path: Path, monkeypatch: pytest.Monke
                 for line in (*printed(out + errors), *amid(out + errors)):
                     told += 1
                     assert f"--kubeconfig '{config}'" in line and "--context test" in line, (folder.name, run, line)
-            for line in _of_json(json.loads(ran(*words, "-o", "json", *flags)[1])):
+            for line in _in_json(words, *_AS_JSON, flags=flags):
                 told += 1
                 assert f"--kubeconfig '{config}'" in line and "--context test" in line, (folder.name, line)
     assert told > 250
+
+
+def _in_json(*runs: Sequence[str], flags: Sequence[str]) -> Iterator[str]:
+    """The commands in answers as JSON; an error has none."""
+    for run in runs:
+        _, out, _ = ran(*run, "-o", "json", *flags)
+        yield from _of_json(json.loads(out)) if out else ()
 
 
 def _of_json(value: Any) -> Iterator[str]:

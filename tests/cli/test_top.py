@@ -90,7 +90,7 @@ def fleet(tmp_path: Path, *more: Json) -> str:
 def test_classes_say_the_largest_request_that_fits(dra: Dra, tmp_path: Path) -> None:
     ran = dra("top", "classes", "--snapshot", fleet(tmp_path))
     assert ran.out.startswith("12 devices on 3 nodes: 3 free, 9 held; 4 idle\n")
-    assert table(ran)[1] == ["gpu", "12", "3", "9", "-", "-", "4", "75%", "3", "2 on n0"]
+    assert table(ran)[1] == ["gpu", "12", "3", "9", "-", "-", "4", "75%", "3", "2", "n0"]
     assert ran.out.endswith("\n\ngpu: 3 free, and no request for more than 2 fits on one node.\n")
 
 
@@ -101,15 +101,15 @@ def test_a_cordoned_node_serves_no_request(dra: Dra, tmp_path: Path) -> None:
         "unschedulable": True
     }
     path.write_text(yaml.safe_dump_all(objects))
-    assert table(dra("top", "classes", "--snapshot", "fleet.yaml"))[1][-1] == "1 on n1"
+    assert table(dra("top", "classes", "--snapshot", "fleet.yaml"))[1][-1] == "n1"
 
 
 @pytest.mark.parametrize(
     ("pools", "largest", "said"),
-    [("n0", "1 on n1 at least", "a request for 1 fits on one node at least"), ("n0 n1", "-", "is open")],
+    [("n0", ["1 at least", "n1"], "a request for 1 fits on one node at least"), ("n0 n1", ["?", "-"], "is open")],
 )
 def test_devices_with_unknown_fields_are_promised_to_nobody(
-    dra: Dra, tmp_path: Path, pools: str, largest: str, said: str
+    dra: Dra, tmp_path: Path, pools: str, largest: list[str], said: str
 ) -> None:
     """Whether the scheduler gives out a device with a field that we do not know is open."""
     path = tmp_path / fleet(tmp_path)
@@ -120,14 +120,39 @@ def test_devices_with_unknown_fields_are_promised_to_nobody(
                 device["fromTheFuture"] = True
     path.write_text(yaml.safe_dump_all(objects))
     ran = dra("top", "classes", "--snapshot", "fleet.yaml")
-    assert table(ran)[1][-1] == largest and said in ran.out
+    assert table(ran)[1][-2:] == largest and said in ran.out
+
+
+@pytest.mark.parametrize(("columns", "room"), [(120, True), (50, False)])
+def test_the_largest_request_is_said_on_any_screen(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int, room: bool
+) -> None:
+    """In its column or, where that has no room, in a sentence."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ran = dra("top", "classes", "--snapshot", str(EXAMPLES / "scale-from-zero" / "cluster.yaml"))
+    text = " ".join(ran.out.split())
+    if room:
+        assert table(ran)[0][-2:] == ["LARGEST-REQUEST", "ON-NODE"] and table(ran)[1][-2] == "3"
+    else:
+        assert "LARGEST-REQUEST" in text.partition("Left out for want of room:")[2]
+        assert "gpu.nvidia.com: 3 free, and a request for 3 fits on ip-10-0-52-40.eu-west-1.compute.internal." in text
+
+
+def test_of_shared_devices_is_said_why_there_is_no_number(dra: Dra) -> None:
+    ran = dra("top", "classes", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
+    rows = {row[0]: row for row in table(ran)}
+    assert rows["gpu.amd.com"][-2:] == ["by capacity", "-"] and rows["gpu.amd.com-spx"][-2:] == ["0", "-"]
+    assert (
+        "gpu.amd.com: 8 free; its devices can be shared, so how many fit depends on the capacity that is asked for: "
+        "computeUnits 304 of 304 left." in " ".join(ran.out.split())
+    )
 
 
 def test_a_claim_of_any_name_keeps_its_devices_while_requests_are_tried(dra: Dra, tmp_path: Path) -> None:
     mine = held("largest", {"pool": "n0", "device": "gpu-2"}, pods=("pod-9",))
     mine["metadata"]["namespace"] = "default"
     ran = dra("top", "classes", "--snapshot", fleet(tmp_path, mine))
-    assert table(ran)[1][-1] == "1 on n0"
+    assert table(ran)[1][-2:] == ["1", "n0"]
 
 
 def test_devices_that_share_counters_do_not_add_up(dra: Dra) -> None:

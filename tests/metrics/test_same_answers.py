@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from kubectl_dra.drivers.health import DriverState
 from tests.cli.conftest import Ran
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +72,28 @@ def test_same_as_the_commands(dra: Dra, example: str) -> None:
             numbers[(row["namespace"],)] += row[field]
     assert counted(ran.out, "namespace_devices_held", "namespace") == +used["deviceCount"]
     assert counted(ran.out, "namespace_devices_idle", "namespace") == +used["idle"]
+
+
+def test_what_is_known_in_advance_is_there_as_zero(dra: Dra) -> None:
+    """Else a series comes with its first event, on which it is hard to alert."""
+    text = dra("metrics", "--snapshot", saved("no-device-matches")).out
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+    def of(name: str, label: str) -> dict[str, set[float]]:
+        found: dict[str, set[float]] = {}
+        for sample in samples:
+            if sample.name == f"kubectl_dra_{name}":
+                found.setdefault(sample.labels[label], set()).add(sample.value)
+        return found
+
+    assert of("driver_nodes", "state").keys() == {state.value for state in DriverState}
+    assert of("driver_nodes", "state")["crashing"] == {0}
+    assert of("unhealthy_devices", "driver") == {"gpu.nvidia.com": {0}}
+    assert of("pods_to_evict", "namespace") == {"ml": {0}, "research": {0}}
+    assert of("pending_pods", "namespace") == {"ml": {0, 1}, "research": {0}}
+    assert of("pending_claims", "namespace") == {"ml": {0}, "research": {0}}
+    # A series for the oldest of none would be that of 1970.
+    assert of("pending_pods_oldest_timestamp_seconds", "namespace").keys() == {"ml"}
 
 
 def test_the_page_lists_every_metric(dra: Dra) -> None:

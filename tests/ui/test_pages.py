@@ -34,8 +34,9 @@ def explained(path: Path, name: str, namespace: str, columns: int) -> list[str]:
     asked = ExplainFlags(target=(f"pod/{name}",), namespace=namespace, snapshots=(str(path),))
     (posed,) = questions_of(asked, ConnectionFlags(), [])
     sheet = Sheet(columns)
-    where = cluster_flags(asked, ConnectionFlags())
-    write_text([diagnose(posed.question, posed.snapshot, posed.settings)], "never", sheet, Invocation(where=where))
+    invocation = Invocation(where=cluster_flags(asked, ConnectionFlags()))
+    found = diagnose(posed.question, posed.snapshot, posed.settings)
+    write_text([found], "never", sheet, invocation=invocation)
     return sheet.getvalue().splitlines()
 
 

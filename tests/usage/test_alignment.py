@@ -14,6 +14,7 @@ import yaml
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CURRENT
 from kubectl_dra.report.alignment import pod_blocks, to_json, write_alignments
 from kubectl_dra.report.table import with_exit_code
 from kubectl_dra.usage.alignment import (
@@ -212,7 +213,7 @@ def test_json_fits_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ):
         world = World(tmp_path, node("n1"), *TWO, *objects)
         validator.validate(with_exit_code(to_json(world.found, world.ways), 1))
-        write_alignments(world.found, world.ways)
+        write_alignments(world.found, world.ways, where=CURRENT)
         assert "constraints: [{requests:" in capsys.readouterr().out
 
 

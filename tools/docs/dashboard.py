@@ -33,7 +33,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 "Pods that wait, by cause",
                 "The cause is the code that kubectl dra explain names; docs/causes has a page for each.",
-                (("sum by (cause) (kubectl_dra_pending_pods)", "{{cause}}"),),
+                (("sum by (cause) (kubectl_dra_pending_pods) > 0", "{{cause}}"),),
             ),
             Panel(
                 "Longest wait by namespace and cause",
@@ -69,7 +69,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             Panel(
                 "Drivers that are not well",
                 "Nodes by driver and state.",
-                (('sum by (driver, state) (kubectl_dra_driver_nodes{state!="healthy"})', "{{driver}} {{state}}"),),
+                (('sum by (driver, state) (kubectl_dra_driver_nodes{state!="healthy"}) > 0', "{{driver}} {{state}}"),),
             ),
             Panel(
                 "Lag",

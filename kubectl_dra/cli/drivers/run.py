@@ -72,7 +72,8 @@ def _print(
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import to_json
 
-        write(to_json(drivers, concerns, explained), output, sys.stdout, _code(drivers))
+        found = to_json(drivers, concerns, explained, where=cluster_flags(flags, connection))
+        write(found, output, sys.stdout, _code(drivers))
     else:
         from kubectl_dra.report.drivers import write_drivers
 
@@ -117,18 +118,23 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
     drivers, snapshot = _read(flags, connection)
     (node,) = flags.nodes
     checks = [drain_check(snapshot, node, driver) for driver in flags.drivers or ("",)]
-    claims = tuple(claim for check in checks for claim in check.claims)
-    users = checks[0]._replace(claims=claims, updates=updates_of(drivers.rows))
+    users = checks[0]._replace(
+        claims=tuple(claim for check in checks for claim in check.claims),
+        of_plugins=tuple(user for check in checks for user in check.of_plugins),
+        updates=updates_of(drivers.rows),
+    )
     output = flags.output.value
-    code = EXIT_NO if users.pods(WhileAway.WAITS, WhileAway.HANGS) else 0
+    code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL) else 0
+    if users.pods(WhileAway.WAITS, WhileAway.HANGS):
+        code = EXIT_NO
     if users.gaps or users.pods(WhileAway.UNKNOWN):
         code = EXIT_UNDETERMINED
     if output in ("json", "yaml"):
-        from kubectl_dra.report.drivers import drain_json
+        from kubectl_dra.report.drain_check import drain_json
 
         write(drain_json(users, node), output, sys.stdout, code)
     else:
-        from kubectl_dra.report.drivers import write_drain
+        from kubectl_dra.report.drain_check import write_drain
 
         listing.tell_notes(map(NotSeen, users.gaps))
         write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection))

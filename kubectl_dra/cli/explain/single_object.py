@@ -132,5 +132,5 @@ def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection
         raise absent
     from kubectl_dra.report.compute_domain import write_unmade
 
-    write_unmade(launchers[0], flags.color.value)
+    write_unmade(launchers[0], cluster_flags(flags, connection), flags.color.value)
     return EXIT_NO

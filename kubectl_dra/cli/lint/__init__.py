@@ -80,10 +80,6 @@ class LintFlags(opt.SchedulingFlags, frozen=True):
             help="Objects as they are stored now: judge the same ones in PATH as changes of these.",
         ),
     ] = ()
-    verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
-    ] = False
     config: Annotated[
         str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
     ] = ""
@@ -95,6 +91,10 @@ class LintFlags(opt.SchedulingFlags, frozen=True):
     write_baseline: opt.WriteBaselineOption = False
     rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
     rule: Annotated[str, typer.Option("--explain", metavar="RULE", help="Explain one rule and exit.")] = ""
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+    ] = False
     output: Annotated[LintOutput, typer.Option("--output", "-o", help="Output format.")] = LintOutput.text
     color: opt.ColorOption = opt.Color.auto
     release: Annotated[

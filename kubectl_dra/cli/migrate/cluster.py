@@ -14,7 +14,7 @@ from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.migrate.files import write_new
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
-from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
+from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.inputs import find_inputs
 from kubectl_dra.migrate.model import MigrationSettings
@@ -155,7 +155,7 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
 
 
 def write_plan(
-    seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool, where: ClusterFlags = CURRENT
+    seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool, where: ClusterFlags
 ) -> list[Path]:
     """Write the rollout below a directory; returns its files. ``where``: the cluster that its commands are for.
 

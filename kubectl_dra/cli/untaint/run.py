@@ -20,7 +20,7 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
-from kubectl_dra.command import CURRENT, ClusterFlags
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
@@ -93,12 +93,12 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
     except ClusterError:
         # What was done before is told, and then what went wrong.
         if removed:
-            _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color)
+            _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color, where)
         raise
     except KeyboardInterrupt:
         say("")
         if removed:
-            _report(replace(result, removed=tuple(removed), exit_code=EXIT_INTERRUPTED), output, color)
+            _report(replace(result, removed=tuple(removed), exit_code=EXIT_INTERRUPTED), output, color, where)
         say("interrupted: run the same command again to go on from here")
         return EXIT_INTERRUPTED
     _report(result, output, color, where)
@@ -233,7 +233,7 @@ def _looked_at(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[tuple[str, .
     return tuple(out), tuple(rows)
 
 
-def _report(result: Untainted, output: str, color: str, where: ClusterFlags = CURRENT) -> None:
+def _report(result: Untainted, output: str, color: str, where: ClusterFlags) -> None:
     if output == "text":
         text.write_allocatable(result, color)
     elif output == "name":

@@ -1,0 +1,195 @@
+"""Who needs the drivers of a node while they are away: as a table with what to do first, and as JSON.
+
+JSON and YAML have the shape of ``schemas/drivers.json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, kubectl
+from kubectl_dra.drivers.while_away import DriverUsers, PodOfDriver, Update, WhileAway
+from kubectl_dra.report.blocks import TableBlock, shell
+from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
+from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.table import EMPTY, gap_json
+from kubectl_dra.text import amount, some
+
+_SAID: Final = {
+    WhileAway.RUNS: "runs on; it can end only when the driver is back",
+    WhileAway.WAITS: "has its devices, and cannot start before the driver is back",
+    WhileAway.HANGS: "is being deleted, and cannot end before the driver is back",
+    WhileAway.UNKNOWN: "was not read",
+}
+_OF_PLUGIN: Final = {
+    WhileAway.RUNS: "runs on; it can end without the plugin",
+    WhileAway.MAY_FAIL: "has not started; it may fail if the plugin is away",
+}
+_HEADER: Final = ("DRIVER", "CLAIM", "DEVICES", "POD", "OWNER", "WHILE-AWAY")
+
+
+def write_drain(users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags) -> None:
+    """Write which pods and claims a restart of the node's drivers concerns."""
+    out = Painter(color=color)
+    out.sentence(_drain_answer(users, node))
+    for update in users.updates:
+        out.sentence(_updated(update))
+    if not users.claims and not users.of_plugins:
+        return
+    out.write("")
+    write_blocks(out, [TableBlock([_HEADER, *_rows(users)], ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
+    pods = users.pods(*{*WhileAway} - {WhileAway.UNKNOWN})
+    if not pods:
+        return
+    out.write("")
+    out.sentence(f"To remove {_removed(users)}, end all of these pods first:")
+    alone = [pod for pod in pods if not pod.owner]
+    flags = ("--ignore-daemonsets", *(("--force",) if alone else ()))
+    drain = kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
+    write_blocks(out, [shell((drain,), where)])
+    if alone:
+        out.sentence(f"--force ends what nothing creates again: {_named(alone)}.")
+    if hangs := users.pods(WhileAway.HANGS):
+        is_deleted = "is being deleted already and ends" if len(hangs) == 1 else "are being deleted already and end"
+        out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
+        why = CommandLine(("kubectl", "dra", "explain", f"pod/{hangs[0].name}", "-n", hangs[0].namespace))
+        write_blocks(out, [shell((why,), where, "Next")])
+
+
+def _rows(users: DriverUsers) -> Iterator[tuple[str, ...]]:
+    for claim in users.claims:
+        devices = some([device.device for device in claim.devices], 2)
+        head = (claim.driver, f"{claim.namespace}/{claim.name}", devices)
+        for pod in claim.pods:
+            yield (*head, pod.name, pod.owner or EMPTY, _SAID[pod.outcome])
+        if not claim.pods:
+            yield (*head, EMPTY, EMPTY, "unused")
+    for resource, count, pod in users.of_plugins:
+        name = f"{pod.namespace}/{pod.name}"
+        yield ("device plugin", EMPTY, f"{resource}: {count:,}", name, pod.owner or EMPTY, _OF_PLUGIN[pod.outcome])
+
+
+def _removed(users: DriverUsers) -> str:
+    driver = "the driver for good, or to change how it divides its devices"
+    if not users.of_plugins:
+        return driver
+    plugin = "the device plugin or the devices' own driver"
+    return f"{driver}, or to replace {plugin}" if users.claims else f"{plugin} for good"
+
+
+def _named(pods: Sequence[PodOfDriver]) -> str:
+    names = some([f"{pod.namespace}/{pod.name}" for pod in pods], 3)
+    return f"pod {names}" if len(pods) == 1 else f"pods {names}"
+
+
+def _updated(update: Update) -> str:
+    name = f"DaemonSet {update.namespace}/{update.name} of {update.driver}"
+    if update.strategy == "OnDelete":
+        return f"{name} replaces its pod only when somebody deletes that (OnDelete)."
+    if update.surge:
+        return (
+            f"{name} starts the new pod before the old one ends (maxSurge): nobody waits during an update, if the "
+            "driver supports two instances of itself on a node."
+        )
+    return f"{name} ends its pod before it starts the new one (RollingUpdate); the driver is away in between."
+
+
+def _drain_answer(users: DriverUsers, node: str) -> str:
+    if users.gaps or (unknown := users.pods(WhileAway.UNKNOWN)):
+        kinds = ", ".join(gap.kind for gap in users.gaps)
+        why = f"not all was read ({kinds})" if users.gaps else f"{_named(unknown)} {_was(unknown)} not read"
+        seen = "; what was read is below" if users.claims or users.of_plugins else ""
+        return f"Who needs the driver on node {node} is unknown, because {why}{seen}."
+    if not users.claims and not users.of_plugins:
+        return (
+            f"No claim has devices of a driver on node {node}, and no pod there has devices of a device plugin; "
+            "nobody notices a restart."
+        )
+    return " ".join((_of_claims(users, node), *_of_plugins(users)))
+
+
+def _of_claims(users: DriverUsers, node: str) -> str:
+    """What becomes of the pods that have claims."""
+    of_claims = users._replace(of_plugins=())
+    runs, waits, hangs = (of_claims.pods(state) for state in (WhileAway.RUNS, WhileAway.WAITS, WhileAway.HANGS))
+    if not users.claims:
+        return f"No claim has devices of a driver on node {node}."
+    if not waits and not hangs:
+        return (
+            f"The driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
+            f"{'runs' if len(runs) == 1 else 'run'} on, and nobody waits for it now."
+        )
+    parts = [(waits, "cannot start"), (hangs, "cannot end")]
+    listed = ", ".join(f"{amount(len(pods), 'pod')} {does}" for pods, does in parts if pods)
+    runs_on = ""
+    if runs:
+        runs_on = f"; {amount(len(runs), 'pod')} {'runs' if len(runs) == 1 else 'run'} on, and can end when it is back"
+    which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
+    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
+    return (
+        f"While the driver on node {node} is away, {listed}{runs_on}. If it is there, let {which} {does} before "
+        "you stop it; if it is away, start it."
+    )
+
+
+def _of_plugins(users: DriverUsers) -> Iterator[str]:
+    """What becomes of the pods that have devices of a device plugin while that is away."""
+    resources = some(sorted({user.resource for user in users.of_plugins}), 2)
+    runs, starting = (users._replace(claims=()).pods(state) for state in (WhileAway.RUNS, WhileAway.MAY_FAIL))
+    if runs:
+        have, run = ("has", "runs") if len(runs) == 1 else ("have", "run")
+        yield (
+            f"{amount(len(runs), 'pod')} {have} devices of a device plugin ({resources}) and {run} on while that is "
+            "restarted."
+        )
+    if starting:
+        have, them = ("has", "it") if len(starting) == 1 else ("have", "them")
+        yield (
+            f"Undetermined: {_named(starting)} {have} not started, and may fail if the device plugin ({resources}) is "
+            f"away; let {them} start first."
+        )
+
+
+def _was(pods: Sequence[PodOfDriver]) -> str:
+    return "was" if len(pods) == 1 else "were"
+
+
+def drain_json(users: DriverUsers, node: str) -> dict[str, Any]:
+    """A DrainCheck."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "DrainCheck",
+        "node": node,
+        "updates": [
+            {
+                "driver": update.driver,
+                "namespace": update.namespace,
+                "name": update.name,
+                "strategy": update.strategy or "RollingUpdate",
+                "newPodFirst": update.surge,
+            }
+            for update in users.updates
+        ],
+        "claims": [
+            {
+                "driver": claim.driver,
+                "namespace": claim.namespace,
+                "name": claim.name,
+                "devices": [device_json(device) for device in claim.devices],
+                "pods": [_pod_json(pod) for pod in claim.pods],
+            }
+            for claim in users.claims
+        ],
+        "devicePlugins": [
+            {"resource": user.resource, "deviceCount": user.amount, "pod": _pod_json(user.pod)}
+            for user in users.of_plugins
+        ],
+        "unread": [gap_json(gap) for gap in users.gaps],
+    }
+
+
+def _pod_json(pod: PodOfDriver) -> dict[str, Any]:
+    owned = {"ownedBy": pod.owner} if pod.owner else {}
+    return {"namespace": pod.namespace, "name": pod.name, "whileAway": pod.outcome.value, **owned}
