@@ -117,7 +117,7 @@ def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str
         return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
-        return f"{subject} is{where}", "it asks for no devices" + (f"; but {first}" if first else "")
+        return f"{subject} is{where}", "it has no resource claims" + (f"; but {first}" if first else "")
     held = some([str(device) for device in diagnosis.held]) or "no devices needed"
     return f"{subject} is allocated{where}", held + (f"; but {first}" if first else "")
 
@@ -137,8 +137,10 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
     if not diagnosis.claims:
         return f"{subject} uses no resource claims", "devices do not keep it pending"
     still = f"; it still waits: {first}".removesuffix(".") if first else idle(diagnosis.not_starting)
-    claims = f"its claims {fit} on {where}" if diagnosis.fitting else "its claims are allocated already"
-    return f"{subject} {can} be scheduled{changed}", f"{claims}{still}"
+    written_claims = any(not claim.by_scheduler for claim in diagnosis.claims)
+    who, verb, have = ("its claims", fit, "its claims are") if written_claims else ("it", fits, "its devices are")
+    reason = f"{who} {verb} on {where}" if diagnosis.fitting else f"{have} allocated already"
+    return f"{subject} {can} be scheduled{changed}", f"{reason}{still}"
 
 
 def idle(where: Sequence[NotStarting]) -> str:
