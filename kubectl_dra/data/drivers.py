@@ -64,6 +64,8 @@ STANDARD: Final = "resource.kubernetes.io"
 """The domain of attributes that all drivers share."""
 _CLASSES: Final = re.compile(r"^classes:.*(?:\n[ #].*)*", re.MULTILINE)
 _POD: Final = re.compile(r"^pod:.*(?:\n[ #].*)*", re.MULTILINE)
+_WHOLE_NODE: Final = re.compile(r"^whole_node: true", re.MULTILINE)
+_ONE_POD: Final = re.compile(r"^one_pod: true", re.MULTILINE)
 
 
 class Attribute(Struct, frozen=True):
@@ -286,6 +288,16 @@ class Catalogue:
         """The names of all classes, without parsing anything else of the documents."""
         sections = [match[0] for text in self._texts.values() if (match := _CLASSES.search(text))]
         return tuple(row["name"] for section in sections for row in parsed(section)["classes"])
+
+    @cached_property
+    def whole_node(self) -> frozenset[str]:
+        """The drivers that prepare all devices of a node for a claim, or none."""
+        return frozenset(name for name, text in self._texts.items() if _WHOLE_NODE.search(text))
+
+    @cached_property
+    def one_pod(self) -> frozenset[str]:
+        """The drivers that give the devices of a claim to one pod only."""
+        return frozenset(name for name, text in self._texts.items() if _ONE_POD.search(text))
 
     @cached_property
     def looks(self) -> tuple[PodLook, ...]:

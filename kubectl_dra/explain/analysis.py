@@ -403,13 +403,19 @@ def with_extended(
     """The question with the claim for the pod's extended resources, existing or not, and what devices may serve."""
     pod = question.pod
     extended = extended_requests(pod, snapshot.classes) if pod is not None and features.extended_resources else None
-    if extended is None or pod is None:
+    if extended is None or pod is None or _by_plugin(pod, extended, snapshot):
         return question, None
     stored = snapshot.claims.get((pod.metadata.namespace, pod.extended_resource_claim))
     state = ClaimEntry(
         "extended resources", claim=stored or extended.claim(extended.amounts), hypothetical=stored is None
     )
     return replace(question, claims=(*question.claims, state)), extended
+
+
+def _by_plugin(pod: Pod, extended: ExtendedRequests, snapshot: Snapshot) -> bool:
+    """Whether a device plugin serves the extended resources of a pod that has its node."""
+    node = snapshot.nodes.get(pod.node_name)
+    return node is not None and not pod.extended_resource_claim and not extended.delegated(node)
 
 
 def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:

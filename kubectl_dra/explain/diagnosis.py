@@ -146,7 +146,8 @@ class Finding(Struct, frozen=True):
 class ClaimReport(Struct, frozen=True):
     """One claim of the pod: its origin, its state, and the funnels of its requests.
 
-    ``devices`` are those that it holds, each with the request.
+    ``devices`` are those that it holds, each with the request. ``by_scheduler``: the scheduler makes it, for extended
+    resources.
     """
 
     entry: str
@@ -156,6 +157,7 @@ class ClaimReport(Struct, frozen=True):
     devices: tuple[tuple[str, DeviceID], ...] = ()
     nodes: str = ""
     funnels: tuple[Funnel, ...] = ()
+    by_scheduler: bool = False
 
 
 OUTCOMES = ("allocated", "error", "rejected", "undetermined", "not-eligible")

@@ -42,11 +42,17 @@ def causes(analysis: Analysis) -> list[Finding]:
     ]
     if not groups:
         return ask(When.TOGETHER, analysis)
-    findings = _of_several(analysis, groups) if len(groups) > 1 else _of_request(analysis, analysis.world, groups[0])
-    # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits.
-    return sorted(
-        findings, key=lambda finding: ((finding.kind.code == "selector-matches-nothing"), finding.proof is None)
-    )
+    several = len(groups) > 1
+    findings = _of_several(analysis, groups) if several else _of_request(analysis, analysis.world, groups[0])
+
+    def order(finding: Finding) -> tuple[bool, ...]:
+        # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits. Of
+        # causes on different nodes, what ends a pod that works comes last.
+        apart, remedy = finding.kind.code == "selector-matches-nothing", finding.remedy
+        ends = not several and remedy is not None and remedy.price >= Price.END_RUNNING
+        return apart, finding.proof is None, ends
+
+    return sorted(findings, key=order)
 
 
 def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list[Finding]:

@@ -140,6 +140,12 @@ _WHO: Final = {
 }
 
 
+def replicas_of_one(pod: Pod, asking: Pod) -> bool:
+    """Whether pods have the same owner, which makes another one in the place of one that ends."""
+    owner, made = pod.metadata.controller(), owner_of(pod)
+    return owner is not None and owner == asking.metadata.controller() and made is not None and made.kind in _REPLICATED
+
+
 class HolderIndex:
     """Holders of devices, as the pod that asks for them sees them.
 

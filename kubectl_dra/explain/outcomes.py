@@ -16,7 +16,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report
-from kubectl_dra.explain.funnel.located import Located
+from kubectl_dra.explain.funnel.located import Located, made_by_scheduler
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.node_reasons import reason_of
 from kubectl_dra.explain.not_starting import NotStarting
@@ -88,6 +88,16 @@ def apart(groups: Sequence[NodeGroup], where: Sequence[NotStarting]) -> tuple[No
     return tuple(out)
 
 
+def _fits(analysis: Analysis, name: str) -> Words:
+    """What fits on a node: claims that somebody wrote, or what serves the pod's extended resources there."""
+    if any(
+        claim is None or not made_by_scheduler(claim) for claim in (each.claim for each in analysis.question.claims)
+    ):
+        return "all claims fit"
+    claims = analysis.claims_outcome.devices.claims_on(analysis.view.node_by_name[name])
+    return "devices for the extended resources are free" if claims else "its device plugin has enough"
+
+
 def _for_others(claim: str) -> Words:
     return say("claim {claim} is allocated for other nodes", claim=claim)
 
@@ -105,7 +115,7 @@ def _outcome(analysis: Analysis, name: str, attempt: Attempt, funnels: Sequence[
     if attempt.verdict is AttemptVerdict.ALLOCATED:
         if name in analysis.unavailable:
             return "rejected", _for_others(analysis.unavailable[name]), 0
-        return "allocated", "all claims fit", 0
+        return "allocated", _fits(analysis, name), 0
     shortfalls: dict[tuple[int, int], list[Shortfall | None]] = {}
     for located in funnels:
         key = (located.claim_index, located.request_index)
@@ -171,6 +181,7 @@ def claim_report(analysis: Analysis, claim_entry: ClaimEntry, funnels: Sequence[
             state=_reservation(analysis.pod, claim),
             devices=tuple((result.request, result.device) for result in claim.results),
             nodes=str(claim.allocation.node_selector or "all nodes"),
+            by_scheduler=made_by_scheduler(claim),
         )
     return ClaimReport(
         entry=claim_entry.entry,
@@ -182,6 +193,7 @@ def claim_report(analysis: Analysis, claim_entry: ClaimEntry, funnels: Sequence[
             for located in funnels
             if located.claim is claim
         ),
+        by_scheduler=made_by_scheduler(claim),
     )
 
 

@@ -33,8 +33,10 @@ from kubectl_dra.explain.diagnosis import (
     SchedulerMessage,
     Verdict,
 )
+from kubectl_dra.explain.driver_refusals import driver_refusals
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
+from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.explain.outcomes import (
@@ -101,10 +103,11 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         unproved = (NotProved(tuple(each.gap for each in unread)),)
     elif unsure and any(finding.proof for finding in judged.findings):
         unproved = (RULES_UNKNOWN,)
-    noted = answer_notes(analysis, shown, (*judged.unclear, *unproved), ways)
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
     places = tuple(placements_after_giving_back(analysis) if second else placements(analysis))
+    refused = () if stopped else driver_refusals(analysis, places)
+    noted = (*refused, *answer_notes(analysis, shown, (*judged.unclear, *unproved), ways))
     idle = _not_starting(analysis, judged.verdict, places)
     look = next_step(analysis, judged.verdict, shown, judged.unclear)
     if idle and judged.verdict is Verdict.SCHEDULABLE and not shown:
@@ -342,7 +345,9 @@ def _ends(analysis: Analysis) -> Sequence[Change]:
     full = [node.name for node in analysis.one_step_away if outcome.filtered[node.name].resolvable]
     overtaxed = [name for name, rejection in analysis.overtaxed.items() if rejection.resolvable]
     more = ending_pods(outcome, overtaxed, outcome.chain) if overtaxed else []
-    return [*ending_pods(outcome, full), *more]
+    found = [*ending_pods(outcome, full), *more]
+    # Who ends a replica of the pod's own owner makes another one wait.
+    return [change for change in found if not any(replicas_of_one(pod, outcome.pod) for pod in change.ended)]
 
 
 def _beside(finding: Finding, others: Sequence[Finding]) -> Finding:

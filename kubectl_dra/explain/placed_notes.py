@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.allocation.extended_resources import amount_of, resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import claims_of, relation_of
@@ -21,11 +22,21 @@ def placed_notes(analysis: Analysis) -> Iterator[Phrase]:
         return
     snapshot, claims = analysis.snapshot, analysis.allocated
     held = [device for claim in claims if relation_of(claim, pod).listed for device in claim.devices]
+    yield from _of_plugins(pod, snapshot)
     yield from _starting(pod, drivers_of(claims))
     if started(pod):
         cycle = analysis.view.cycle
         yield from _tainted(held, DeviceTaints(snapshot, cycle.features, cycle.rules))
         yield from _given_twice(pod, held, snapshot)
+
+
+def _of_plugins(pod: Pod, snapshot: Snapshot) -> Iterator[Phrase]:
+    """Extended resources that a device plugin of the node serves."""
+    node = snapshot.nodes.get(pod.node_name)
+    served = [name for name in resources_of(pod) if node is not None and amount_of(node.allocatable.get(name))]
+    if served and not pod.extended_resource_claim:
+        text = "a device plugin of node {node} serves {resources:some 3}; the API does not say with which devices"
+        yield say(text, node=ObjectName("Node", pod.node_name), resources=served)
 
 
 def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:

@@ -327,5 +327,5 @@ def _told(pod: Pod, rivals: Rivals) -> Phrase:
     higher = any(other.priority > pod.priority for other in rivals.before)
     why = "by priority and time" if higher else "by time"
     first = "may come first" if rivals.tied else say("{before:comes|come} first", before=len(rivals.before))
-    text = "its claims fit now, but {names:some 3} {before:wants|want} the same devices and {first} ({why}): {ends}"
+    text = "it fits now, but {names:some 3} {before:wants|want} the same devices and {first} ({why}): {ends}"
     return say(text, names=names, before=len(rivals.before), first=first, why=why, ends=_ENDS[rivals.left])

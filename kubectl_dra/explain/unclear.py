@@ -272,7 +272,7 @@ def _group(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
 def _too_long(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
     fitting = [analysis.attempts[name] for name in analysis.fitting]
     if verdict is Verdict.SCHEDULABLE and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
-        text = "the claims fit, but the scheduler would probably time out before it finds out ({node})"
+        text = "it fits, but the scheduler would probably time out before it finds out ({node})"
         yield say(text, node=fitting[0].node)
     if verdict is not Verdict.UNDETERMINED:
         return

@@ -26,11 +26,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.drivers.refused_claims import parts_of_node
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.driver_refusals import part_refused
 from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
@@ -206,7 +208,7 @@ def fit(
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
         waiting=_others_waiting(plans, snapshot, settings),
-        notes=(*refused_notes(snapshot.refused), *_notes(plans)),
+        notes=(*_refused_parts(placement), *refused_notes(snapshot.refused), *_notes(plans)),
     )
 
 
@@ -411,6 +413,17 @@ def _mixed(pods: Sequence[NewPod], plans: Sequence[FitPlan], chance: Random) -> 
             chance.shuffle(replica)
         mixed.extend(replica)
     return mixed
+
+
+def _refused_parts(placement: Placement) -> Iterator[Words]:
+    """The first placed claim that its driver refuses."""
+    index = placement.state.cycle.index
+    for placed in placement.placed_pods:
+        space = placed.new.pod.metadata.namespace
+        gets = ((f"{space}/{held.claim}", held.device) for held in placed.devices)
+        for part in parts_of_node(gets, placed.node, index.candidates(placed.node)):
+            yield part_refused(part)
+            return
 
 
 def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:

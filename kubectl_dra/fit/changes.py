@@ -18,6 +18,7 @@ from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
 from kubectl_dra.explain.not_starting import NotStarting, not_starting, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
@@ -32,7 +33,8 @@ MAX_SHOWN: Final = 3
 
 
 class Changes:
-    """Looks for changes. ``found`` are those that help: holders, the first to ask first, then nodes, the best first.
+    """Looks for changes. ``found`` are those that help: holders, the first to ask first, then nodes, the best first;
+    but what deletes something or ends a pod comes last.
 
     ``tried`` counts all.
     """
@@ -66,7 +68,7 @@ class Changes:
                 self._holders(placement, first), key=lambda gain: (not gain.replicas, bool(gain.not_starting))
             )
             nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
-            self.found = (*holders, *nodes)
+            self.found = tuple(sorted((*holders, *nodes), key=_destroys))
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         gains: list[More] = []
@@ -109,6 +111,11 @@ class Changes:
         whole = {new.ordinal.replica for new in self._wanted} - still
         idle = pods_not_starting(after.placed_pods, self._snapshot)
         return More(change, len(after.placed_pods), len(whole), idle)
+
+
+def _destroys(gain: More) -> bool:
+    """Whether a change deletes something or ends a pod, and not only waits for it, or adds a node."""
+    return isinstance(gain.change, Free | EndPods) and gain.change.price is not Price.WAIT
 
 
 def pods_not_starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotStarting, ...]:

@@ -16,6 +16,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
@@ -197,11 +198,15 @@ class SharingWriter(Struct, frozen=True):
     taken: bool = False
 
     @property
+    def _drivers(self) -> frozenset[str]:
+        """The drivers that serve the class."""
+        matching = frozenset(device.driver for device in self.matching)
+        return matching or (frozenset((self.driver.name,)) if self.driver is not None else frozenset())
+
+    @property
     def _of_driver(self) -> list[Device]:
         """The devices of the drivers that serve the class."""
-        drivers = {device.driver for device in self.matching} or (
-            {self.driver.name} if self.driver is not None else set()
-        )
+        drivers = self._drivers
         return [device for device in self.devices if device.driver in drivers]
 
     @property
@@ -215,6 +220,8 @@ class SharingWriter(Struct, frozen=True):
         """The manifests of a way, the best first; ``part``: how much capacity each pod gets."""
         if way is SharingWay.EACH:
             yield WrittenWay(way, self.documents[0].source.text)
+        elif way in IN_ONE_POD and not self.one_pod and (driver := for_one_pod(self._drivers)):
+            yield WrittenWay(way, impossible=say("driver {driver} gives a claim's devices to one pod", driver=driver))
         elif way is SharingWay.CLAIM:
             yield WrittenWay(way, self._as_claim(self.template.spec), self._free_name())
         elif way in _STRATEGIES:

@@ -225,14 +225,17 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 
 class _Piece(NamedTuple):
     """Lines that are said together or not at all, in which part of the text, and the blocks that they tell; whether
-    they have a command that changes the cluster.
+    they have a command that changes the cluster, and whether they are the fix of the first cause. ``apart``: what is
+    said instead if the first fix is that of another cause.
     """
 
     part: int
     rank: int | None
-    lines: list[Line]
+    lines: Sequence[Line]
     told: Sequence[blocks.Block | blocks.Fact] = ()
     changes: bool = False
+    own: bool = False
+    apart: Sequence[Line] = ()
 
 
 _BODY, _FIXES, _FOOT = range(3)
@@ -258,12 +261,14 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     for row in head[1:]:
         out.write(row)
     part = None
-    for at in sorted(chosen, key=lambda at: (pieces[at].part, pieces[at].changes, at)):
-        if pieces[at].part != part:
+    in_order = [pieces[at] for at in sorted(chosen, key=lambda at: (pieces[at].part, pieces[at].changes, at))]
+    first_fix = next((piece for piece in in_order if piece.part == _FIXES and piece.told), None)
+    for piece in in_order:
+        if piece.part != part:
             out.write("")
-            part = pieces[at].part
-        for line in pieces[at].lines:
-            block = pieces[at].told[0] if pieces[at].told else None
+            part = piece.part
+        for line in piece.apart if piece.apart and first_fix is not None and not first_fix.own else piece.lines:
+            block = piece.told[0] if piece.told else None
             has_rest = isinstance(block, blocks.ShellCommand) and block.has_rest
             _put(out, _headed(block, rest) if isinstance(block, blocks.ShellCommand) and has_rest else line)
 
@@ -369,15 +374,14 @@ def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Ite
     """The fixes, the first with a heading; ``places``: with what they are made in."""
     if not chosen:
         return
-    head = "Fixes"
-    if all(fix.proved for fix in chosen):
-        head = "Fixes, proved by running the scheduler's steps with them"
     own, *rest = _together(chosen)
     parts = sorted((own, *rest), key=lambda part: max(fix.price for fix in part))
     # What ends the first cause is not left out for what costs less, nor what helps instead of it.
     needed = [parts[0], own, *(part for part in parts if part[0].instead)]
     parts.sort(key=lambda part: part not in needed)
-    yield _Piece(_FIXES, 0, [((head, "bold"),)])
+    proved = ", proved by running the scheduler's steps with them" if all(fix.proved for fix in chosen) else ""
+    heads = [((f"Fixes{order}{proved}", "bold"),) for order in ("", ", the mildest first")]
+    yield _Piece(_FIXES, 0, heads[:1], apart=heads[1:])
     texts = [(part, [line for fix in part for line in _fix(out, fix, places)]) for part in parts]
     # A fix is told whole or not at all: half of one would not help.
     short = [(part, whole) for part, whole in texts if len(whole) <= LONGEST_FIX]
@@ -386,7 +390,7 @@ def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Ite
     for number, (part, whole) in enumerate(short):
         second = _OTHER_WAY if any(part[0].instead for part, _ in short[:2]) else _NEXT_FIX
         rank = _MORE_FIXES if number > 1 else second if number else 0
-        yield _Piece(_FIXES, rank, whole, part, any(fix.changes_cluster() for fix in part))
+        yield _Piece(_FIXES, rank, whole, part, any(fix.changes_cluster() for fix in part), part is own)
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kubectl_dra.api.pods import Owner
+from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import (
@@ -26,11 +26,12 @@ from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, FewerReplicas, by_number
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, ended, some, whole_number
+from kubectl_dra.text import amount, ended, some
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview
@@ -116,7 +117,7 @@ def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str
         return f"{subject} {written(state)}", first
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
-        return f"{subject} is{where}", "it asks for no devices" + (f"; but {first}" if first else "")
+        return f"{subject} is{where}", "it has no resource claims" + (f"; but {first}" if first else "")
     held = some([str(device) for device in diagnosis.held]) or "no devices needed"
     return f"{subject} is allocated{where}", held + (f"; but {first}" if first else "")
 
@@ -136,8 +137,10 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
     if not diagnosis.claims:
         return f"{subject} uses no resource claims", "devices do not keep it pending"
     still = f"; it still waits: {first}".removesuffix(".") if first else idle(diagnosis.not_starting)
-    claims = f"its claims {fit} on {where}" if diagnosis.fitting else "its claims are allocated already"
-    return f"{subject} {can} be scheduled{changed}", f"{claims}{still}"
+    written_claims = any(not claim.by_scheduler for claim in diagnosis.claims)
+    who, verb, have = ("its claims", fit, "its claims are") if written_claims else ("it", fits, "its devices are")
+    reason = f"{who} {verb} on {where}" if diagnosis.fitting else f"{have} allocated already"
+    return f"{subject} {can} be scheduled{changed}", f"{reason}{still}"
 
 
 def idle(where: Sequence[NotStarting]) -> str:
@@ -397,6 +400,8 @@ _SUSPEND = '{"spec":{"suspend":true}}'
 
 def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     """The commands that make changes, in their order; none where it takes several changes, or an edit."""
+    if len(changes) == 1 and isinstance(changes[0], FewerReplicas):
+        return _of_fewer(changes[0].owner, changes[0].replicas, changes[0].ended)
     if len(changes) != 1 or not isinstance(changes[0], Free) or len(changes[0].holders) != 1:
         return ()
     (holder,) = changes[0].holders
@@ -431,10 +436,13 @@ def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[C
     scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=fewer, effect=ends)
     if len(alike) == 1:
         return (scale,)
-    if owner.kind == "StatefulSet":
-        # The pod with the highest number goes first.
-        last = max(alike, key=lambda other: _number(other.metadata.name))
-        return (scale,) if last is pod else ()
+    if owner.kind == STATEFUL:
+        # The pod with the highest number goes first; one that does not run keeps it from that.
+        runs = all(other.phase == "Running" for other in alike)
+        ordered = by_number(alike)
+        if not ordered or ordered[-1] is not pod:
+            return ()
+        return (scale,) if runs else _of_fewer(owner, len(alike) - 1, (pod,))
     # Pods that do not run go first, whatever their cost.
     if any(other.phase != "Running" for other in alike):
         return ()
@@ -442,9 +450,11 @@ def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[C
     return kubectl("annotate", kind="pod", name=name, namespace=space, more=(_COST,), effect=writes), scale
 
 
-def _number(name: str) -> int:
-    number = whole_number(name.rpartition("-")[2])
-    return -1 if number is None else number
+def _of_fewer(owner: Owner, replicas: int, ended: Sequence[Pod]) -> tuple[CommandLine, ...]:
+    """Ends pods of a StatefulSet, which itself ends none while one with a lower number does not run."""
+    space, ends, fewer = ended[0].metadata.namespace, CommandEffect.DESTROYS, (f"--replicas={replicas}",)
+    scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=fewer, effect=ends)
+    return scale, *(deleting("pod", pod.metadata.name, space, "--ignore-not-found") for pod in ended)
 
 
 def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> CommandLine | None:

@@ -141,11 +141,8 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
             blocks.append(prose(f"{tried} room by itself{own}."))
         yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
     if workload.more:
-        # What changes the cluster comes after what only shows something.
-        best = sorted(_best(workload.more), key=_writes)
-        changes = [*best, *(more for more in workload.more if more not in best)]
-        if full:
-            changes.sort(key=_writes)
+        best = _best(workload.more)
+        changes = workload.more if full else [*best, *(more for more in workload.more if more not in best)]
         items = tuple(tuple(_change(workload, more, invocation)) for more in changes)
         title = "What makes room, proved by placing the pods again with it"
         yield Section(title, (Items(items, shown=None if full else len(best), rest=""),))
@@ -172,16 +169,12 @@ def _place(node: str, pods: int, devices: Sequence[str]) -> Para:
 
 
 def _best(gains: Sequence[More]) -> list[More]:
-    """The cheapest holder and the best kind of node."""
+    """The mildest end of a holder and the best kind of node, in their order."""
     holder = next((more for more in gains if not isinstance(more.change, OneMoreNode)), None)
     node = next((more for more in gains if isinstance(more.change, OneMoreNode)), None)
-    best = [more for more in (holder, node) if more is not None]
+    best = [more for more in gains if more is holder or more is node]
     # What makes no replica whole is worth saying only where nothing does.
     return [more for more in best if more.replicas] or best
-
-
-def _writes(more: More) -> bool:
-    return any(command.effect.changes for command in commands(more.change))
 
 
 def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterator[Para | ShellCommand]:

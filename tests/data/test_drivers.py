@@ -81,8 +81,13 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
     assert [one for one in driver.mig_profiles if not driver.mig_pattern.fullmatch(one)] == []
 
 
+def test_what_drivers_refuse_is_known_without_reading_all_of_them() -> None:
+    assert catalogue().whole_node == {"tpu.google.com"}
+    assert catalogue().one_pod == {"dra.net", "sriovnetwork.k8snetworkplumbingwg.io"}
+
+
 def test_no_field_is_misspelled() -> None:
-    own = {"driver", "mig", "hints", "pod"}
+    own = {"driver", "mig", "hints", "pod", "whole_node", "one_pod"}
     known = own | set(Driver.__struct_fields__) - {"name", "mig_profiles", "mig_pattern"}
     for file in vendor_files().values():
         for text in file.drivers.values():

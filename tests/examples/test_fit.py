@@ -39,3 +39,12 @@ def test_files(example: Path) -> None:
 def test_index_names_every_example() -> None:
     listed = re.findall(r"^\| \[([^]]+)\]\(\1/README\.md\)", (FIT / "README.md").read_text(), re.M)
     assert listed == [example.name for example in EXAMPLES]
+
+
+@each
+def test_the_short_text_has_the_changes_in_the_order_of_the_full_one(example: Path) -> None:
+    """What deletes something or ends a pod comes last."""
+    short, full = (re.findall(r"^  - (\w+ \w+ \S+)", run(example, *flags).stdout, re.M) for flags in ((), ("--full",)))
+    assert [change for change in full if change in short] == short
+    ends = [change.startswith(("End", "Delete")) for change in full]
+    assert ends == sorted(ends)

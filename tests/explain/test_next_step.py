@@ -26,7 +26,7 @@ def next_of(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     [
         ("no-device-matches", ["--trace"]),
         ("all-held", ["devices", "--class"]),
-        ("different-reason-per-node", ["devices"]),
+        ("tpu-all-one-held", ["devices"]),
     ],
 )
 def test_it_leads_on_step_by_step(
@@ -79,3 +79,20 @@ spec: {driver: d, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCou
     run(["explain", "claim/gpu", "-n", "ml", "--snapshot", str(path)])
     told = capsys.readouterr().out.splitlines()
     assert "    In the cluster, not the snapshot: $ kubectl get deviceclass/gpu -o yaml" in told
+
+
+@pytest.mark.parametrize(
+    ("example", "heading"),
+    [
+        ("all-held", "Fixes, the mildest first, proved"),
+        ("different-reason-per-node", "Fixes, proved"),
+        ("tpu-all-one-held", "Fixes, proved"),
+    ],
+)
+def test_a_first_fix_of_another_cause_is_told(
+    example: str, heading: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is about one cause, and the first fix ends that, unless another fix asks less of people."""
+    monkeypatch.chdir(EXAMPLES / example)
+    run(arguments(EXAMPLES / example))
+    assert f"\n{heading} by running the scheduler's steps with them\n" in capsys.readouterr().out

@@ -153,6 +153,21 @@ def test_what_cannot_be_told_is_not_promised(dra: Dra, tmp_path: Path) -> None:
     assert ran.code == 3 and "whether all pods fit is undetermined" in ran.err
 
 
+def test_an_interface_goes_into_one_pod(dra: Dra, tmp_path: Path) -> None:
+    saved = cluster(tmp_path, {"name": "eth1"}, driver="dra.net")
+    ran = dra("share", "--class", "gpu", "--pods", "2", "--snapshot", saved, "--by", "claim")
+    assert ran.code == 2 and "driver dra.net gives a claim's devices to one pod" in ran.err
+
+
+def test_a_claim_for_a_part_of_a_node_is_noted(dra: Dra, tmp_path: Path) -> None:
+    saved = cluster(tmp_path, {"name": "tpu-0"}, {"name": "tpu-1"}, driver="tpu.google.com")
+    manifest = dra("share", "--class", "gpu", "--pods", "1", "--snapshot", saved, "--by", "each").out
+    (path := tmp_path / "pods.yaml").write_text(manifest)
+    ran = dra("fit", "-f", str(path), "--snapshot", saved)
+    told = " ".join(ran.out.split())
+    assert "it refuses claim" in told and "which gets 1 of the 2 of n1" in told
+
+
 def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
     saved = cluster(tmp_path, {"name": "gpu-0"})
     ran = dra("share", "--class", "gpu", "--snapshot", saved, "--by", "admin")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
+from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_ready, who_ends
@@ -21,6 +22,7 @@ from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.claim_edits import with_claims
+from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
 
@@ -135,22 +137,36 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
 
 def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
-    text = "Lower the replicas of {owner}, or add devices."
+    owner, pod = sibling.owner, blocked.analysis.pod
+    assert owner is not None and pod is not None
+    fewer = fewer_replicas(owner, sibling.alike, pod)
+    for change in fewer:
+        if (proof := blocked.world.proof_with(change)) is not None:
+            given = blocked.world.cluster.ending(change.ended).delta.freed
+            words = say("{what:capital}.", what=change.what)
+            return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
+    text = "Add devices: other pods of {owner} hold these, and fewer replicas would end {end}."
+    # A StatefulSet ends the highest number first, other owners a pod without a node.
+    waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
+    end = "this pod, or another without a node, first" if waiting else "this pod first"
+    if fewer:
+        end = "others first, which is not enough"
     own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
-    if own is None or not own.template:
-        return Remedy(say(text, owner=str(sibling.owner)))
-    proof = _using(blocked, sibling.claim)
+    if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
+        return Remedy(say(text, owner=str(owner), end=end))
     text += (
         " To share, let all name one ResourceClaim: template {template} makes one for each pod (kubectl dra share -f "
         "MANIFEST)."
     )
-    return Remedy(say(text, owner=str(sibling.owner), template=own.template), proof)
+    return Remedy(say(text, owner=str(owner), end=end, template=own.template), _using(blocked, sibling.claim))
 
 
 def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
     """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
     pod, own = blocked.analysis.pod, blocked.located.claim
     if pod is None or claim.metadata.namespace != own.metadata.namespace:
+        return None
+    if for_one_pod(device.driver for device in claim.devices):
         return None
     return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
 

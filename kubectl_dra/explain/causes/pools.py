@@ -17,6 +17,7 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, say
+from kubectl_dra.explain.remedies.candidates import MAX_POOLS, completing
 from kubectl_dra.explain.remedies.prove import WhatIf
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
@@ -44,13 +45,14 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
         kind = INCOMPLETE
     only = known[0] if len(known) == 1 else None
     waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
+    remedy = _wait(waiting) or next(_completed(blocked, known), None)
     if kind is INCOMPLETE and only is not None and only.found < only.expected:
         text = (
             "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
             "the scheduler ignores the pool ({lost:device})"
         )
         summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
-        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), _wait(waiting), under_way=waiting)
+        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, under_way=waiting)
         return
     yield Finding(
         kind,
@@ -62,7 +64,7 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
             reason=blocked.reason,
         ),
         tuple(evidence[:MAX_EVIDENCE]),
-        _wait(waiting),
+        remedy,
         under_way=waiting,
     )
 
@@ -73,6 +75,17 @@ def _wait(waiting: UnderWay | None) -> Remedy | None:
         return None
     text = "Wait: {by} has had {seconds:second} to publish the rest."
     return Remedy(say(text, by=waiting.by, seconds=waiting.seconds))
+
+
+def _completed(blocked: Blocked, pools: Sequence[Pool]) -> Iterator[Remedy]:
+    """What is proved to help once a pool is complete, with the slices that exist."""
+    for pool in [pool for pool in pools if pool.incomplete][:MAX_POOLS]:
+        change = completing(blocked.view, pool)
+        if (proof := blocked.world.proof_with(change)) is not None:
+            text = "Wait until pool {name} is complete ({lacking:slice} {state}), or {else_}."
+            else_ = "restart its driver" if change.missing > 0 else "delete left-over slices of a dead driver"
+            words = say(text, name=pool.id.name, lacking=change.lacking, state=change.state, else_=else_)
+            yield Remedy(words, proof, offers=(change,))
 
 
 def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:

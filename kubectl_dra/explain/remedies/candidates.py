@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
 from kubectl_dra.allocation.constraints import attribute_of
+from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -261,9 +262,14 @@ def _pools(view: DeviceView, funnels: Sequence[Located]) -> Iterator[Change]:
     seen = dict.fromkeys(item.slice.pool for item in lost)
     known = [pool for pool_id in seen if (pool := view.pool_seen.get(pool_id)) is not None and pool.incomplete]
     for pool in known[:MAX_POOLS]:
-        own = [slice_ for slice_ in view.cycle.index.by_pool[pool.id] if slice_.generation == pool.generation]
-        whole = [replace(slice_, slice_count=len(own)) for slice_ in own]
-        yield CompletePool(pool.id, pool.expected - pool.found, whole, view.seeing([pool.id]))
+        yield completing(view, pool)
+
+
+def completing(view: DeviceView, pool: Pool) -> CompletePool:
+    """A pool as if it had the slices that it announces."""
+    own = [slice_ for slice_ in view.cycle.index.by_pool[pool.id] if slice_.generation == pool.generation]
+    whole = [replace(slice_, slice_count=len(own)) for slice_ in own]
+    return CompletePool(pool.id, pool.expected - pool.found, whole, view.seeing([pool.id]))
 
 
 def _nodes(nodes: Mapping[Words, Sequence[str]]) -> Iterator[Change]:

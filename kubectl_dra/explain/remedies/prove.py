@@ -33,6 +33,7 @@ from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.refused_claims import parts_of_node
 from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
@@ -209,14 +210,18 @@ class WhatIf(Struct, frozen=True, dict=True):
                 yield proof
 
     def _shown(self, outcome: Outcome, node: Node) -> Proof | None:
-        """What the attempt on a node shows if the pod is taken."""
+        """What the attempt on a node shows if the pod is taken, and no driver is known to refuse what it gets."""
         attempt = outcome.try_on(node)
         if not attempt.certain or self._never_binds(node) or not self._takes(outcome, node):
             return None
         claims = outcome.devices.claims_on(node)
         if self._ended_at_once(claims, attempt):
             return None
-        return Proof(node.name, tuple(placed_devices(claims, attempt.results)), filters=self.pod is not None)
+        devices = tuple(placed_devices(claims, attempt.results))
+        held = ((each.claim, each.device) for each in devices)
+        if any(parts_of_node(held, node.name, outcome.state.cycle.index.candidates(node.name))):
+            return None
+        return Proof(node.name, devices, filters=self.pod is not None)
 
     def _tried(self, nodes: Iterable[Node], tries: Budget) -> Iterator[Node]:
         for node in nodes:
