@@ -130,6 +130,7 @@ CHANGES: Final = (
     ChangePage("MIG141", "autoscaler", "note"),
     ChangePage("MIG142", "no-preemption-for-devices", "note"),
     ChangePage("MIG143", "device-was-shared", "note"),
+    ChangePage("MIG144", "label-goes", "note"),
     ChangePage("MIG201", "quota-counts-claims", "safe"),
     ChangePage("MIG202", "quota-key-counts-nothing", "note"),
     ChangePage("MIG203", "limit-range", "note"),

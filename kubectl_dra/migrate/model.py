@@ -33,7 +33,7 @@ class Step(Struct, frozen=True):
     """One step for one object. Its ``changes`` are made together or not at all.
 
     ``code`` is that of a ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for
-    people.
+    people. ``notes`` are about this step.
     """
 
     code: str
@@ -41,6 +41,7 @@ class Step(Struct, frozen=True):
     reason: str
     changes: tuple[Change, ...]
     safety: Safety = "safe"
+    notes: tuple[Note, ...] = ()
 
 
 class NewObject(Struct, frozen=True):
@@ -53,11 +54,12 @@ class NewObject(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Something to do or know that changes nothing."""
+    """Something to do or know that changes nothing. ``done``: it says what a step does, once that is made."""
 
     code: str
     path: Path
     message: str
+    done: bool = False
 
 
 class PlanRefusal(Struct, frozen=True):
