@@ -35,6 +35,7 @@ NOT_OURS: Final = "MIG511"
 NO_RESOURCE: Final = "MIG512"
 NO_TEMPLATE: Final = "MIG513"
 STILL_USED: Final = "MIG514"
+STILL_COUNTED: Final = "MIG515"
 
 # What changes in charts.
 
@@ -138,6 +139,7 @@ CHANGES: Final = (
     ChangePage("MIG205", "kueue-mapping", "note"),
     ChangePage("MIG206", "volcano-queue", "safe"),
     ChangePage("MIG207", "no-quota-for-it", "refusal"),
+    ChangePage("MIG208", "quota-waits", "note"),
     ChangePage("MIG301", "api-version", "safe"),
     ChangePage("MIG302", "pod-claim-source", "safe"),
     ChangePage("MIG303", "dropped-field", "unsafe"),
@@ -162,6 +164,7 @@ CHANGES: Final = (
     ChangePage("MIG512", "no-resource-for-claim", "refusal"),
     ChangePage("MIG513", "claim-not-read", "refusal"),
     ChangePage("MIG514", "claim-object-stays", "note"),
+    ChangePage("MIG515", "quota-still-counts", "note"),
     ChangePage("MIG901", "template", "refusal"),
     ChangePage("MIG902", "unreadable", "refusal"),
     ChangePage("MIG903", "not-an-object", "refusal"),

@@ -38,7 +38,7 @@ from kubectl_dra.migrate.model import (
     PlanSurroundings,
     Step,
 )
-from kubectl_dra.migrate.new_objects import free_object, in_version, roles, template_key, workload_name
+from kubectl_dra.migrate.new_objects import free_object, in_version, namespace_of, roles, template_key, workload_name
 
 # Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
 _MAY_SHARE: Final = frozenset(
@@ -142,7 +142,7 @@ def _pod(
         said.refusals.append(refusal)
     said.refusals.extend(only_one(asks.asks, held))
     # All objects are searched for claims: only where a request may meet them, or long lists take minutes.
-    classes = claimed_classes(spec.content, _namespace(raw), surroundings.objects) if asks.asks else frozenset()
+    classes = claimed_classes(spec.content, namespace_of(raw), surroundings.objects) if asks.asks else frozenset()
     said.refusals.extend(claimed_already(asks.asks, placements, classes, held))
     moving = tuple(ask for ask in asks.asks if ask.resource.vendor not in held)
     for ask in asks.asks:
@@ -323,7 +323,7 @@ def _named(
 ) -> Iterator[Step]:
     """Name the new objects, and the pods' references to them."""
     kind = "ResourceClaim" if settings.share == "claim" else "ResourceClaimTemplate"
-    namespace = _namespace(raw)
+    namespace = namespace_of(raw)
     mine: set[tuple[str, str, str]] = set()
     words = roles(raw, [pod.spec.path for pod in pods])
     names: dict[str, str] = {}
@@ -366,11 +366,6 @@ def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundin
         return ""
     raw = in_version(claim_object(kind, "", namespace, claim, "safe").raw, settings.version)
     return surroundings.alike.get(template_key(raw), "")
-
-
-def _namespace(raw: Mapping[str, Any]) -> str:
-    target = value_at(raw, ("spec", "targetNamespace")) if key_of(raw)[1] == "HelmRelease" else None
-    return str(target or value_at(raw, ("metadata", "namespace")) or "")
 
 
 def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:
