@@ -231,7 +231,7 @@ def _claim(raw: Mapping[str, Any], path: Path, version: str) -> ObjectPlan:
     notes: Sequence[Note] = ()
     if spec.get("allocationMode") == "Immediate":
         message = "devices were allocated as soon as the claim was there; now they are when the first pod needs them"
-        notes = (Note(IMMEDIATE, (*path, "allocationMode"), message),)
+        notes = (Note(IMMEDIATE, (*path, "allocationMode"), message, done=True),)
     return ObjectPlan(steps=(Step(REWRITTEN, ("apiVersion",), reason, tuple(changes), "unsafe"),), notes=tuple(notes))
 
 

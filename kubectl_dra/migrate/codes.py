@@ -35,6 +35,7 @@ NOT_OURS: Final = "MIG511"
 NO_RESOURCE: Final = "MIG512"
 NO_TEMPLATE: Final = "MIG513"
 STILL_USED: Final = "MIG514"
+STILL_COUNTED: Final = "MIG515"
 
 # What changes in charts.
 
@@ -130,6 +131,7 @@ CHANGES: Final = (
     ChangePage("MIG141", "autoscaler", "note"),
     ChangePage("MIG142", "no-preemption-for-devices", "note"),
     ChangePage("MIG143", "device-was-shared", "note"),
+    ChangePage("MIG144", "label-goes", "note"),
     ChangePage("MIG201", "quota-counts-claims", "safe"),
     ChangePage("MIG202", "quota-key-counts-nothing", "note"),
     ChangePage("MIG203", "limit-range", "note"),
@@ -137,6 +139,7 @@ CHANGES: Final = (
     ChangePage("MIG205", "kueue-mapping", "note"),
     ChangePage("MIG206", "volcano-queue", "safe"),
     ChangePage("MIG207", "no-quota-for-it", "refusal"),
+    ChangePage("MIG208", "quota-waits", "note"),
     ChangePage("MIG301", "api-version", "safe"),
     ChangePage("MIG302", "pod-claim-source", "safe"),
     ChangePage("MIG303", "dropped-field", "unsafe"),
@@ -161,6 +164,7 @@ CHANGES: Final = (
     ChangePage("MIG512", "no-resource-for-claim", "refusal"),
     ChangePage("MIG513", "claim-not-read", "refusal"),
     ChangePage("MIG514", "claim-object-stays", "note"),
+    ChangePage("MIG515", "quota-still-counts", "note"),
     ChangePage("MIG901", "template", "refusal"),
     ChangePage("MIG902", "unreadable", "refusal"),
     ChangePage("MIG903", "not-an-object", "refusal"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
@@ -20,17 +20,15 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import api_versions, codes, other_kinds, quotas
 from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
-from kubectl_dra.migrate.landing import shared_resources
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import (
     MigratedFile,
     Migration,
     MigrationReport,
     MigrationSettings,
-    PlanSurroundings,
     Remark,
 )
-from kubectl_dra.migrate.new_objects import claims_file, template_key
+from kubectl_dra.migrate.new_objects import claims_file
 from kubectl_dra.migrate.other_texts import fill_in, has_kind, is_chart_test, not_mentioned
 from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import (
@@ -43,6 +41,7 @@ from kubectl_dra.migrate.reading import (
     relevant,
     source_of,
 )
+from kubectl_dra.migrate.world import World
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
@@ -85,7 +84,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     if not any(files):
         check_readable(inputs, run.notes)
     mine = [file for file in files if file is not None and file.documents]
-    run.world = _World(mine)
+    run.world = World(mine, job.settings.catalogue)
     for migration in job.migrations:
         for file in mine:
             run.stage(file, migration)
@@ -141,98 +140,6 @@ def _order(item: Remark) -> tuple[Any, ...]:
     return item.document, root, item.sort == "object", item.line, item.column, item.code
 
 
-class _Objects(Sequence[Mapping[str, Any]]):
-    """The current objects of all files; listed only on demand."""
-
-    def __init__(self, files: Sequence[File]) -> None:
-        self._files = files
-        self._listed: list[Mapping[str, Any]] | None = None
-
-    def forget(self) -> None:
-        self._listed = None
-
-    def _all(self) -> list[Mapping[str, Any]]:
-        if self._listed is None:
-            self._listed = [manifest.object for file in self._files for manifest in file.objects]
-        return self._listed
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
-        return self._all()[index]
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-
-class _World:
-    """The current objects of all files, and the names that are taken."""
-
-    def __init__(self, files: Sequence[File]) -> None:
-        self._objects = _Objects(files)
-        self._read = {object_key(manifest.object) for file in files for manifest in file.objects}
-        self._taken = set(self._read)
-        self._added: dict[ObjectKey, list[tuple[ObjectKey, str, Mapping[str, Any]]]] = {}
-        self._added_by: dict[ObjectKey, dict[str, list[ObjectKey]]] = {}
-        self._shared = shared_resources(manifest.object for file in files for manifest in file.objects)
-        self._alike: dict[tuple[str, str], dict[str, str]] = {}
-        self._made: set[tuple[str, ObjectKey]] = set()
-
-    def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
-        """The objects that a migration may use. Copies of the owner in other files, as in overlays, take no names."""
-        mine = object_key(owner)
-        free = {
-            key
-            for other, keys in self._added_by.get(mine, {}).items()
-            if other != file
-            for key in keys
-            if all(by == mine and at != file for by, at, _ in self._added[key])
-        }
-        names = self._taken - free if free else self._taken
-        alike = self._alike.get((file, mine[1]), {}) if _is_pod(mine) else {}
-        return PlanSurroundings(self._objects, names, patch, self._shared, alike)
-
-    def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
-        """Whether an object must be added: it is not there, or another one of the file wants the same one.
-
-        Raises:
-            EditRefused: another object has that name.
-        """
-        key, mine = object_key(raw), object_key(owner)
-        for by, at, other in self._added.get(key, ()):
-            if other == raw and (at == file or by != mine):
-                return at == file and (file, key) not in self._made
-            if at == file or by != mine:
-                raise EditRefused(f"another {title(raw)} is added already")
-        if key in self._read:
-            raise EditRefused(f"there is a {title(raw)} already")
-        return True
-
-    def add(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> None:
-        """Record an added object."""
-        key, mine = object_key(raw), object_key(owner)
-        self._added.setdefault(key, []).append((mine, file, raw))
-        self._added_by.setdefault(mine, {}).setdefault(file, []).append(key)
-        self._taken.add(key)
-        if _is_pod(mine) and key[0] == "ResourceClaimTemplate":
-            self._alike.setdefault((file, mine[1]), {}).setdefault(template_key(raw), key[2])
-
-    def changed(self, file: str, objects: Iterable[Mapping[str, Any]]) -> None:
-        """Record that a file's objects have changed, and the new ones among them."""
-        self._objects.forget()
-        self._made.update((file, object_key(raw)) for raw in objects)
-
-
-def _is_pod(key: ObjectKey) -> bool:
-    """Whether it is a Pod: those of a file are siblings, while the pods of workloads are set apart from one another."""
-    return key[0] == "Pod"
-
-
 class _Run:
     """The state of one run besides its files."""
 
@@ -242,7 +149,7 @@ class _Run:
         self.closed: list[MigratedFile] = []
         self.defects: list[str] = []
         self.set_aside: list[tuple[Remark, Mapping[str, Any]]] = []
-        self.world = _World(())
+        self.world = World((), job.settings.catalogue)
 
     # --- reading ---------------------------------------------------------------------------------
 

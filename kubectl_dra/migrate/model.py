@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
+T = TypeVar("T")
+
 Strategy = Literal["claims", "extended-resource", "auto"]
 """claims: pods claim devices. extended-resource: DeviceClasses take over the resource's name (from 1.36).
 auto: the second if the release supports it and the pod asks only for a number, else the first.
@@ -33,7 +35,7 @@ class Step(Struct, frozen=True):
     """One step for one object. Its ``changes`` are made together or not at all.
 
     ``code`` is that of a ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for
-    people.
+    people. ``notes`` are about this step.
     """
 
     code: str
@@ -41,6 +43,7 @@ class Step(Struct, frozen=True):
     reason: str
     changes: tuple[Change, ...]
     safety: Safety = "safe"
+    notes: tuple[Note, ...] = ()
 
 
 class NewObject(Struct, frozen=True):
@@ -53,11 +56,12 @@ class NewObject(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Something to do or know that changes nothing."""
+    """Something to do or know that changes nothing. ``done``: it says what a step does, once that is made."""
 
     code: str
     path: Path
     message: str
+    done: bool = False
 
 
 class PlanRefusal(Struct, frozen=True):
@@ -93,13 +97,40 @@ class MigrationSettings(Struct, frozen=True):
     reverse: bool = False
 
 
+class NamespaceDemand(NamedTuple):
+    """What the objects of a run ask for, by namespace.
+
+    An object without a namespace may be for any one: that is often given with kubectl or by a kustomization.
+    ``asking`` names an object for each resource of device plugins, ``claimed`` has the DeviceClasses of claims.
+    """
+
+    asking: Mapping[str, Mapping[str, str]]
+    claimed: Mapping[str, frozenset[str]]
+
+    def who_asks(self, namespace: str, name: str) -> str:
+        """An object that asks device plugins for the resource; empty if none does."""
+        return next((found[name] for found in _for(self.asking, namespace) if name in found), "")
+
+    def classes(self, namespace: str) -> frozenset[str]:
+        """The DeviceClasses of claims and claim templates."""
+        return frozenset[str]().union(*_for(self.claimed, namespace))
+
+
+def _for(by_namespace: Mapping[str, T], namespace: str) -> list[T]:
+    """What is in the namespace or may be; all where it is not said."""
+    if not namespace:
+        return list(by_namespace.values())
+    return [by_namespace[each] for each in (namespace, "") if each in by_namespace]
+
+
 class PlanSurroundings(Struct, frozen=True):
     """The other objects of the run: those that the object may refer to, and names that are taken.
 
     ``taken`` holds ``(kind, namespace, name)`` of all objects read and of those added so far. With ``patch``
     the object is a strategic merge patch of a kustomization and contains only differences from the patched
     object. ``shared`` are resources of which a device plugin gives one device to several pods, with the object that
-    says so. ``alike`` are the names of templates that other Pods of the file got, by ``template_key``.
+    says so. ``alike`` are the names of templates that other Pods of the file got, by ``template_key``. ``demand`` reads
+    what all of them ask for now.
     """
 
     objects: Sequence[Mapping[str, Any]] = ()
@@ -107,6 +138,7 @@ class PlanSurroundings(Struct, frozen=True):
     patch: bool = False
     shared: Mapping[str, str] = field(default_factory=dict)
     alike: Mapping[str, str] = field(default_factory=dict)
+    demand: Callable[[], NamespaceDemand] = field(default=lambda: NamespaceDemand({}, {}))
 
 
 Plan = Callable[[Mapping[str, Any], PlanSurroundings, MigrationSettings], ObjectPlan]

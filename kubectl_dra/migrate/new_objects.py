@@ -238,6 +238,12 @@ class _Names:
         return any((self._kind, self._namespace, name) in names for names in self._taken)
 
 
+def namespace_of(raw: Mapping[str, Any]) -> str:
+    """The namespace of an object's pods; empty where it does not say."""
+    target = value_at(raw, ("spec", "targetNamespace")) if raw.get("kind") == "HelmRelease" else None
+    return str(target or value_at(raw, ("metadata", "namespace")) or "")
+
+
 def workload_name(raw: Mapping[str, Any]) -> str | None:
     """The prefix for names of new objects; None if the object's own name is missing or invalid."""
     metadata = fields_at(raw, "metadata")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from kubectl_dra.api.schema import path_text
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.migrate import codes
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, Remark, Sort
+from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, Remark, Sort, Step
 from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.reading import File
 
@@ -55,7 +55,9 @@ class PlannedEdit:
             item = out.item("offer" if offered else "change", step.code, step.path, step.reason)._replace(
                 safety=step.safety
             )
-            (out.told if offered else out.made).append(item)
+            told = out.told if offered else out.made
+            told.append(item)
+            told += [out.note(note, offered) for note in step.notes]
             if not offered:
                 out.changes += [_at(change, manifest.path) for change in step.changes]
         for new in plan.objects:
@@ -70,12 +72,17 @@ class PlannedEdit:
                 out.objects.append((item, raw))
         for note in plan.notes:
             # Of an object that is left alone, what to know of its change is nothing to know.
-            item = out.item("note", note.code, note.path, note.message)
-            (out.made if out.changes or out.objects else out.told).append(item)
+            changes = bool(out.changes or out.objects)
+            (out.made if changes else out.told).append(out.note(note, offered=not changes))
         for refusal in plan.refusals:
             item = out.item("refusal", refusal.code, refusal.path, refusal.message)
             out.told.append(item._replace(way_out=refusal.way_out))
         return out
+
+    def note(self, note: Note, offered: bool = False) -> Remark:
+        """A note; of a step that is only ``offered`` it says what --unsafe would do."""
+        message = f"with --unsafe {note.message}" if note.done and offered else note.message
+        return self.item("note", note.code, note.path, message)
 
     def item(self, sort: Sort, code: str, path: Path, message: str) -> Remark:
         """A remark about a path of the object."""
@@ -110,10 +117,19 @@ def _not_ignored(file: File, manifest: ManifestObject, plan: ObjectPlan) -> Obje
         plan = replace(plan, steps=(), objects=(), notes=())
     return replace(
         plan,
+        steps=tuple(_step_not_ignored(file, manifest, step) for step in plan.steps),
         objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(manifest, new.code, ())),
-        notes=tuple(note for note in plan.notes if not file.ignores(manifest, note.code, note.path)),
+        notes=_notes_not_ignored(file, manifest, plan.notes),
         refusals=tuple(refusal for refusal in plan.refusals if not file.ignores(manifest, refusal.code, refusal.path)),
     )
+
+
+def _step_not_ignored(file: File, manifest: ManifestObject, step: Step) -> Step:
+    return replace(step, notes=_notes_not_ignored(file, manifest, step.notes))
+
+
+def _notes_not_ignored(file: File, manifest: ManifestObject, notes: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(note for note in notes if not file.ignores(manifest, note.code, note.path))
 
 
 def _at(change: Change, root: Path) -> Change:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at, items_at, value_at
@@ -11,13 +11,14 @@ from kubectl_dra.manifests.workloads import Key, key_of
 from kubectl_dra.migrate.device_plugins.asks import shown, within
 from kubectl_dra.migrate.model import (
     MigrationSettings,
+    NamespaceDemand,
     Note,
     ObjectPlan,
     PlanRefusal,
     PlanSurroundings,
     Step,
 )
-from kubectl_dra.migrate.vendors.catalogue import is_extended
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
 
 HARD: Final[Mapping[Key, Path]] = {
@@ -50,12 +51,48 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     if settings.reverse or settings.strategy == "extended-resource" or key not in QUOTAS:
         return ObjectPlan()
     if key in HARD:
-        return _quota(raw, HARD[key], settings)
+        return _quota(raw, HARD[key], _demand(raw, surroundings), settings)
     if key[1] == "LimitRange":
         return ObjectPlan(notes=tuple(_limit_range(raw, settings)))
     if key[1] == "Queue":
-        return _volcano(raw, settings)
+        return _volcano(raw, _demand(raw, surroundings), settings)
     return _kueue(raw, settings)
+
+
+class _Demanded(NamedTuple):
+    """What the pods that a quota counts ask for."""
+
+    namespace: str
+    demand: NamespaceDemand
+
+    def waits_for(self, resource: Resource, catalogue: VendorCatalogue) -> str:
+        """An object that asks device plugins for the resource, where no claim is for such devices; else empty."""
+        claimed = self.demand.classes(self.namespace)
+        if resource.device_class in claimed or not claimed.isdisjoint(catalogue.classes_by_label(resource)):
+            return ""
+        return self.demand.who_asks(self.namespace, resource.name)
+
+    def classes(self, resource: Resource, others: Collection[str], catalogue: VendorCatalogue) -> Sequence[str]:
+        """The classes of the resource's devices: its own, and those that labels chose unless ``others`` have them."""
+        chosen = self.demand.classes(self.namespace) & catalogue.classes_by_label(resource)
+        return (resource.device_class, *sorted(chosen - {resource.device_class, *others}))
+
+
+def _demand(raw: Mapping[str, Any], surroundings: PlanSurroundings) -> _Demanded:
+    return _Demanded(namespace_of_quota(raw), surroundings.demand())
+
+
+def namespace_of_quota(raw: Mapping[str, Any]) -> str:
+    """The namespace that a quota is for; empty where it does not say, or is for all."""
+    return str(value_at(raw, ("metadata", "name" if raw.get("kind") == "Profile" else "namespace")) or "")
+
+
+def _waits(who: str, name: str, resource: Resource, key: str, path: Path) -> Note:
+    message = (
+        f"{who} still asks for {resource.name}, and nothing here claims such devices: {name} stays alone, and gets "
+        f"{key} beside it with the first claim"
+    )
+    return Note("MIG208", path, message)
 
 
 def quota_key(device_class: str) -> str:
@@ -63,11 +100,12 @@ def quota_key(device_class: str) -> str:
     return f"{device_class}.deviceclass.resource.k8s.io/devices"
 
 
-def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
+def _quota(raw: Mapping[str, Any], path: Path, demanded: _Demanded, settings: MigrationSettings) -> ObjectPlan:
     added: dict[str, tuple[int, list[Path], list[str]]] = {}
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
     hard = fields_at(raw, *path)
+    own = {found.device_class for key in hard if (found := _resource_of(key, settings)) is not None}
     for key, amount in hard.items():
         name = str(key).removeprefix("requests.").removeprefix("limits.")
         if not is_extended(name):
@@ -84,18 +122,34 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> O
         elif (whole := _whole(amount)) is None:
             refusals.append(_not_a_number(name, amount, where))
         elif counted is not None:
-            sum_so_far, places, names = added.get(counted.device_class, (0, [], []))
-            added[counted.device_class] = (sum_so_far + whole, [*places, where], [*names, name])
+            who = demanded.waits_for(counted, settings.catalogue)
+            if who and quota_key(counted.device_class) not in hard:
+                notes.append(_waits(who, key, counted, quota_key(counted.device_class), where))
+                continue
+            for device_class in demanded.classes(counted, own, settings.catalogue):
+                sum_so_far, places, names = added.get(device_class, (0, [], []))
+                added[device_class] = (sum_so_far + whole, [*places, where], [*names, name])
     changes: list[Change] = []
+    split: dict[str, list[str]] = {}
     for device_class, (total, places, names) in added.items():
         if quota_key(device_class) in hard:
             continue
         changes.append(Set((*path, quota_key(device_class)), str(total)))
         message = f"requests.{names[0]} stays for pods that still use the device plugin: take it out with the last"
-        notes.append(Note("MIG204", places[0], message))
+        if (note := Note("MIG204", places[0], message)) not in notes:
+            notes.append(note)
+        for name in names:
+            split.setdefault(name, []).append(device_class)
         if len(names) > 1:
             message = f"{', '.join(names)} are devices of one class, {device_class}: one key counts them together"
             notes.append(Note("MIG204", places[-1], message))
+    for name, classes in split.items():
+        if len(classes) > 1:
+            message = (
+                f"requests.{name} counted devices of {' and '.join(classes)} together, and each class now has the "
+                "whole number: set the numbers that are meant"
+            )
+            notes.append(Note("MIG204", (*path, f"requests.{name}"), message))
     spec = value_at(raw, path[:-1])
     if changes and isinstance(spec, Mapping) and (spec.get("scopes") or spec.get("scopeSelector")):
         message = "a quota with scopes counts pods only, and no claims"
@@ -106,6 +160,11 @@ def _quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> O
         reason = f"claims for devices of {', '.join(added)} are counted by keys of their own"
         steps = (Step("MIG201", path, reason, tuple(changes)),)
     return ObjectPlan(steps, (), tuple(notes), tuple(refusals))
+
+
+def _resource_of(key: object, settings: MigrationSettings) -> Resource | None:
+    name = str(key).removeprefix("requests.")
+    return settings.catalogue.resource(name) if is_extended(name) else None
 
 
 def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | PlanRefusal | None:
@@ -157,8 +216,9 @@ def _kueue(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
     return ObjectPlan(notes=tuple(notes), refusals=tuple(refusals))
 
 
-def _volcano(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
+def _volcano(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSettings) -> ObjectPlan:
     changes: list[Change] = []
+    notes: list[Note] = []
     refusals: list[PlanRefusal] = []
     first: Path = ()
     for path in _VOLCANO_FIELDS:
@@ -169,15 +229,23 @@ def _volcano(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
             counted = _counted(str(name), (*path, name), settings)
             if isinstance(counted, PlanRefusal):
                 refusals.append(counted)
-            elif counted is not None and (key := f"deviceclass/{counted.device_class}") not in amounts:
-                first = first or (*path, name)
-                if Set((*path, key), amount) not in changes:
+                continue
+            if counted is None:
+                continue
+            keys = [f"deviceclass/{each}" for each in demanded.classes(counted, (), settings.catalogue)]
+            who = demanded.waits_for(counted, settings.catalogue)
+            if who and keys[0] not in amounts:
+                notes.append(_waits(who, str(name), counted, keys[0], (*path, name)))
+                continue
+            for key in keys:
+                if key not in amounts and Set((*path, key), amount) not in changes:
+                    first = first or (*path, name)
                     changes.append(Set((*path, key), amount))
     steps: tuple[Step, ...] = ()
     if changes:
         reason = "Volcano counts claims of a class as deviceclass/CLASS"
         steps = (Step("MIG206", first, reason, tuple(changes)),)
-    return ObjectPlan(steps, (), (), tuple(refusals))
+    return ObjectPlan(steps, (), tuple(notes), tuple(refusals))
 
 
 def _whole(value: Any) -> int | None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.migrate.device_plugins.placement import placement
+from kubectl_dra.migrate.device_plugins.placement import agreed, placement
 from kubectl_dra.migrate.vendors.catalogue import load
 from tests.conformance.cel import RecordedDevice
 from tests.migrate.vendor_devices import matches
@@ -127,5 +127,5 @@ def test_selectors_admit_what_the_labels_admit(
     )
     assert matches(made.selectors, gpu) == wanted
     # All of it went into selectors, so nothing of it may stay.
-    assert {change.path for change in made.changes} <= {("nodeSelector",), ("affinity",)}
-    assert ("affinity",) in {change.path for change in made.changes}
+    assert {change.path for change in agreed(spec, [made]).changes} <= {("nodeSelector",), ("affinity",)}
+    assert ("affinity",) in {change.path for change in agreed(spec, [made]).changes}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.changes import changed
 from kubectl_dra.migrate.device_plugins.labels import PREFERRED, TERMS
-from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, placement
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, agreed, placement
 from kubectl_dra.migrate.vendors.catalogue import load
 from kubectl_dra.migrate.vendors.model import Resource
 from tests.migrate.vendor_devices import chosen, of_driver
@@ -48,7 +48,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
 
 def after(spec: dict[str, Any], made: PlacementPlan) -> Any:
     """The pod's spec after the changes."""
-    return changed(spec, made.changes)
+    return changed(spec, agreed(spec, [made]).changes)
 
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -188,7 +188,7 @@ def test_refusals(given: dict[str, Any], word: str) -> None:
     ((path, why, way_out),) = made.refusals
     assert path[-2:] == ("matchExpressions", 0)
     assert word in why and given["key"] in why and way_out
-    assert not made.changes and not made.selectors
+    assert not made.removed and not made.selectors
 
 
 @pytest.mark.parametrize(
@@ -248,10 +248,10 @@ def test_a_label_of_the_whole_gpu_is_not_compared_with_a_partition() -> None:
     made = selecting({MEMORY: "40960", PRODUCT: "NVIDIA-A100-SXM4-40GB"}, "nvidia.com/mig-1g.5gb")
     assert len(made.selectors) == 1 and "productName" in made.selectors[0]
     assert (
-        made.changes
-        == placed({"nodeSelector": {PRODUCT: "NVIDIA-A100-SXM4-40GB", MEMORY: "1"}}, "nvidia.com/mig-1g.5gb").changes
+        made.removed
+        == placed({"nodeSelector": {PRODUCT: "NVIDIA-A100-SXM4-40GB", MEMORY: "1"}}, "nvidia.com/mig-1g.5gb").removed
     )
-    assert [note for _, note in made.notes if MEMORY in note]
+    assert [note for note in made.notes if note.key == MEMORY]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_settings_of_the_device_plugin_go_with_advice(labels: dict[str, str]) ->
 )
 def test_not_to_share_is_what_a_claim_means(given: dict[str, Any]) -> None:
     made = placed(required([given]))
-    assert made.safety == "safe" and not made.notes and not made.selectors and made.changes
+    assert made.safety == "safe" and not made.notes and not made.selectors and made.removed
 
 
 @pytest.mark.parametrize(
@@ -317,12 +317,12 @@ def test_not_to_share_is_what_a_claim_means(given: dict[str, Any]) -> None:
 def test_labels_that_stay(key: str, noted: bool) -> None:
     made = selecting({key: "x"})
     assert bool(made.notes) is noted
-    assert made._replace(notes=()) == PlacementPlan()
+    assert made._replace(notes=(), kept=()) == PlacementPlan()
 
 
 def test_the_selector_for_a_label_of_gke_is_told() -> None:
-    ((_, note),) = selecting({"cloud.google.com/gke-accelerator": "nvidia-tesla-a100"}).notes
-    assert note.endswith('device.attributes["gpu.nvidia.com"].productName.matches("A100.*40GB")')
+    (note,) = selecting({"cloud.google.com/gke-accelerator": "nvidia-tesla-a100"}).notes
+    assert note.advice.endswith('device.attributes["gpu.nvidia.com"].productName.matches("A100.*40GB")')
 
 
 # --- several conditions ------------------------------------------------------------------------------
@@ -386,15 +386,15 @@ def test_equal_terms_are_one() -> None:
 def test_terms_of_other_things_keep_all_of_them(other: list[dict[str, Any]]) -> None:
     spec = required([expression(PRODUCT, "In", "NVIDIA-L4")], other)
     made = placed(spec)
-    assert made.selectors == () and made.changes == () and made.refusals == ()
-    assert PRODUCT in made.notes[0][1]
+    assert made.selectors == () and made.removed == () and made.refusals == ()
+    assert made.notes[0].key == PRODUCT
 
 
 def test_a_class_that_only_one_term_wants_is_refused() -> None:
     mig = expression(PRODUCT, "In", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")
     for other in ([ZONE], [expression(PRODUCT, "In", "NVIDIA-L4")]):
         made = placed(required([mig], other))
-        assert len(made.refusals) == 1 and not made.changes
+        assert len(made.refusals) == 1 and not made.removed
     both = placed(required([mig], [expression(PRODUCT, "In", "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb.me")]))
     assert both.device_class == "mig.nvidia.com"
     assert chosen(both.selectors, {"mig1g", "mig1gme", "mig2g"}) == {"mig1g", "mig1gme"}
@@ -404,12 +404,12 @@ def test_preferences_stay() -> None:
     preference = {"weight": 1, "preference": {"matchExpressions": [expression(PRODUCT, "In", "NVIDIA-L4")]}}
     spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}}
     made = placed(spec)
-    ((path, note),) = made.notes
+    ((path, _, note),) = made.notes
     assert path[2:] == ("preferredDuringSchedulingIgnoredDuringExecution", 0, "preference", "matchExpressions", 0)
     assert "firstAvailable" in note
-    assert made._replace(notes=()) == PlacementPlan()
+    assert made._replace(notes=(), kept=()) == PlacementPlan()
     older = placement(spec, resource(), CATALOGUE, Release(1, 33))
-    assert "firstAvailable" not in older.notes[0][1]
+    assert "firstAvailable" not in older.notes[0].advice
 
 
 def test_selectors_are_said_once() -> None:
@@ -498,12 +498,12 @@ def test_a_partition_that_amd_calls_a_gpu_is_refused() -> None:
 @pytest.mark.parametrize("key", ["amd.com/gpu.family", "beta.amd.com/gpu.family", "amd.com/gpu.firmware"])
 def test_labels_of_amd_that_stay(key: str) -> None:
     made = selecting({key: "AI"}, "amd.com/gpu")
-    assert made.notes and made._replace(notes=()) == PlacementPlan()
+    assert made.notes and made._replace(notes=(), kept=()) == PlacementPlan()
 
 
 def test_a_count_in_a_label_of_amd_stays() -> None:
     made = selecting({"beta.amd.com/gpu.vram.192G": "8"}, "amd.com/gpu")
-    assert made.notes and made._replace(notes=()) == PlacementPlan()
+    assert made.notes and made._replace(notes=(), kept=()) == PlacementPlan()
 
 
 INTELS = {"i915", "xe", "max1550"}
@@ -551,7 +551,7 @@ def test_topologies_of_tpus(topology: str, count: object, word: str) -> None:
     assert [word in why for _, why, _ in made.refusals] == ([True] if word else [])
     if not word:
         # The labels make nodes, and the devices must be of the kind.
-        assert made.changes == () and len(made.selectors) == 2
+        assert made.removed == () and len(made.selectors) == 2
         assert chosen(made.selectors, {"tpu", "tpu-notopo"}) == ({"tpu"} if topology == "2x2" else set())
 
 
@@ -619,4 +619,4 @@ def test_anything_can_be_in_a_spec(spec: dict[str, Any], terms: Any, preferences
     for each in (spec, {"affinity": {"nodeAffinity": nested}}):
         made = placed(each)
         after(each, made)
-        assert not (made.refusals and made.changes)
+        assert not (made.refusals and made.removed)

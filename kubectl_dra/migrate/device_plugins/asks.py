@@ -309,7 +309,7 @@ def why_claims(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], set
         reason = _cannot(ask, placements)
         if reason is None and ask.resource.outcome != "auto":
             reason = "its driver works differently from the device plugin"
-        if reason is None and placements.get(name, PlacementPlan()).changes:
+        if reason is None and placements.get(name, PlacementPlan()).removed:
             reason = "node labels choose the device, which only a claim can say"
         if reason is None and not ask.resource.extended_resource_since and not _selector(ask, settings):
             reason = f"the selector of the class {ask.resource.device_class} is not known"

@@ -34,11 +34,11 @@ def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[M
         own = str(value_at(raw, ("metadata", "namespace")) or "")
         if name in wanted and own == namespace and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
             path = ("spec", "spec", "devices") if name[0] == _TEMPLATE else ("spec", "devices")
-            classes.update(_classes(value_at(raw, (*path, "requests"))))
+            classes.update(requested_classes(value_at(raw, (*path, "requests"))))
     return frozenset(classes)
 
 
-def _classes(requests: Any) -> Iterator[str]:
+def requested_classes(requests: Any) -> Iterator[str]:
     """The class of each request: flat before v1beta2, in ``exactly`` or ``firstAvailable`` since then."""
     for request in requests if isinstance(requests, list) else ():
         for part in (request, value_at(request, ("exactly",)), *items_at(request, "firstAvailable")):

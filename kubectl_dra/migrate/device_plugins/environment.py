@@ -48,7 +48,7 @@ def environment(
             continue
         if flag.action == "remove" and removable:
             changes.append(Delete(path))
-            notes.append(Note(code, path, f"{name} goes with the request: {within(flag.message)}"))
+            notes.append(Note(code, path, f"{name} goes with the request: {within(flag.message)}", done=True))
         else:
             notes.append(Note(code, path, _said(name, flag)))
     for container in containers(spec):
@@ -175,7 +175,12 @@ def _ray(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> 
     gpus = sum(ask.amount for ask in first if ask.resource.name.endswith("gpu"))
     others = [ask.resource.name for ask in first if not ask.resource.name.endswith("gpu") and not ask.resource.part_of]
     notes = [
-        Note("MIG134", (*path, "rayStartParams"), f"Ray no longer learns of {name}: add it to rayStartParams.resources")
+        Note(
+            "MIG134",
+            (*path, "rayStartParams"),
+            f"Ray no longer learns of {name}: add it to rayStartParams.resources",
+            done=True,
+        )
         for name in others
     ]
     given = value_at(raw, (*path, "rayStartParams"))
@@ -184,7 +189,7 @@ def _ray(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> 
         where = (*path, "rayStartParams")
         changes.append(Set((*where, "num-gpus"), str(gpus)) if given else Set(where, {"num-gpus": str(gpus)}))
         message = f"num-gpus becomes {gpus}, because KubeRay no longer finds it in the limits"
-        notes.append(Note("MIG134", where, message))
+        notes.append(Note("MIG134", where, message, done=True))
     return Advice(tuple(changes), tuple(notes))
 
 

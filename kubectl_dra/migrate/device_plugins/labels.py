@@ -38,7 +38,9 @@ class Translation(NamedTuple):
         device_class: the class that it requires, empty if any.
         decided: the selectors (none means: always true) express all that it says about devices, so it can be one of
             several.
-        notes, reasons: for people.
+        advice: what to know of the label, whether it goes or stays.
+        becomes: what the claim has in its place, for people.
+        reasons: why the claim needs nothing in its place.
         refusal: (why, way out), or None.
         unsafe: the pod may not get what it got before, or not run where it ran.
     """
@@ -47,7 +49,8 @@ class Translation(NamedTuple):
     selectors: tuple[str, ...] = ()
     device_class: str = ""
     decided: bool = False
-    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    becomes: str = ""
     reasons: tuple[str, ...] = ()
     refusal: tuple[str, str] | None = None
     unsafe: bool = False
@@ -64,9 +67,9 @@ def translate(
     if wanted.operator not in OPERATORS:
         return _refused(wanted, "has no operator that Kubernetes knows", "Correct it, and migrate again.")
     if rule.kinds and resource.kind not in rule.kinds:
-        return _kept(wanted, rule.note)
+        return _kept(rule.note)
     if rule.action == "keep":
-        return _kept(wanted, "" if rule.quiet else _with_selector(wanted, labelled, driver))
+        return _kept("" if rule.quiet else _with_selector(wanted, labelled, driver))
     if any(not _LABEL_VALUE.fullmatch(value) for value in wanted.values):
         return _refused(wanted, "has a value that no label can have", "Correct it, and migrate again.")
     if rule.action == "setting":
@@ -82,8 +85,8 @@ def translate(
     return translation._replace(leaves=False) if rule.action == "keep-and-select" else translation
 
 
-def _kept(wanted: Condition, note: str) -> Translation:
-    return Translation(notes=(f"{wanted.key} stays on the pod. {note}",) if note else ())
+def _kept(advice: str) -> Translation:
+    return Translation(advice=(advice,) if advice else ())
 
 
 def _refused(wanted: Condition, why: str, way_out: str) -> Translation:
@@ -107,7 +110,7 @@ def _setting(wanted: Condition, labelled: Labelled) -> Translation:
     harmless = bool(rule.harmless) and (all(v in rule.harmless for v in wanted.values) if positive else True)
     if harmless and wanted.operator != "Exists":
         return Translation(leaves=True, reasons=(f"{wanted} is true of all devices that are claimed",))
-    return Translation(leaves=True, notes=(f"{wanted.key} goes. {rule.note}",), unsafe=True)
+    return Translation(leaves=True, advice=(rule.note,), unsafe=True)
 
 
 def _implied(wanted: Condition, labelled: Labelled) -> Translation:
@@ -130,7 +133,7 @@ def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver:
     if rule.value and wanted.operator in ("In", "NotIn"):
         positive = (wanted.operator == "In") == (rule.value in wanted.values)
     elif wanted.operator not in ("Exists", "DoesNotExist"):
-        return _kept(wanted, "It counts the devices of a node, which no attribute does.")
+        return _kept("It counts the devices of a node, which no attribute does.")
     inner = Condition(wanted.key, "In" if positive else "NotIn", (filled(rule.from_key, labelled.groups),))
     try:
         return _selected(inner, Labelled(rule._replace(from_key=""), labelled.groups), resource, driver, {})
@@ -160,7 +163,7 @@ def _selected(
         selectors=(selector,),
         device_class=rule.device_class,
         decided=True,
-        reasons=(_reason(wanted, labelled, rule.device_class),),
+        becomes=_becomes(labelled, rule.device_class),
     )
 
 
@@ -168,11 +171,11 @@ def _plain(wanted: Condition, labelled: Labelled, driver: KnownDriver) -> str:
     return condition(labelled.rule, driver, wanted.operator, wanted.values)
 
 
-def _reason(wanted: Condition, labelled: Labelled, device_class: str) -> str:
+def _becomes(labelled: Labelled, device_class: str) -> str:
     rule = labelled.rule
     what = f"attribute {rule.attribute}" if rule.attribute else f"capacity {rule.capacity}"
     chosen = f" and chooses class {device_class}" if device_class else ""
-    return f"{wanted} becomes a selector on {what}{chosen}"
+    return f"a selector on {what}{chosen}"
 
 
 def _check_topology(wanted: Condition, labelled: Labelled, counts: Mapping[str, int | None]) -> None:
@@ -233,8 +236,8 @@ def _with_suffixes(wanted: Condition, labelled: Labelled, resource: Resource, dr
         selectors=selectors,
         device_class=device_class,
         decided=True,
-        notes=tuple(f"{wanted}: {note}" for note in notes),
-        reasons=(_reason(wanted, labelled, device_class),),
+        advice=notes,
+        becomes=_becomes(labelled, device_class),
         unsafe=bool(notes),
     )
 

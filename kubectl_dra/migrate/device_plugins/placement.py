@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
@@ -27,29 +27,44 @@ from kubectl_dra.migrate.vendors.model import EMPTY, Resource
 _SPLIT: Final = "Split the workload, or write the request by hand."
 
 
+class LabelNote(NamedTuple):
+    """What to know of a label that goes or stays."""
+
+    path: Path
+    key: str
+    advice: str
+
+
+class LabelReason(NamedTuple):
+    """What the claim has for a condition on a label: what it ``becomes`` or, if empty, why nothing is needed."""
+
+    path: Path
+    condition: str
+    becomes: str
+    why: str = ""
+
+
 class PlacementPlan(NamedTuple):
     """What a pod's labels imply about the devices of one resource. Paths lead from the pod's spec.
 
     Attributes:
         selectors: CEL to add to every request of the resource in the pod.
         device_class: the class to use instead of the resource's, empty to keep that.
-        changes: label keys, expressions and terms to remove, including mappings and lists left empty.
-        notes: (path, note).
+        removed, kept: label keys, expressions and terms that the resource does not need and those that it needs; see
+            ``agreed``.
+        notes, reasons: what to know of the labels, and what the claim has for them.
         refusals: (path, why, way out); if there are any, do not migrate the pod's requests of the resource.
-        reasons: one sentence per translated label.
-        removed: the removed paths without emptied parents; ``affinity.emptied`` turns those of several resources
-            of one pod into changes.
         annotations: names of the pod's annotations that selectors replace.
         safety: unsafe if the pod may not get the same kind of device, or not run where it ran.
     """
 
     selectors: tuple[str, ...] = ()
     device_class: str = ""
-    changes: tuple[Change, ...] = ()
-    notes: tuple[tuple[Path, str], ...] = ()
-    refusals: tuple[tuple[Path, str, str], ...] = ()
-    reasons: tuple[str, ...] = ()
     removed: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+    notes: tuple[LabelNote, ...] = ()
+    reasons: tuple[LabelReason, ...] = ()
+    refusals: tuple[tuple[Path, str, str], ...] = ()
     annotations: tuple[str, ...] = ()
     safety: Safety = "safe"
 
@@ -86,16 +101,16 @@ class _Reader:
     """Collects what the conditions of one pod imply for one resource."""
 
     def __init__(self, spec: Mapping[str, Any], resource: Resource, catalogue: VendorCatalogue) -> None:
-        self._spec = spec
         self._resource = resource
         self._catalogue = catalogue
         self._counts = _counts(spec)
         self._selectors: dict[str, None] = {}
         self._classes: dict[str, Path] = {}
-        self._notes: dict[tuple[Path, str], None] = {}
+        self._notes: dict[LabelNote, None] = {}
         self._refusals: list[tuple[Path, str, str]] = []
-        self._reasons: dict[str, None] = {}
+        self._reasons: dict[LabelReason, None] = {}
         self._removed: list[Path] = []
+        self._kept: list[Path] = []
         self._annotations: list[str] = []
         self._unsafe = False
 
@@ -115,11 +130,10 @@ class _Reader:
         translation = self._translated(stated)
         if translation is None:
             return
-        self._tell(stated.path, translation)
+        self._tell(stated, translation)
         if translation.refusal is None:
             self._select(stated.path, translation.selectors, translation.device_class)
-            if translation.leaves:
-                self._removed.append(stated.path)
+            (self._removed if translation.leaves else self._kept).append(stated.path)
 
     def any_of(self, terms: Sequence[StatedTerm]) -> None:
         """Add terms of which one must hold: they become one selector, or none is touched."""
@@ -130,7 +144,7 @@ class _Reader:
         refused = [(stated, translation) for stated, translation in terms_read if translation.refusal]
         if refused:
             for stated, translation in refused:
-                self._tell(stated.path, translation)
+                self._tell(stated, translation)
             return
         whole = all(term.stated and not term.fields for term in terms)
         if not whole or not all(
@@ -147,7 +161,7 @@ class _Reader:
             self._refusals.append((TERMS, why, _SPLIT))
             return
         for stated, translation in terms_read:
-            self._tell(stated.path, translation)
+            self._tell(stated, translation)
         per_term = [
             [selector for _, translation in term if translation for selector in translation.selectors] for term in read
         ]
@@ -158,28 +172,29 @@ class _Reader:
         self._removed.append(TERMS)
 
     def _keep_terms(self, terms_read: Sequence[tuple[Stated, Translation]]) -> None:
+        self._kept.append(TERMS)
         for stated, translation in terms_read:
             if translation.device_class:
                 why = f"{stated.key} chooses a class of devices, but only in one of several terms"
                 self._refusals.append((stated.path, why, _SPLIT))
             elif translation.leaves:
-                note = (
-                    f"{stated.key} stays on the pod: terms beside it ask for other things than devices, and only one "
-                    "of the terms has to be true. Nodes need the label as long as it stays."
+                advice = (
+                    "Terms beside it ask for other things than devices, and only one of the terms has to be true. "
+                    "Nodes need the label as long as it stays."
                 )
-                self._notes[TERMS, note] = None
+                self._notes[LabelNote(TERMS, stated.key, advice)] = None
             else:
-                self._tell(stated.path, translation)
+                self._tell(stated, translation)
 
     def prefers(self, stated: Stated, release: Release) -> None:
         """Add a preferred condition, which stays."""
         translation = self._translated(stated)
         if translation is None or not (translation.leaves or translation.refusal or translation.selectors):
             return
-        note = f"{stated.key} is a preference and stays on the pod; nodes need the label as long as it stays."
+        advice = "It is a preference, and nodes need the label as long as it stays."
         if gate_default("DRAPrioritizedList", release):
-            note += " A request with firstAvailable can say it of devices, where queues such as Kueue do not matter."
-        self._notes[stated.path, note] = None
+            advice += " A request with firstAvailable can say it of devices, where queues such as Kueue do not matter."
+        self._notes[LabelNote(stated.path, stated.key, advice)] = None
 
     def annotation(self, name: str, value: object) -> None:
         """Add an annotation of the pod that chooses devices."""
@@ -197,11 +212,15 @@ class _Reader:
             return
         self._select(path, (expression,), "")
         self._annotations.append(name)
-        self._reasons[f"annotation {name} becomes a selector on attribute {labelled.rule.attribute}"] = None
+        becomes = f"a selector on attribute {labelled.rule.attribute}"
+        self._reasons[LabelReason(path, f"annotation {name}", becomes)] = None
 
-    def _tell(self, path: Path, translation: Translation) -> None:
-        self._notes.update(dict.fromkeys((path, note) for note in translation.notes))
-        self._reasons.update(dict.fromkeys(translation.reasons))
+    def _tell(self, stated: Stated, translation: Translation) -> None:
+        path = stated.path
+        self._notes.update(dict.fromkeys(LabelNote(path, stated.key, advice) for advice in translation.advice))
+        if translation.becomes:
+            self._reasons[LabelReason(path, str(stated.condition), translation.becomes)] = None
+        self._reasons.update(dict.fromkeys(LabelReason(path, "", "", why) for why in translation.reasons))
         self._unsafe |= translation.unsafe
         if translation.refusal:
             self._refusals.append((path, *translation.refusal))
@@ -229,13 +248,56 @@ class _Reader:
         return PlacementPlan(
             selectors=tuple(self._selectors),
             device_class=next(iter(self._classes), ""),
-            changes=emptied(self._spec, self._removed),
+            removed=tuple(self._removed),
+            kept=tuple(self._kept),
             notes=notes,
             reasons=tuple(self._reasons),
-            removed=tuple(self._removed),
             annotations=tuple(self._annotations),
             safety="unsafe" if self._unsafe else "safe",
         )
+
+
+class LabelChanges(NamedTuple):
+    """What becomes of a pod's labels, for all of its resources together. Paths lead from the pod's spec.
+
+    ``goes`` and ``stays`` are (path, sentence); ``reasons`` say what the claims have for the labels.
+    """
+
+    changes: tuple[Change, ...]
+    goes: tuple[tuple[Path, str], ...]
+    stays: tuple[tuple[Path, str], ...]
+    reasons: tuple[str, ...]
+
+
+def agreed(spec: Mapping[str, Any], plans: Collection[PlacementPlan]) -> LabelChanges:
+    """A label goes if every resource that it is about can do without it."""
+    kept = [path for plan in plans for path in plan.kept]
+    removed = [path for plan in plans for path in plan.removed if not any(_overlap(path, each) for each in kept)]
+    goes: dict[tuple[Path, str], None] = {}
+    stays: dict[tuple[Path, str], None] = {}
+    for note in (note for plan in plans for note in plan.notes):
+        if _is_within(note.path, removed):
+            goes[note.path, f"{note.key} goes. {note.advice}"] = None
+        else:
+            stays[note.path, f"{note.key} stays on the pod. {note.advice}"] = None
+    reasons: dict[str, None] = {}
+    for reason in (reason for plan in plans for reason in plan.reasons):
+        if not reason.becomes:
+            reasons[reason.why] = None
+        elif reason.path[0] == "metadata" or _is_within(reason.path, removed):
+            reasons[f"{reason.condition} becomes {reason.becomes}"] = None
+        else:
+            reasons[f"{reason.condition} stays, and also becomes {reason.becomes}"] = None
+    return LabelChanges(emptied(spec, removed), tuple(goes), tuple(stays), tuple(reasons))
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
+
+
+def _is_within(path: Path, around: Sequence[Path]) -> bool:
+    return any(path[: len(each)] == each for each in around)
 
 
 def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:

@@ -26,7 +26,7 @@ from kubectl_dra.migrate.device_plugins.claim_wiring import (
     without_lone_parts,
 )
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
-from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, missing, placement
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, agreed, missing, placement
 from kubectl_dra.migrate.device_plugins.pods import base_claims, claimless, is_patch, plan_patch, pods_of, tidied
 from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
@@ -38,7 +38,7 @@ from kubectl_dra.migrate.model import (
     PlanSurroundings,
     Step,
 )
-from kubectl_dra.migrate.new_objects import free_object, in_version, roles, template_key, workload_name
+from kubectl_dra.migrate.new_objects import free_object, in_version, namespace_of, roles, template_key, workload_name
 
 # Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
 _MAY_SHARE: Final = frozenset(
@@ -75,6 +75,7 @@ class _Pod(NamedTuple):
     changes: tuple[Change, ...]
     reason: str
     doubts: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 class _Said(NamedTuple):
@@ -99,10 +100,13 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     for spec in pods_found.specs:
         asks = read_asks(spec, settings.catalogue)
         said.refusals.extend(asks.refusals)
-        pod = _pod(raw, spec, asks, surroundings, settings, said)
+        of_pod = said._replace(notes=[])
+        pod = _pod(raw, spec, asks, surroundings, settings, of_pod)
         if pod is not None:
             pods.append(pod._replace(doubts=(*pod.doubts, _GUESSED)) if pods_found.guessed else pod)
-        elif asks.zeros:
+            continue
+        said.notes.extend(of_pod.notes)
+        if asks.zeros:
             changes = tidied(raw, (Delete(path) for path in asks.zeros))
             steps.append(Step("MIG102", asks.zeros[0], "a quantity of 0 asks for no device", changes))
     name = workload_name(raw)
@@ -138,7 +142,7 @@ def _pod(
         said.refusals.append(refusal)
     said.refusals.extend(only_one(asks.asks, held))
     # All objects are searched for claims: only where a request may meet them, or long lists take minutes.
-    classes = claimed_classes(spec.content, _namespace(raw), surroundings.objects) if asks.asks else frozenset()
+    classes = claimed_classes(spec.content, namespace_of(raw), surroundings.objects) if asks.asks else frozenset()
     said.refusals.extend(claimed_already(asks.asks, placements, classes, held))
     moving = tuple(ask for ask in asks.asks if ask.resource.vendor not in held)
     for ask in asks.asks:
@@ -167,7 +171,7 @@ def _pod(
     if stays:
         message = f"the pod claims devices and still asks device plugins for {', '.join(dict.fromkeys(stays))}"
         message += ": nothing places them near each other, and a node needs both"
-        said.notes.append(Note("MIG133", spec.path, message))
+        said.notes.append(Note("MIG133", spec.path, message, done=True))
     advice = frameworks.of_spec(raw, spec, moving)
     said.notes.extend(advice.notes)
     changes, reasons, doubts = _placed(spec, moving, placements, said)
@@ -196,7 +200,8 @@ def _pod(
             said.notes.append(Note("MIG143", ask.keys[0], _to_share(ask)))
     chosen = why_claims(moving, placements, settings) if settings.strategy == "auto" else ""
     reasons += [f"a claim and not the resource's name, because of {chosen}"] if chosen else []
-    return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts))
+    notes_once = tuple(dict.fromkeys(said.notes))
+    return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts), notes_once)
 
 
 def _placements(
@@ -225,12 +230,13 @@ def _placed(
     used = [placements[name] for name in resources if name in placements]
     if any(plan.safety == "unsafe" for plan in used):
         doubts.append("the claim does not say all that the labels said")
-    changes: list[Change] = []
-    for plan in used:
-        changes += [replace(change, path=(*spec.path, *change.path)) for change in plan.changes]
-        changes += [Delete((*spec.metadata_path, "annotations", name)) for name in plan.annotations]
-        said.notes.extend(Note("MIG131", (*spec.path, *path), message.rstrip(".")) for path, message in plan.notes)
-    return changes, list(dict.fromkeys(reason for plan in used for reason in plan.reasons)), doubts
+    labels = agreed(spec.content, used)
+    changes: list[Change] = [replace(change, path=(*spec.path, *change.path)) for change in labels.changes]
+    changes += [Delete((*spec.metadata_path, "annotations", name)) for plan in used for name in plan.annotations]
+    for code, sentences in (("MIG131", labels.stays), ("MIG144", labels.goes)):
+        for path, sentence in sentences:
+            said.notes.append(Note(code, (*spec.path, *path), sentence.rstrip("."), done=code == "MIG144"))
+    return changes, list(labels.reasons), doubts
 
 
 def _to_share(ask: Ask) -> str:
@@ -277,10 +283,10 @@ def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSe
     if known:
         keys = ", ".join(toleration.get("key", "") for toleration in known)
         message = (
-            f"tolerates {keys}: such nodes are often tainted with it, and the API server may have added the toleration "
-            "for the resource, which it does not for a claim"
+            f"the pod tolerates {keys}: such nodes are often tainted with it, and the API server may have added the "
+            "toleration for the resource, which it does not for a claim"
         )
-        said.notes.append(Note("MIG107", path, message))
+        said.notes.append(Note("MIG107", path, message, done=True))
     if spec.content.get("tolerations"):
         return [Append(path, dict(toleration)) for toleration in known]
     return [Set(path, [dict(toleration) for toleration in known])] if known else []
@@ -317,7 +323,7 @@ def _named(
 ) -> Iterator[Step]:
     """Name the new objects, and the pods' references to them."""
     kind = "ResourceClaim" if settings.share == "claim" else "ResourceClaimTemplate"
-    namespace = _namespace(raw)
+    namespace = namespace_of(raw)
     mine: set[tuple[str, str, str]] = set()
     words = roles(raw, [pod.spec.path for pod in pods])
     names: dict[str, str] = {}
@@ -345,13 +351,13 @@ def _named(
         changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *listed)))
         doubts = _doubts(pod, settings, raw)
         reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
-        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe")
+        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe", pod.notes)
     classes = [request["deviceClassName"] for request in requests]
     every = any(request.get("allocationMode") == "All" for request in requests)
     said.notes.extend(frameworks.of_object(raw, classes, every))
     if settings.share == "claim" and key_of(raw)[1] != "Pod":
         message = "all its pods use the same devices, and run where these are: count the replicas that fit"
-        said.notes.append(Note("MIG108", ("spec",), message))
+        said.notes.append(Note("MIG108", ("spec",), message, done=True))
 
 
 def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundings, settings: MigrationSettings) -> str:
@@ -360,11 +366,6 @@ def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundin
         return ""
     raw = in_version(claim_object(kind, "", namespace, claim, "safe").raw, settings.version)
     return surroundings.alike.get(template_key(raw), "")
-
-
-def _namespace(raw: Mapping[str, Any]) -> str:
-    target = value_at(raw, ("spec", "targetNamespace")) if key_of(raw)[1] == "HelmRelease" else None
-    return str(target or value_at(raw, ("metadata", "namespace")) or "")
 
 
 def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:

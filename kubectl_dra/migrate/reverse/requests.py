@@ -15,10 +15,19 @@ from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, fi
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate import quotas
-from kubectl_dra.migrate.codes import NO_RESOURCE, NO_TEMPLATE, NOT_OURS, QUOTA
+from kubectl_dra.migrate.codes import NO_RESOURCE, NO_TEMPLATE, NOT_OURS, QUOTA, STILL_COUNTED
 from kubectl_dra.migrate.device_plugins.labels import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Share, Step
+from kubectl_dra.migrate.model import (
+    MigrationSettings,
+    NamespaceDemand,
+    Note,
+    ObjectPlan,
+    PlanRefusal,
+    PlanSurroundings,
+    Share,
+    Step,
+)
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates, chosen, conditions
 from kubectl_dra.migrate.vendors.model import Resource
 from kubectl_dra.text import whole_number
@@ -217,21 +226,29 @@ def _written(amount: int, resources: Any) -> int | str:
 # The reverse migration of a quota: removes the keys that migrate added.
 
 
-def plan_quota(raw: Mapping[str, Any], path: Path, settings: MigrationSettings) -> ObjectPlan:
-    """Remove the keys that migrate would add again."""
-    hard = value_at(raw, path)
-    keys = [key for key in hard if str(key).endswith(".deviceclass.resource.k8s.io/devices")] if hard else []
+def plan_quota(raw: Mapping[str, Any], path: Path, demand: NamespaceDemand, settings: MigrationSettings) -> ObjectPlan:
+    """Remove the keys that migrate would add again, where no claim is left that they count."""
+    classes = {key: key.removesuffix(quotas.quota_key("")) for key in map(str, fields_at(raw, *path))}
+    classes = {key: device_class for key, device_class in classes.items() if device_class != key}
+    left = demand.classes(quotas.namespace_of_quota(raw))
+    notes = tuple(
+        Note(STILL_COUNTED, (*path, key), f"{key} stays: claims of the namespace still ask for {device_class}")
+        for key, device_class in classes.items()
+        if device_class in left
+    )
+    keys = [key for key, device_class in classes.items() if device_class not in left]
     changes = tuple(Delete((*path, key)) for key in keys)
     if not changes:
-        return ObjectPlan()
+        return ObjectPlan(notes=notes)
     before = changed(raw, changes)
     forward = replace(settings, reverse=False, strategy="claims")
-    again = quotas.plan(before, PlanSurroundings(), forward)
+    then = NamespaceDemand({}, {"": frozenset(classes.values())})
+    again = quotas.plan(before, PlanSurroundings(demand=lambda: then), forward)
     after = changed(before, [change for step in again.steps for change in step.changes])
     if after != raw:
         names = ", ".join(str(key) for key in keys)
         way_out = "Take the keys out by hand when no pod of the namespace has claims any more."
         message = f"{names} is not what migrate adds to this quota"
-        return ObjectPlan(refusals=(PlanRefusal(NOT_OURS, (*path, keys[0]), message, way_out),))
+        return ObjectPlan(notes=notes, refusals=(PlanRefusal(NOT_OURS, (*path, keys[0]), message, way_out),))
     reason = f"the quota counts {', '.join(map(str, keys))} no more"
-    return ObjectPlan((Step(QUOTA, (*path, keys[0]), reason, changes),))
+    return ObjectPlan((Step(QUOTA, (*path, keys[0]), reason, changes),), notes=notes)

@@ -29,6 +29,7 @@ from kubectl_dra.migrate.codes import (
     STILL_USED,
     TOLERATION,
 )
+from kubectl_dra.migrate.demand import demand_of
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
 from kubectl_dra.migrate.engine import MigrationJob, defects_recorded, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
@@ -36,6 +37,7 @@ from kubectl_dra.migrate.model import (
     MigratedFile,
     MigrationReport,
     MigrationSettings,
+    NamespaceDemand,
     Note,
     ObjectPlan,
     PlanRefusal,
@@ -81,6 +83,9 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     freed -= {key for file in files for manifest in file.objects for key in references(manifest.object)}
     for file in files:
         _remove(file, freed)
+    left = demand_of((manifest.object for file in files for manifest in file.objects), job.settings.catalogue)
+    for file in files:
+        _restore_quotas(file, left, job, defects)
     results = (*closed, *(result_of(file) for file in files))
     return MigrationReport(
         tuple(result for result in results if result.items or result.changed),
@@ -122,6 +127,8 @@ def _restore(
     around = ChainMap(own, dict(world))
     wants: list[PlannedEdit] = []
     for manifest in file.objects:
+        if workload_key(manifest.object) in quotas.HARD:
+            continue
         with defects_recorded(defects, file, manifest, "reverse"):
             reversal = plan(manifest.object, around, job.settings)
             want = PlannedEdit.of(file, manifest, reversal.plan, job.settings, job.unsafe)
@@ -132,12 +139,32 @@ def _restore(
             elif want.changes:
                 want.frees = reversal.freed
                 wants.append(want)
+    return [key for want in _made(file, wants) for key in want.frees]
+
+
+def _restore_quotas(file: File, left: NamespaceDemand, job: MigrationJob, defects: list[str]) -> None:
+    """Take keys that count claims out of the quotas of a file, where none of these claims is ``left``."""
+    wants: list[PlannedEdit] = []
+    for manifest in file.objects:
+        hard = quotas.HARD.get(workload_key(manifest.object))
+        if hard is None:
+            continue
+        with defects_recorded(defects, file, manifest, "reverse"):
+            quota_plan = plan_quota(manifest.object, hard, left, job.settings)
+            want = PlannedEdit.of(file, manifest, quota_plan, job.settings, job.unsafe)
+            file.items += want.told
+            wants += [want] if want.changes else []
+    _made(file, wants)
+
+
+def _made(file: File, wants: Sequence[PlannedEdit]) -> Sequence[PlannedEdit]:
+    """Make the changes of a file, and return those that were made."""
     settled = settle(file, wants)
     file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
     file.items += [item for want in settled.good for item in want.made]
     if settled.made is not None:
         file.take(settled.made)
-    return [key for want in settled.good for key in want.frees]
+    return settled.good
 
 
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
@@ -174,10 +201,7 @@ class Reversal(NamedTuple):
 
 
 def plan(raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
-    """Plan the reverse migration of a workload or quota. ``world`` has all objects of the run by key."""
-    hard = quotas.HARD.get(workload_key(raw))
-    if hard is not None:
-        return Reversal(plan_quota(raw, hard, settings))
+    """Plan the reverse migration of a workload. ``world`` has all objects of the run by key."""
     machine = machine_path(raw)
     try:
         return Reversal(*plan_machine(raw, machine, world, settings)) if machine else _workload(raw, world, settings)

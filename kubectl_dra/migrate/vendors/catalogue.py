@@ -21,6 +21,7 @@ from kubectl_dra.migrate.vendors.model import (
     Pattern,
     Resource,
     ResourceRule,
+    Suffix,
     Vendor,
     built_in,
     built_in_class,
@@ -162,6 +163,16 @@ class VendorCatalogue:
         everyone += self._files_where(lambda file: file.everyone and domain in file.domains)
         vendors = [*self._with_likes(resource.vendor), *everyone]
         return _labelled([rule for vendor in vendors for rule in vendor.labels], key, resource)
+
+    def classes_by_label(self, resource: Resource) -> frozenset[str]:
+        """The classes that node labels can choose in place of the resource's own."""
+        everyone = [vendor for vendor in self._own.values() if vendor.everyone]
+        everyone += self._files_where(lambda file: file.everyone)
+        rules = [rule for vendor in (*self._with_likes(resource.vendor), *everyone) for rule in vendor.labels]
+        mine = [rule for rule in rules if not rule.only_for or resource.vendor in rule.only_for]
+        chosen: list[LabelRule | Suffix] = [*mine, *(suffix for rule in mine for suffix in rule.suffixes)]
+        fitting = [each for each in chosen if not each.kinds or resource.kind in each.kinds]
+        return frozenset(each.device_class for each in fitting if each.device_class)
 
     def is_label(self, name: str) -> bool:
         """Whether a vendor knows the name as the key of a node label."""
