@@ -21,7 +21,8 @@ from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.clock import Clock
-from kubectl_dra.explain.devices.device_state import Unpublished, unpublished
+from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, unpublished
+from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_words import at_fault, next_look
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
@@ -52,7 +53,8 @@ class NodeAnswer(Struct, frozen=True):
 
     ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
     answers about its pods that need devices and have not ended; ``others`` the claims that hold devices of it for none
-    of these pods; ``held`` its devices that are held and not published. ``fault`` is what is wrong first, empty if
+    of these pods; ``held`` its devices that are held and not published, ``tainted`` those that taints keep from new
+    claims. ``fault`` is what is wrong first, empty if
     nothing is, ``of`` the driver that is at fault, and ``next`` what to look at for that or for what is unknown.
     """
 
@@ -62,6 +64,7 @@ class NodeAnswer(Struct, frozen=True):
     pods: tuple[Diagnosis, ...]
     held: tuple[Unpublished, ...]
     others: tuple[HeldHere, ...] = ()
+    tainted: tuple[DeviceRow, ...] = ()
     of: NodeDriver | None = None
     fault: Words = ""
     fix: Words = ""
@@ -102,7 +105,8 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     lost = tuple(group for group in unpublished(snapshot) if group.node == name)
     unread = tuple(unread_of((Stake(kind, "", say(what)) for kind, what in _READ.items()), snapshot))
     others = tuple(_others(name, pods, snapshot, settings))
-    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, others, unread=unread)
+    tainted = tuple(_tainted(name, snapshot, settings))
+    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, others, tainted, unread=unread)
     for fault, fix, look, driver in _faults(state, snapshot):
         return replace(state, fault=fault, fix=fix, next=look, of=driver)
     unclear = (why for pod in state.unclear for why in pod.unclear)
@@ -133,6 +137,15 @@ def _others(name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: 
         consumers = {(claim.metadata.namespace, consumer.name) for consumer in claim.reserved_for}
         if devices and not consumers & shown:
             yield HeldHere(index.holder(claim), devices)
+
+
+def _tainted(name: str, snapshot: Snapshot, settings: Settings) -> Iterator[DeviceRow]:
+    """The devices that the node can use and that taints keep from new claims."""
+    if name not in snapshot.nodes or snapshot.is_gap("ResourceSlice"):
+        return
+    for row in take_inventory(snapshot, settings.scheduler.cycle(snapshot), Wanted(nodes=(name,))).rows:
+        if row.also_tainted or row.state is DeviceState.TAINTED:
+            yield row
 
 
 def _is_here(pool: PoolID, node: str, own: Collection[PoolID], published: Collection[PoolID]) -> bool:

@@ -8,8 +8,10 @@ from typing import Any, Final
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
+from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
@@ -104,6 +106,12 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         yield Section(
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
         )
+    if state.tainted:
+        shown_rows = state.tainted if full else state.tainted[:_ROWS]
+        rows = [("DEVICE", "TAINT"), *((_names([row.id], state), _taints(row)) for row in shown_rows)]
+        hidden = len(state.tainted) - len(shown_rows)
+        table = TableBlock(rows, (), full, left=hidden, how="--full shows them", amid=True)
+        yield Section("Devices out of service here", (table,))
     if text := _fix(state):
         yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
     # The first of what was not read is the answer where nothing is wrong.
@@ -125,6 +133,11 @@ def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
         parts = (device.driver if several else "", device.pool if device.pool != state.name else "")
         by_pool.setdefault("".join(f"{part}/" for part in parts if part), []).append(device.device)
     return some([f"{pool}{compressed(names)}" for pool, names in by_pool.items()], 3) or EMPTY
+
+
+def _taints(row: DeviceRow) -> str:
+    """The taints of a device, each with the rule that sets it."""
+    return "; ".join(written(with_rule(taint)) for taint in row.taints)
 
 
 def _for_whom(holder: ClaimHolder) -> str:
@@ -185,6 +198,9 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
                 "devices": [device_json(device) for device in held.devices],
             }
             for held in state.others
+        ],
+        "taintedDevices": [
+            {**device_json(row.id), "taints": [str(taint) for taint in row.taints]} for row in state.tainted
         ],
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, invocation),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from pathlib import Path
@@ -96,3 +97,19 @@ def test_a_device_that_no_pod_uses_is_listed(state: str, tmp_path: Path) -> None
     SCHEMA.validate(found)
     device = {"driver": "gpu.example.com", "pool": "gpu-1", "device": "gpu-1"}
     assert found["otherClaims"] == [{"namespace": "ml", "name": "scratch", "state": state, "devices": [device]}]
+
+
+def test_a_device_out_of_service_is_listed(tmp_path: Path) -> None:
+    line = next(line for line in RECORDED if line["id"] == "running" and line["release"].startswith("1.36."))
+    served = copy.deepcopy(line["served"])
+    slice_ = next(item for item in served["items"] if item["kind"] == "ResourceSlice")
+    device = slice_["spec"]["devices"][1]
+    device["taints"] = [{"key": "ecc", "effect": "NoSchedule"}]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(served))
+    _, text, err = ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line))
+    assert f"Devices out of service here\nDEVICE   TAINT\n{device['name']:8} ecc:NoSchedule\n" in text, err
+    found = json.loads(ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), "-o", "json")[1])
+    SCHEMA.validate(found)
+    own = {"driver": slice_["spec"]["driver"], "pool": slice_["spec"]["pool"]["name"], "device": device["name"]}
+    assert found["taintedDevices"] == [{**own, "taints": ["ecc:NoSchedule"]}]
