@@ -80,7 +80,7 @@ def _device(row: DeviceRow) -> dict[str, Any]:
     out["shareable"] = row.device.allow_multiple_allocations
     out["attributes"] = {name: next(iter(quantity.values()), None) for name, quantity in row.device.attributes.items()}
     out["capacity"] = {name: _capacity(row, name) for name in row.device.capacity}
-    out["taints"] = [_taint(taint, row) for taint in row.taints]
+    out["taints"] = [taint_of(taint, row) for taint in row.taints]
     out["heldBy"] = [holder_json(claim) for claim in row.holders]
     return out
 
@@ -93,7 +93,8 @@ def _capacity(row: DeviceRow, name: str) -> dict[str, str]:
     return out
 
 
-def _taint(taint: DeviceTaint, row: DeviceRow) -> dict[str, Any]:
+def taint_of(taint: DeviceTaint, row: DeviceRow) -> dict[str, Any]:
+    """A taint of a device, and who sets it."""
     out: dict[str, Any] = {**taint_json(taint)}
     if taint.time_added:
         out["timeAdded"] = taint.time_added

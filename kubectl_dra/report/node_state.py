@@ -16,6 +16,7 @@ from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
@@ -200,7 +201,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
             for held in state.others
         ],
         "taintedDevices": [
-            {**device_json(row.id), "taints": [str(taint) for taint in row.taints]} for row in state.tainted
+            {**device_json(row.id), "taints": [taint_of(taint, row) for taint in row.taints]} for row in state.tainted
         ],
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, invocation),

@@ -112,4 +112,6 @@ def test_a_device_out_of_service_is_listed(tmp_path: Path) -> None:
     found = json.loads(ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), "-o", "json")[1])
     SCHEMA.validate(found)
     own = {"driver": slice_["spec"]["driver"], "pool": slice_["spec"]["pool"]["name"], "device": device["name"]}
-    assert found["taintedDevices"] == [{**own, "taints": ["ecc:NoSchedule"]}]
+    owner = {"kind": "ResourceSlice", "name": slice_["metadata"]["name"]}
+    taint = {"key": "ecc", "effect": "NoSchedule", "owner": owner}
+    assert found["taintedDevices"] == [{**own, "taints": [taint]}]
