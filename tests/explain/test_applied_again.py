@@ -122,6 +122,14 @@ def test_recorded_clusters(corpus: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
 def test_all_subjects_of_examples(folder: Path, tmp_path: Path) -> None:
     cluster = example(folder, tmp_path)
+    for number, raw in enumerate(cluster.subjects(Random(0))):
+        cluster.check(raw, [list(WAYS)[number % len(WAYS)]])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_all_subjects_of_examples_in_all_ways(folder: Path, tmp_path: Path) -> None:
+    cluster = example(folder, tmp_path)
     for raw in cluster.subjects(Random(0)):
         cluster.check(raw, list(WAYS))
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.explain.test_cases import EXIT_CODES
-from tools.cases import CASES
+from tools.cases import QUICK_CASES
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def test_texts_decide_nothing() -> None:
     assert ran.returncode == 0, ran.stderr[-2000:]
     found = {(file, name): (code, verdict, causes) for file, name, code, verdict, causes, _ in json.loads(ran.stdout)}
     expected = {}
-    for case in CASES:
+    for case in QUICK_CASES:
         expect = case.raw["expect"]
         verdict = expect["verdict"]
         expected[case.file, case.name] = (expect.get("exit", EXIT_CODES[verdict]), verdict, expect.get("causes", []))

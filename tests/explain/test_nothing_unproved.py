@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.explain.remedies.prove import WhatIf
-from tools.cases import CASES, Case, run_case
+from tools.cases import QUICK_CASES, Case, run_case
 
 RESTS_ON_A_PROOF = re.compile(
     r"(?:then|the\s+term|each\s+request|\")\s+it\s+fits\s+on|[Ee]nd\s+pods?\s+\S+/\S|[Dd]elete\s+claim\s+\S+/\S|"
     r"[Ll]ower\s+count|in\s+place\s+of|not\s+enough|[Pp]roved\b|would\s+help|one\s+more\s+node\s+like"
 )
 """Offers name an object or a value; general advice ("end pods that are not needed") does not."""
-FILES = {name: list(cases) for name, cases in groupby(CASES, lambda case: case.file)}
+FILES = {name: list(cases) for name, cases in groupby(QUICK_CASES, lambda case: case.file)}
 
 
 @pytest.fixture
