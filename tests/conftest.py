@@ -3,9 +3,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
 from tests.browser import browser as browser
@@ -200,3 +202,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
         if item.nodeid.removeprefix("tests/").startswith(SOURCE):
             item.add_marker(pytest.mark.xdist_group("source"))
+    if config.getoption("loadgroup", default=False):
+        _name_groups(items)
+
+
+def _name_groups(items: Iterable[pytest.Item]) -> None:
+    """Appends its group to the name of each test, by which pytest-xdist runs a group in one process.
+
+    Its version 3.8 does so in an attribute that pytest 9.2 does not read, and before the groups above are known.
+    """
+    for item in items:
+        for mark in item.iter_markers("xdist_group"):
+            item._id = coerce_node_id(f"{item.nodeid}@{mark.args[0]}")

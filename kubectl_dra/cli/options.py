@@ -66,6 +66,16 @@ class Output(StrEnum):
     yaml = "yaml"
 
 
+class TableOutput(StrEnum):
+    """Output formats of a table."""
+
+    text = "text"
+    wide = "wide"
+    json = "json"
+    yaml = "yaml"
+    name = "name"
+
+
 class Color(StrEnum):
     """When to use colours."""
 

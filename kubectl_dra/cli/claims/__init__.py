@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.usage.choices import ClaimSort, ClaimState
-
-
-class ClaimsOutput(StrEnum):
-    """Output formats of the table."""
-
-    text = "text"
-    wide = "wide"
-    json = "json"
-    yaml = "yaml"
-    name = "name"
 
 
 class ClaimsFlags(opt.SchedulingFlags, frozen=True):
@@ -55,6 +44,6 @@ class ClaimsFlags(opt.SchedulingFlags, frozen=True):
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
     output: Annotated[
-        ClaimsOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
-    ] = ClaimsOutput.text
+        opt.TableOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
+    ] = opt.TableOutput.text
     color: opt.ColorOption = opt.Color.auto

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.cli import listing
-from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
+from kubectl_dra.cli.claims import ClaimsFlags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.report.table import write
@@ -26,7 +26,7 @@ def run(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) ->
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
-    if flags.states or flags.output in (ClaimsOutput.name, ClaimsOutput.wide):
+    if flags.states or flags.output in (TableOutput.name, TableOutput.wide):
         raise UsageError("--alignment lists pods: leave --state and -o wide and name out")
     snapshot, _ = read_cluster(flags, connection)
     labels = label_selector(flags.labels) if flags.labels else None
@@ -58,7 +58,7 @@ def _code(aligned: Alignments) -> int:
 def _print(
     alignments: Alignments, ways: Sequence[Way], pods: Sequence[str], flags: ClaimsFlags, connection: ConnectionFlags
 ) -> None:
-    if flags.output is not ClaimsOutput.text:
+    if flags.output is not TableOutput.text:
         from kubectl_dra.report.alignment import to_json
 
         write(to_json(alignments, ways), flags.output.value, sys.stdout, _code(alignments))

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable
 
 from kubectl_dra.cli import listing
-from kubectl_dra.cli.claims import ClaimsFlags, ClaimsOutput
+from kubectl_dra.cli.claims import ClaimsFlags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.notes import tell_age
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.console import put
@@ -41,7 +41,7 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
 
         where = cluster_flags(flags, connection)
         raise unexpected_words("claims", flags.pods, files=False, namespace=flags.namespace, where=where)
-    if flags.watch and flags.output not in (ClaimsOutput.text, ClaimsOutput.wide):
+    if flags.watch and flags.output not in (TableOutput.text, TableOutput.wide):
         raise UsageError("--watch shows the table: leave other outputs out")
     return listing.run(lambda: _look(flags, connection), _code, watch=flags.watch)
 

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from kubectl_dra.cli import options as opt
-
-
-class DriversOutput(StrEnum):
-    """Output formats of the table."""
-
-    text = "text"
-    wide = "wide"
-    json = "json"
-    yaml = "yaml"
-    name = "name"
 
 
 class DriversFlags(opt.CommandFlags, frozen=True):
@@ -40,7 +29,7 @@ class DriversFlags(opt.CommandFlags, frozen=True):
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False
     output: Annotated[
-        DriversOutput,
+        opt.TableOutput,
         typer.Option("--output", "-o", help="Output format; wide adds slices, generation, image and feature gates."),
-    ] = DriversOutput.text
+    ] = opt.TableOutput.text
     color: opt.ColorOption = opt.Color.auto

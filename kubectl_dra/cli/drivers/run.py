@@ -8,10 +8,10 @@ from typing import Final
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
-from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
+from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
@@ -35,9 +35,9 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
     """
     if flags.drain_check and len(flags.nodes) != 1:
         raise UsageError("--drain-check is about one node: add --node NODE")
-    if flags.drain_check and flags.output is DriversOutput.name:
+    if flags.drain_check and flags.output is TableOutput.name:
         raise UsageError("--drain-check lists claims and pods: use -o text, wide, json or yaml")
-    if flags.watch and (flags.drain_check or flags.output not in (DriversOutput.text, DriversOutput.wide)):
+    if flags.watch and (flags.drain_check or flags.output not in (TableOutput.text, TableOutput.wide)):
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
     if flags.drain_check:
         return _drain(flags, connection)

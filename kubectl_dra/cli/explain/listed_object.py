@@ -5,10 +5,10 @@ from __future__ import annotations
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.devices.run import KINDS, ObjectAnswer, listed, print_devices
-from kubectl_dra.cli.drivers import DriversFlags, DriversOutput
+from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import UsageError
 
@@ -105,7 +105,7 @@ def _run_driver(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> 
         nodes=(flags.node,) if flags.node else (),
         snapshots=flags.snapshots,
         complete=flags.complete,
-        output=DriversOutput.wide if flags.whole_page else DriversOutput(flags.output.value),
+        output=TableOutput.wide if flags.whole_page else TableOutput(flags.output.value),
         color=flags.color,
     )
     return run(chosen, connection, explained=name)
