@@ -30,7 +30,7 @@ def part_refused(part: PartOfNode, verb: str = "gets") -> Phrase:
     """What becomes of a claim for a part of a node."""
     text = (
         "driver {driver} gives a claim all devices of a node or none: it refuses claim {claim}, which {verb} {got} of "
-        "the {of} of {node}"
+        "the {of} of {node}; allocationMode All asks for all"
     )
     words = {"driver": part.driver, "claim": part.claim, "verb": verb, "got": part.got, "of": part.of}
     return say(text, node=ObjectName("Node", part.node), **words)
