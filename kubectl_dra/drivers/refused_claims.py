@@ -42,9 +42,14 @@ def published_on(node: str, driver: str, slices: Iterable[ResourceSlice]) -> int
     return sum(len(each.devices) for newest in newest_slices(own).values() for each in newest)
 
 
+def any_of_whole_nodes(drivers: Iterable[str]) -> bool:
+    """Whether one of these drivers gives a claim all devices of a node or none."""
+    return not catalogue().whole_node.isdisjoint(drivers)
+
+
 def driver_of_whole_nodes(device_class: str) -> str:
     """The driver that installs a class and gives a claim all devices of a node or none; empty if it is another."""
-    driver = catalogue().of_class(device_class) if catalogue().whole_node else None
+    driver = catalogue().of_class(device_class)
     return driver.name if driver is not None and driver.name in catalogue().whole_node else ""
 
 

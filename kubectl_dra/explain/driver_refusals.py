@@ -8,6 +8,7 @@ from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.drivers.refused_claims import (
     PartOfNode,
+    any_of_whole_nodes,
     driver_of_whole_nodes,
     for_one_pod,
     parts_of_node,
@@ -30,7 +31,7 @@ def part_refused(part: PartOfNode, verb: str = "gets") -> Phrase:
     """What becomes of a claim for a part of a node."""
     text = (
         "driver {driver} gives a claim all devices of a node or none: it refuses claim {claim}, which {verb} {got} of "
-        "the {of} of {node}"
+        "the {of} of {node}; allocationMode All asks for all"
     )
     words = {"driver": part.driver, "claim": part.claim, "verb": verb, "got": part.got, "of": part.of}
     return say(text, node=ObjectName("Node", part.node), **words)
@@ -60,7 +61,8 @@ def _parts(analysis: Analysis, places: Sequence[NodeDevices]) -> Iterator[tuple[
 def _asked_for(analysis: Analysis, claim: ResourceClaim) -> Iterator[PartOfNode]:
     """The nodes on which the claim asks for a part; nothing if there is one where it asks for all."""
     specs = [request.exactly for request in claim.requests]
-    if any(spec is None or spec.allocation_mode == ALL for spec in specs):
+    published = {slice_.pool.driver for slice_ in analysis.view.cycle.index.slices}
+    if not any_of_whole_nodes(published) or any(spec is None or spec.allocation_mode == ALL for spec in specs):
         return
     count = sum(spec.count for spec in specs if spec is not None)
     drivers = {driver_of_whole_nodes(spec.device_class) for spec in specs if spec is not None}
@@ -69,9 +71,9 @@ def _asked_for(analysis: Analysis, claim: ResourceClaim) -> Iterator[PartOfNode]
     index = analysis.view.cycle.index
     there = {node.name: published_on(node.name, driver, index.candidates(node.name)) for node in analysis.view.nodes}
     if count not in there.values():
-        for node, published in there.items():
-            if published > count:
-                yield PartOfNode(claim.key, driver, node, count, published)
+        for node, devices in there.items():
+            if devices > count:
+                yield PartOfNode(claim.key, driver, node, count, devices)
 
 
 def _of_several_pods(analysis: Analysis, pod: Pod) -> Iterator[Phrase]:

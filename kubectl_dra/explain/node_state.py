@@ -13,6 +13,7 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, STEPS_PER_NODE, Budget
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
@@ -25,11 +26,12 @@ from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, u
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_words import at_fault, next_look
-from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
 
@@ -42,10 +44,17 @@ _READ: Final = {
 
 
 class HeldHere(Struct, frozen=True):
-    """A claim that holds devices of the node, which ones, and for whom."""
+    """A claim that holds devices of the node, which ones, and for whom. ``awaited``: pods are going to use it."""
 
     holder: ClaimHolder
     devices: tuple[DeviceID, ...]
+    awaited: bool = False
+
+    @property
+    def freeing(self) -> Free | None:
+        """The change that gives the devices back; None where somebody uses them, or is going to."""
+        unused = self.holder.standing is HolderState.UNUSED and not self.awaited
+        return Free.of([self.holder], ()) if unused else None
 
 
 class NodeAnswer(Struct, frozen=True):
@@ -136,7 +145,7 @@ def _others(name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: 
         devices = tuple(device for device in claim.devices if _is_here(PoolID(*device[:2]), name, own, published))
         consumers = {(claim.metadata.namespace, consumer.name) for consumer in claim.reserved_for}
         if devices and not consumers & shown:
-            yield HeldHere(index.holder(claim), devices)
+            yield HeldHere(index.holder(claim), devices, awaited=bool(waiting_for(claim, snapshot)))
 
 
 def _tainted(name: str, snapshot: Snapshot, settings: Settings) -> Iterator[DeviceRow]:

@@ -42,7 +42,9 @@ def _of_class(now: ClassNow) -> str:
     if largest is not None and largest.count:
         count = "one device" if largest.count == 1 else f"up to {largest.count:,} devices"
         more = ", or more elsewhere" if largest.at_least else ""
-        return f"a request can get {count} of it now, on node {largest.node}{more}"
+        part = now.refused
+        but = f"; but driver {part.driver} refuses a claim for less than all {part.of:,} of that node" if part else ""
+        return f"a request can get {count} of it now, on node {largest.node}{more}{but}"
     if now.free:
         free = f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"

@@ -13,12 +13,12 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
-from kubectl_dra.explain.node_state import NodeAnswer
-from kubectl_dra.report.blocks import Answer, Block, Section, TableBlock, Tone, noted, prose, shell
+from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
+from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_json import items_json
-from kubectl_dra.report.explain_words import Invocation, command, fix, parts
+from kubectl_dra.report.explain_words import Invocation, command, fix, making, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, sentences, written
@@ -113,8 +113,14 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         hidden = len(state.tainted) - len(shown_rows)
         table = TableBlock(rows, (), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Devices out of service here", (table,))
-    if text := _fix(state):
-        yield Section("Fixes", (prose(f"- {text}", Tone.GOOD, 2),))
+    fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0),)] if (text := _fix(state)) else []
+    frees = [free for held in state.others if (free := held.freeing) is not None]
+    for free in frees if full else frees[:1]:
+        what = written(free.what)
+        ends = prose(f"{what[:1].upper()}{what[1:]}.", Tone.GOOD, 0)
+        fixes.append((ends, shell(making([free]), invocation.where)))
+    if fixes:
+        yield Section("Fixes", (Items(tuple(fixes)),))
     # The first of what was not read is the answer where nothing is wrong.
     unread = state.unread if state.exit_code == 1 else state.unread[1:]
     gone = {row.driver for row in state.drivers if row.state is DriverState.GONE}
@@ -175,6 +181,11 @@ def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
     return kubectl("dra", "explain", kind="pod", name=first.name, namespace=first.namespace)
 
 
+def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
+    made = making([held.freeing]) if held.freeing is not None else ()
+    return {"commands": told} if (told := commands_json(*made, where=invocation.where)) else {}
+
+
 def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]:
     """The same as data, with the whole answer about each pod."""
     lead, reason = node_answer(state)
@@ -197,6 +208,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
                 **object_json(held.holder.claim.metadata.namespace, held.holder.claim.metadata.name),
                 "state": held.holder.standing.name.lower(),
                 "devices": [device_json(device) for device in held.devices],
+                **_commands(held, invocation),
             }
             for held in state.others
         ],

@@ -9,6 +9,7 @@ from msgspec import Struct
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined, named_in
 from kubectl_dra.drivers.health import NodeDriver
+from kubectl_dra.drivers.refused_claims import PartOfNode, parts_of_node
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -23,6 +24,7 @@ class ClassNow(Struct, frozen=True):
 
     ``largest`` is None where devices can be shared: how much is left then depends on what is asked for. ``idle`` are
     the unused claims that hold devices of it, ``broken`` the drivers that the class names and that are not well.
+    ``refused``: the driver refuses the largest request, which is for a part of a node.
     """
 
     name: str
@@ -31,6 +33,7 @@ class ClassNow(Struct, frozen=True):
     largest: LargestRequest | None
     idle: tuple[ClaimUse, ...] = ()
     broken: tuple[NodeDriver, ...] = ()
+    refused: PartOfNode | None = None
 
     @property
     def exit_code(self) -> int:
@@ -84,7 +87,14 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
         for row in joined(snapshot).rows
         if row.driver in drivers and (row.state.broken or row.wanted_by) and (not rows or row.node in nodes)
     )
-    return ClassNow(name, verdict, inventory, largest, tuple(idle), broken)
+    refused = _refused(rows, largest, snapshot) if largest is not None else None
+    return ClassNow(name, verdict, inventory, largest, tuple(idle), broken, refused)
+
+
+def _refused(rows: Sequence[DeviceRow], largest: LargestRequest, snapshot: Snapshot) -> PartOfNode | None:
+    """Whether the driver of what is free on the node of the largest request gives no part of a node."""
+    free = (("", row.id) for row in rows if row.state is DeviceState.FREE and row.nodes == (largest.node,))
+    return next(parts_of_node(free, largest.node, snapshot.slices), None)
 
 
 def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:

@@ -140,3 +140,10 @@ def test_held_and_tainted_are_both_shown(dra: Dra, cluster: str) -> None:
     found = json.loads(dra("devices", "--pool", "n4", "--snapshot", cluster, "-o", "json").out)
     jsonschema.validate(found, DEVICES)
     assert [(item["state"], item["tainted"]) for item in found["items"]] == [("held", True), ("tainted", True)]
+
+
+def test_a_class_whose_driver_gives_all_of_a_node_or_nothing(dra: Dra) -> None:
+    ran = dra("explain", "class/tpu.google.com", "--snapshot", str(EXAMPLES / "tpu-all-one-held" / "cluster.yaml"))
+    told = " ".join(ran.out.split())
+    assert "a request can get up to 3 devices of it now, on node gke-ml-v6e-pool-7b20d4c1-t2vd; but driver " in told
+    assert "but driver tpu.google.com refuses a claim for less than all 4 of that node; 8 devices" in told

@@ -96,7 +96,26 @@ def test_a_device_that_no_pod_uses_is_listed(state: str, tmp_path: Path) -> None
     found = json.loads(asked({**line, "served": served}, tmp_path, "-o", "json")[1])
     SCHEMA.validate(found)
     device = {"driver": "gpu.example.com", "pool": "gpu-1", "device": "gpu-1"}
-    assert found["otherClaims"] == [{"namespace": "ml", "name": "scratch", "state": state, "devices": [device]}]
+    (other,) = found["otherClaims"]
+    commands = [command["text"] for command in other.pop("commands", [])]
+    assert other == {"namespace": "ml", "name": "scratch", "state": state, "devices": [device]}
+    # What is reserved for pods that have ended is released without anybody.
+    assert commands == (["kubectl delete resourceclaim/scratch -n ml"] if state == "unused" else [])
+    assert ("$ kubectl delete resourceclaim/scratch -n ml" in text) == (state == "unused")
+    assert ("Delete unused claim ml/scratch if nobody needs it." in text) == (state == "unused")
+
+
+def test_an_unused_claim_that_a_pod_waits_to_use_is_not_to_be_deleted(tmp_path: Path) -> None:
+    line = next(line for line in RECORDED if line["id"] == "running")
+    given = next(item for item in line["served"]["items"] if item["kind"] == "ResourceClaim")
+    (result,) = given["status"]["allocation"]["devices"]["results"]
+    allocation = {"devices": {"results": [{**result, "device": "gpu-1"}]}}
+    claim = {**given, "metadata": {"name": "kept", "namespace": "ml"}, "status": {"allocation": allocation}}
+    spec = {"containers": [{"name": "main"}], "resourceClaims": [{"name": "gpu", "resourceClaimName": "kept"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "next", "namespace": "ml"}, "spec": spec}
+    served = {**line["served"], "items": [*line["served"]["items"], claim, pod]}
+    text = asked({**line, "served": served}, tmp_path)[1]
+    assert "ml/kept" in text and "delete" not in text.lower().replace("until it is deleted", "")
 
 
 def test_a_device_out_of_service_is_listed(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, 
 from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.made_values import made_side, made_values
 from kubectl_dra.text import nearest, whole_number
 
 MAX_VALUES = 8
@@ -140,7 +141,7 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
         columns = columns_of(slot.comparison) or program.columns or ()
         read = [column for column in columns if column.id or column.kind in ("driver", "allowMultipleAllocations")]
         seen = Seen(read, different, items)
-        texts = list(_texts(slot, program, seen))
+        texts = list(_made_texts(slot, program, seen) or _texts(slot, program, seen))
         carriers = seen.carriers(value for value, _ in texts)
         for value, text in texts:
             devices = everything or [item.exact for item in carriers[value]]
@@ -351,6 +352,32 @@ def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]
                 yield value, f"{source[:-1].rstrip()}, {value if number else _text(value, quote)}]"
 
 
+def _made_texts(slot: Slot, program: Program, seen: Seen) -> list[tuple[str, str]]:
+    """The same where a function makes of devices' values what is compared: what it makes of them, the nearest first."""
+    side = made_side(slot.comparison, slot.start, slot.end)
+    if side is None or slot.kind not in ("string", "list", "int"):
+        return []
+    values = _ranked(slot, seen) if seen.many else _first(MAX_TEXTS, seen.values())
+    made = dict(made_values(program, side, seen.carriers(values)))
+    source = program.ast.source[slot.start : slot.end]
+    quote = "'" if source.lstrip("[").startswith("'") else '"'
+    if slot.kind == "int":
+        numbers = {value: number for value, number in made.items() if isinstance(number, int)}
+        near = sorted(numbers, key=lambda value: abs(numbers[value] - slot.value))
+        return [(value, str(numbers[value])) for value in near[:MAX_VALUES]]
+    texts = {value: text for value, text in made.items() if isinstance(text, str)}
+    wanted = slot.value if slot.kind == "string" else str(slot.value[0])
+    near = sorted(texts, key=lambda value: (-_likeness(texts[value], wanted), -seen.counts[value], value))[:MAX_VALUES]
+    written = {value: _text(texts[value], quote) for value in near}
+    if slot.kind == "string":
+        return list(written.items())
+    return [(value, f"{source[:-1].rstrip()}, {text}]") for value, text in written.items() if source.endswith("]")]
+
+
+def _likeness(text: str, other: str) -> float:
+    return SequenceMatcher(None, text.lower(), other.lower()).ratio()
+
+
 def _ranked(slot: Slot, seen: Seen) -> list[str]:
     """The values most similar to the constant, then the most frequent; of very many texts only similar ones."""
     if slot.kind == "string" and seen.many:
@@ -362,8 +389,7 @@ def _ranked(slot: Slot, seen: Seen) -> list[str]:
     constant, counts = slot.value if slot.kind == "string" else "", seen.counts
 
     def order(value: str) -> tuple[float, int, str]:
-        likeness = SequenceMatcher(None, value.lower(), constant.lower()).ratio() if constant else 0.0
-        return -likeness, -counts[value], value
+        return -_likeness(value, constant) if constant else 0.0, -counts[value], value
 
     return sorted(counts, key=order)[:MAX_VALUES]
 
