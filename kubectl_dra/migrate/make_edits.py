@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -106,20 +107,21 @@ def moved_comments(before: Document, after: Document, changes: Sequence[Change],
     edits: list[Edit] = []
     seen: set[int] = set()
     for pair in sorted(_explained(before.object, changes), key=lambda pair: before.key_position(pair.key).offset):
-        there = value_at(before.object, pair.claims)
-        target = after.nodes((*pair.claims, len(there)) if there else pair.claims)
+        claims = value_at(before.object, pair.claims)
+        target = after.nodes((*pair.claims, len(claims)) if claims else pair.claims)
         if target is None:
             continue
-        at = now.line_start((target.key or target.value).start_mark.index)
-        indent = text[at:][: len(text[at:]) - len(text[at:].lstrip(" "))]
+        begin = (target.key or target.value).start_mark.index
+        at = now.line_start(begin)
+        indent = " " * (begin - at - len(text[at:begin].lstrip(" ")))
         lines = []
         for start in _about(places, pair.key):
-            begin, end = comments.now.get(start, (-1, -1))
+            there, end = comments.now.get(start, (-1, -1))
             # Only what has a line of its own now can be taken away without a trace.
-            if start not in seen and begin >= 0 and now.begins_line(begin):
+            if start not in seen and there >= 0 and now.begins_line(there):
                 seen.add(start)
-                lines.append(f"{indent}{text[begin:end]}{now.style.newline}")
-                edits.append(Edit(now.line_start(begin), now.next_line(begin), ""))
+                lines.append(f"{indent}{text[there:end]}{now.style.newline}")
+                edits.append(Edit(now.line_start(there), now.next_line(there), ""))
         if lines:
             edits.append(Edit(at, at, "".join(lines)))
     return edits
@@ -303,11 +305,9 @@ def _nothing(text: str) -> tuple[Document, ...]:
 
 
 def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> None:
-    comments = comments_of(text, [document.root for document in documents])
-    for comment in comments_of(file.source.text, [document.root for document in file.documents]):
-        if comment not in comments:
-            raise EditRefused("a comment would be lost")
-        comments.remove(comment)
+    before = comments_of(file.source.text, [document.root for document in file.documents])
+    if Counter(before) - Counter(comments_of(text, [document.root for document in documents])):
+        raise EditRefused("a comment would be lost")
 
 
 def _in_document(
