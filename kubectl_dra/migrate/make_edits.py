@@ -175,6 +175,9 @@ def _about(places: Places, path: Path) -> Iterator[int]:
         yield from (begin for begin, _ in places.comments_in(end, below))
 
 
+_ALONE: Final = "JSON that is one object cannot hold a second one"
+
+
 class NoPlace(EditRefused):
     """The file has no place for a new object."""
 
@@ -198,8 +201,10 @@ def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Set
     """
     result: MadeFile | None = None
     good: list[PlannedEdit] = []
-    refused: list[tuple[PlannedEdit, EditRefused]] = []
-    waiting = [list(wants)] if wants else []
+    placeless = set[PlannedEdit]() if apart else _placeless(wants)
+    refused: list[tuple[PlannedEdit, EditRefused]] = [(want, NoPlace(_ALONE)) for want in wants if want in placeless]
+    placed = [want for want in wants if want not in placeless]
+    waiting = [placed] if placed else []
     while waiting:
         part = waiting.pop()
         try:
@@ -212,6 +217,19 @@ def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Set
                 middle = len(part) // 2
                 waiting += [part[middle:], part[:middle]]
     return Settled(result, tuple(good), tuple(refused))
+
+
+def _placeless(wants: Sequence[PlannedEdit]) -> set[PlannedEdit]:
+    """Those whose new objects have no place. Tried one by one, long files of JSON objects would take minutes."""
+    alone = ByIdentity[Document, bool]()
+    without, placed = list[PlannedEdit](), set[ObjectKey]()
+    for want in wants:
+        in_list = _in_plain_list(want.found.document, want.found.path)
+        if want.objects and not in_list and alone.of(want.found.document, stands_alone):
+            without.append(want)
+        else:
+            placed.update(object_key(raw) for _, raw in want.objects)
+    return {want for want in without if not placed.issuperset(object_key(raw) for _, raw in want.objects)}
 
 
 def code_of(refused: EditRefused) -> str:
@@ -331,7 +349,7 @@ def _in_document(
             if _in_plain_list(document, want.found.path):
                 changes.append(Append(want.found.path[:-1], raw))
             elif stands_alone(document):
-                raise NoPlace("JSON that is one object cannot hold a second one")
+                raise NoPlace(_ALONE)
             else:
                 behind.append(raw)
     return with_unread(document, changes, [want.found.path for want in wants]), behind
