@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -245,6 +246,10 @@ _FIRST_MARKER: Final = re.compile(r"\A((?:[ \t]*(?:#.*)?\r?\n)*)---[ \t]*\r?\n")
 _DIRECTIVE: Final = re.compile(r"^%", re.MULTILINE)
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _BLANKS: Final = re.compile(r"\s*")
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_LETTER: Final = re.compile("w")
+# Where a letter or digit says how to read on: an escape, an anchor, an alias, a tag, the indent of a block.
+_TELLING: Final = re.compile(r"[\\&*!]|[|>][-+]?[0-9]")
 _BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
 
 
@@ -334,25 +339,80 @@ def read_alike(text: str, documents: Sequence[Document]) -> bool | None:
     Scalars are compared as written, because YAML 1.2 and kubectl disagree about which are numbers. None if
     the second parser cannot read the text.
     """
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 
-    read: dict[str, list[Any]] = {}
+    read: dict[str, _Composed] = {}
+    left = list(documents)
+    alike = True
     try:
         with warnings.catch_warnings():
             # PyYAML is told the same, as kubectl is: an anchor defined twice is no mistake.
             warnings.simplefilter("ignore", ReusedAnchorWarning)
             for part in _parts(text):
-                if part not in read:
-                    # Documents that are written alike are read once: it is slow.
-                    composed = YAML(typ="safe", pure=True).compose_all(part)
-                    read[part] = [root for root in composed if root is not None and _has(root)]
+                # It is slow: documents that differ only in their words are read once.
+                words = [] if _TELLING.search(part) else _WORD.findall(part)
+                found = _composed(_WORD.sub("w", part) if words else part, read)
+                if words and not found.agree(left[: len(found.roots)], words):
+                    found, words = _composed(part, read), []
+                alike = alike and found.agree(left[: len(found.roots)], words)
+                del left[: len(found.roots)]
     except (YAMLError, RecursionError, ValueError):
         return None
-    roots = [root for part in _parts(text) for root in read[part]]
-    return len(roots) == len(documents) and all(
-        _alike(root, document.root) for root, document in zip(roots, documents, strict=True)
-    )
+    return alike and not left
+
+
+class _Composed(NamedTuple):
+    """The roots of the documents of a text that have content, and where its letters w are."""
+
+    roots: Sequence[Any]
+    places: Sequence[int]
+
+    def agree(self, documents: Sequence[Document], words: Sequence[str]) -> bool:
+        """Whether the documents say the same. ``words`` stand for the letters w, if there are any."""
+        return len(self.roots) == len(documents) and all(
+            self._alike(root, document.root, words) for root, document in zip(self.roots, documents, strict=True)
+        )
+
+    def _alike(self, root: Any, other: Any, words: Sequence[str]) -> bool:
+        stack, seen = [(root, other)], set()
+        while stack:
+            left, right = stack.pop()
+            if (id(left), id(right)) in seen:
+                continue
+            seen.add((id(left), id(right)))
+            if left.id != right.id:
+                return False
+            if left.id == "scalar":
+                value = self._with(words, left) if words else left.value
+                # ``documents`` reads such a pair of escapes in JSON as two question marks.
+                if value != right.value and _PAIR.sub("??", value) != right.value:
+                    return False
+            elif len(left.value) != len(right.value):
+                return False
+            elif left.id == "sequence":
+                stack += zip(left.value, right.value, strict=True)
+            else:
+                for pair, twin in zip(left.value, right.value, strict=True):
+                    stack += zip(pair, twin, strict=True)
+        return True
+
+    def _with(self, words: Sequence[str], scalar: Any) -> str:
+        """The value of a scalar with its words."""
+        pieces = scalar.value.split("w")
+        first = bisect_left(self.places, scalar.start_mark.index)
+        behind = (*words[first : first + len(pieces) - 1], "")
+        return "".join(part + word for part, word in zip(pieces, behind, strict=False))
+
+
+def _composed(part: str, read: dict[str, _Composed]) -> _Composed:
+    """What a text has; each text is read once."""
+    from ruamel.yaml import YAML
+
+    if part not in read:
+        composed = YAML(typ="safe", pure=True).compose_all(part)
+        roots = [root for root in composed if root is not None and _has(root)]
+        read[part] = _Composed(roots, [match.start() for match in _LETTER.finditer(part)])
+    return read[part]
 
 
 def _parts(text: str) -> list[str]:
@@ -363,24 +423,3 @@ def _parts(text: str) -> list[str]:
 def _has(root: Any) -> bool:
     """Whether a document has content."""
     return not (root.id == "scalar" and not root.style and root.value in ("", "~", "null", "Null", "NULL"))
-
-
-def _alike(value: Any, other: Any) -> bool:
-    stack, seen = [(value, other)], set()
-    while stack:
-        left, right = stack.pop()
-        if (id(left), id(right)) in seen:
-            continue
-        seen.add((id(left), id(right)))
-        if left.id != right.id or len(left.value) != len(right.value):
-            return False
-        if left.id == "scalar":
-            # ``documents`` reads such a pair of escapes in JSON as two question marks.
-            if left.value != right.value and _PAIR.sub("??", left.value) != right.value:
-                return False
-        elif left.id == "sequence":
-            stack += zip(left.value, right.value, strict=True)
-        else:
-            for pair, twin in zip(left.value, right.value, strict=True):
-                stack += zip(pair, twin, strict=True)
-    return True

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.manifests.changes import EditRefused, Path
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.source import comment_spans
+from kubectl_dra.manifests.source import comments_between, scalar_spans
 from kubectl_dra.manifests.style import Style, style_of
 from kubectl_dra.manifests.values import is_merge
 
@@ -29,7 +29,7 @@ class Places:
         self.document: Final = document
         self.text: Final = document.source.text
         self._style: Style | None = None
-        self._comments: list[tuple[int, int]] | None = None
+        self._scalars: list[tuple[int, int]] | None = None
 
     @property
     def style(self) -> Style:
@@ -130,9 +130,10 @@ class Places:
         """The comments that begin between two positions."""
         if "#" not in self.text[start:end]:
             return []
-        if self._comments is None:
-            self._comments = comment_spans(self.text, [self.document.root])
-        return [span for span in self._comments if start <= span[0] < end]
+        if self._scalars is None:
+            self._scalars = sorted(scalar_spans(self.text, [self.document.root]))
+        lines = self.line_start(start), self.line_end(end)
+        return [span for span in comments_between(self.text, self._scalars, *lines) if start <= span[0] < end]
 
     def column(self, offset: int) -> int:
         return offset - self.line_start(offset)

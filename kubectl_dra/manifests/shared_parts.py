@@ -91,7 +91,8 @@ def _is_unread(path: Path, objects: Sequence[Path]) -> bool:
 
 def _crossings(document: Document, changes: Sequence[Change]) -> Iterator[Crossing | None]:
     text = document.source.text
-    if MERGE not in text and not ("&" in text and "*" in text):
+    span = document.root.start_mark.index, document.root.end_mark.index
+    if text.find(MERGE, *span) < 0 and (text.find("&", *span) < 0 or text.find("*", *span) < 0):
         return
     graph = NodeGraph(document.root)
     yield from (graph.crossing(change.path) for change in changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
@@ -122,13 +122,14 @@ _LINE: Final = re.compile(r"\r|\n|\Z")
 
 def comment_spans(text: str, roots: Iterable[Any]) -> list[tuple[int, int]]:
     """Start and end of each comment, in order; ``roots`` are the nodes of all documents of the text."""
-    if "#" not in text:
-        return []
-    inside = sorted(scalar_spans(text, roots))
-    starts = [start for start, _ in inside]
+    return comments_between(text, sorted(scalar_spans(text, roots)), 0, len(text)) if "#" in text else []
+
+
+def comments_between(text: str, inside: Sequence[tuple[int, int]], begin: int, end: int) -> list[tuple[int, int]]:
+    """Start and end of each comment in whole lines of a text. ``inside`` are its ``scalar_spans``, sorted."""
     out = []
-    for match in _COMMENT.finditer(text):
-        index = bisect_right(starts, match.start()) - 1
+    for match in _COMMENT.finditer(text, begin, end):
+        index = bisect_right(inside, (match.start(), len(text))) - 1
         if index < 0 or match.start() >= inside[index][1]:
             out.append((match.start(), match.start() + len(match.group().rstrip())))
     return out

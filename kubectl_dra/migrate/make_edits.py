@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -106,20 +107,21 @@ def moved_comments(before: Document, after: Document, changes: Sequence[Change],
     edits: list[Edit] = []
     seen: set[int] = set()
     for pair in sorted(_explained(before.object, changes), key=lambda pair: before.key_position(pair.key).offset):
-        there = value_at(before.object, pair.claims)
-        target = after.nodes((*pair.claims, len(there)) if there else pair.claims)
+        claims = value_at(before.object, pair.claims)
+        target = after.nodes((*pair.claims, len(claims)) if claims else pair.claims)
         if target is None:
             continue
-        at = now.line_start((target.key or target.value).start_mark.index)
-        indent = text[at:][: len(text[at:]) - len(text[at:].lstrip(" "))]
+        begin = (target.key or target.value).start_mark.index
+        at = now.line_start(begin)
+        indent = " " * (begin - at - len(text[at:begin].lstrip(" ")))
         lines = []
         for start in _about(places, pair.key):
-            begin, end = comments.now.get(start, (-1, -1))
+            there, end = comments.now.get(start, (-1, -1))
             # Only what has a line of its own now can be taken away without a trace.
-            if start not in seen and begin >= 0 and now.begins_line(begin):
+            if start not in seen and there >= 0 and now.begins_line(there):
                 seen.add(start)
-                lines.append(f"{indent}{text[begin:end]}{now.style.newline}")
-                edits.append(Edit(now.line_start(begin), now.next_line(begin), ""))
+                lines.append(f"{indent}{text[there:end]}{now.style.newline}")
+                edits.append(Edit(now.line_start(there), now.next_line(there), ""))
         if lines:
             edits.append(Edit(at, at, "".join(lines)))
     return edits
@@ -173,6 +175,9 @@ def _about(places: Places, path: Path) -> Iterator[int]:
         yield from (begin for begin, _ in places.comments_in(end, below))
 
 
+_ALONE: Final = "JSON that is one object cannot hold a second one"
+
+
 class NoPlace(EditRefused):
     """The file has no place for a new object."""
 
@@ -196,8 +201,10 @@ def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Set
     """
     result: MadeFile | None = None
     good: list[PlannedEdit] = []
-    refused: list[tuple[PlannedEdit, EditRefused]] = []
-    waiting = [list(wants)] if wants else []
+    placeless = set[PlannedEdit]() if apart else _placeless(wants)
+    refused: list[tuple[PlannedEdit, EditRefused]] = [(want, NoPlace(_ALONE)) for want in wants if want in placeless]
+    placed = [want for want in wants if want not in placeless]
+    waiting = [placed] if placed else []
     while waiting:
         part = waiting.pop()
         try:
@@ -210,6 +217,19 @@ def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Set
                 middle = len(part) // 2
                 waiting += [part[middle:], part[:middle]]
     return Settled(result, tuple(good), tuple(refused))
+
+
+def _placeless(wants: Sequence[PlannedEdit]) -> set[PlannedEdit]:
+    """Those whose new objects have no place. Tried one by one, long files of JSON objects would take minutes."""
+    alone = ByIdentity[Document, bool]()
+    without, placed = list[PlannedEdit](), set[ObjectKey]()
+    for want in wants:
+        in_list = _in_plain_list(want.found.document, want.found.path)
+        if want.objects and not in_list and alone.of(want.found.document, stands_alone):
+            without.append(want)
+        else:
+            placed.update(object_key(raw) for _, raw in want.objects)
+    return {want for want in without if not placed.issuperset(object_key(raw) for _, raw in want.objects)}
 
 
 def code_of(refused: EditRefused) -> str:
@@ -303,11 +323,9 @@ def _nothing(text: str) -> tuple[Document, ...]:
 
 
 def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> None:
-    comments = comments_of(text, [document.root for document in documents])
-    for comment in comments_of(file.source.text, [document.root for document in file.documents]):
-        if comment not in comments:
-            raise EditRefused("a comment would be lost")
-        comments.remove(comment)
+    before = comments_of(file.source.text, [document.root for document in file.documents])
+    if Counter(before) - Counter(comments_of(text, [document.root for document in documents])):
+        raise EditRefused("a comment would be lost")
 
 
 def _in_document(
@@ -331,7 +349,7 @@ def _in_document(
             if _in_plain_list(document, want.found.path):
                 changes.append(Append(want.found.path[:-1], raw))
             elif stands_alone(document):
-                raise NoPlace("JSON that is one object cannot hold a second one")
+                raise NoPlace(_ALONE)
             else:
                 behind.append(raw)
     return with_unread(document, changes, [want.found.path for want in wants]), behind

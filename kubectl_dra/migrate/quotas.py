@@ -56,7 +56,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         return ObjectPlan(notes=tuple(_limit_range(raw, settings)))
     if key[1] == "Queue":
         return _volcano(raw, _demand(raw, surroundings), settings)
-    return _kueue(raw, settings)
+    return _kueue(raw, _demand(raw, surroundings), settings)
 
 
 class _Demanded(NamedTuple):
@@ -193,11 +193,14 @@ def _limit_range(raw: Mapping[str, Any], settings: MigrationSettings) -> Iterato
                     yield Note("MIG203", ("spec", "limits", index, field, name), message)
 
 
-def _kueue(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
+def _kueue(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSettings) -> ObjectPlan:
     """A ClusterQueue keeps its names; Kueue's Configuration maps classes to them."""
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
-    for index, group in enumerate(items_at(raw, "spec", "resourceGroups")):
+    groups = items_at(raw, "spec", "resourceGroups")
+    covered = [name for group in groups for name in items_at(group, "coveredResources")]
+    own = {found.device_class for name in covered if (found := _resource_of(name, settings)) is not None}
+    for index, group in enumerate(groups):
         for number, name in enumerate(items_at(group, "coveredResources")):
             path: Path = ("spec", "resourceGroups", index, "coveredResources", number)
             resource = settings.catalogue.resource(str(name)) if is_extended(str(name)) else None
@@ -208,9 +211,10 @@ def _kueue(raw: Mapping[str, Any], settings: MigrationSettings) -> ObjectPlan:
                 way_out = resource.way_out or "Count devices in its place."
                 refusals.append(PlanRefusal("MIG207", path, f"{name}: {within(reason)}", way_out))
                 continue
+            classes = ", ".join(demanded.classes(resource, own, settings.catalogue))
             message = (
                 f"the queue keeps {name}: for pods with claims add to Kueue's Configuration (v1beta2) "
-                f"resources.deviceClassMappings: [{{name: {name}, deviceClassNames: [{resource.device_class}]}}]"
+                f"resources.deviceClassMappings: [{{name: {name}, deviceClassNames: [{classes}]}}]"
             )
             notes.append(Note("MIG205", path, message))
     return ObjectPlan(notes=tuple(notes), refusals=tuple(refusals))

@@ -71,6 +71,14 @@ def test_the_plan_is_1_and_nothing_to_do_is_0(dra: Dra) -> None:
     assert dra("migrate", "--check", ".").code == 0
 
 
+@pytest.mark.parametrize(("labels", "unsafe"), [("{a: b}", ""), ("{nvidia.com/gpu.replicas: '2'}", "--unsafe ")])
+def test_the_next_command_shows_the_changes_that_there_are(dra: Dra, labels: str, unsafe: str) -> None:
+    Path("a.yaml").write_text(POD.replace("spec:\n", f"spec:\n  nodeSelector: {labels}\n"))
+    shown = dra("migrate", "a.yaml").out
+    assert shown.endswith(f"Next: kubectl dra migrate a.yaml {unsafe}--diff\n")
+    assert "+  resourceClaims:" in dra("migrate", *shown.rpartition("migrate ")[2].split()).out
+
+
 def test_diff_is_alone_on_standard_output(dra: Dra) -> None:
     Path("a.yaml").write_text(OLD)
     ran = dra("migrate", "--diff", "a.yaml")

@@ -292,6 +292,10 @@ def test_the_smallest_changes_of_a_long_list_take_time_in_proportion() -> None:
     [
         "a: yes\nb: 012\nc: 1:30\n",
         "a: &x {b: 1}\nc: *x\nd:\n  <<: *x\n",
+        "a: w\nbw: web-1.w/x # w\n'c d': [e f, 'g''h',\n  i\n  j]\n",
+        "a: | # so it is\n  b c\n\n  d\ne: >-\n  f\n  g\n",
+        'a: |2\n   b\nc: "\\x41"\nd: !!str 1\n',
+        "null\n---\na: null\n---\n~\n---\nb: c\n",
         "---\na: |\n  # text\n  b\n---\n# nothing\n---\nc: ''\n",
         '{"a": [1, {"b": null}]}\n',
         "a: 1\na: 2\n",
@@ -302,9 +306,32 @@ def test_both_read_the_same(text: str) -> None:
     assert read_alike(text, parse(Source("a.yaml", text)))
 
 
-@pytest.mark.parametrize("other", ["a: 2\n", "a: [1]\n", "b: 1\n", "a: 1\nb: 1\n", "a: 1\n---\nb: 1\n", "a: '1 '\n"])
+@pytest.mark.parametrize(
+    "other", ["a: 2\n", "a: [1]\n", "b: 1\n", "a: 1\nb: 1\n", "a: 1\n---\nb: 1\n", "a: '1 '\n", "a: 11\n", "a: 1-1\n"]
+)
 def test_another_text_is_noticed(other: str) -> None:
     assert read_alike("a: 1\n", parse(Source("a.yaml", other))) is False
+
+
+@pytest.mark.parametrize(("text", "other"), [("a: b c\n", "a: c b\n"), ("a: b # c\n", "a: c # b\n")])
+def test_words_in_another_order_are_noticed(text: str, other: str) -> None:
+    assert read_alike(text, parse(Source("a.yaml", other))) is False
+
+
+def test_documents_with_other_words_in_the_same_places_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ruamel.yaml import YAML
+
+    read: list[str] = []
+    compose = YAML.compose_all
+
+    def counted(self: YAML, text: str) -> Any:
+        read.append(text)
+        return compose(self, text)
+
+    monkeypatch.setattr(YAML, "compose_all", counted)
+    text = "".join(f"---\nname: web-{number}\nitems: [a, {number}]\n" for number in range(50))
+    assert read_alike(text, parse(Source("a.yaml", text)))
+    assert len(read) == 2
 
 
 def test_what_cannot_be_read_after_edits_is_not_confirmed() -> None:

@@ -13,6 +13,7 @@ import pytest
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Append, Change, Delete, Set
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.migrate import make_edits
 from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
 from kubectl_dra.migrate.model import (
     Migration,
@@ -415,3 +416,13 @@ def test_added_items_of_lists_stand_beside_what_is_there() -> None:
         "apiVersion: v1\nkind: Pod\ngpu: 1\nspec:\n  l:\n    - a # one\n    # two\n    - b: 1\n"
         "  m:\n    - c\ndone: true\n"
     )
+
+
+def test_objects_of_a_stream_of_json_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # To try them one by one takes minutes where there are many.
+    monkeypatch.setattr(make_edits, "made", None)
+    pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p%d"}, "spec": {"containers": [{"name": "c", '
+    pod += '"image": "a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}\n'
+    report = run("".join(pod % number for number in range(20)), migrations=MIGRATIONS)
+    assert {item.code for item in report.items("refusal")} == {"MIG905"} and len(report.items("refusal")) == 20
+    assert not report.changed

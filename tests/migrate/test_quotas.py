@@ -114,6 +114,15 @@ def test_a_class_that_labels_choose_is_counted() -> None:
     assert run(queue(), workload(PARTITION))[0] == [GPU, "deviceclass/gpu.nvidia.com", "deviceclass/mig.nvidia.com"]
 
 
+def test_kueue_is_told_of_every_class() -> None:
+    flavors = [{"name": "default", "resources": [{"name": GPU, "nominalQuota": 8}]}]
+    spec = {"resourceGroups": [{"coveredResources": [GPU], "flavors": flavors}]}
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}
+    for labels, classes in (({}, "gpu.nvidia.com"), (PARTITION, "gpu.nvidia.com, mig.nvidia.com")):
+        (said,) = [item.message for item in run(queue, workload(labels))[1].items("note") if item.code == "MIG205"]
+        assert f"deviceClassNames: [{classes}]" in said
+
+
 def test_a_class_that_another_key_counts_has_the_number_of_that() -> None:
     both = quota(**{"requests.nvidia.com/mig-1g.5gb": "4"})
     found, report = run(both, workload({}, resource="nvidia.com/mig-1g.5gb"))

@@ -162,8 +162,9 @@ def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
 
 
 def again(flags: MigrateFlags, report: MigrationReport) -> str:
-    """The command that shows what would be written; empty if nothing would."""
-    if STDIN in flags.paths or not any(file.text is not None for file in report.changed):
+    """The command that shows what would be written, with --unsafe where only that writes; empty if nothing would."""
+    changes = any(file.text is not None for file in report.changed)
+    if STDIN in flags.paths or not (changes or report.items("offer")):
         return ""
     given = {
         "-k": flags.kustomize,
@@ -177,5 +178,6 @@ def again(flags: MigrateFlags, report: MigrationReport) -> str:
         "--exclude": flags.exclude,
         "--kubernetes-version": (flags.release,),
     }
-    switches = [flag for flag, on in (("--unsafe", flags.unsafe), ("--reverse", flags.reverse)) if on]
+    unsafe = flags.unsafe or not changes
+    switches = [flag for flag, on in (("--unsafe", unsafe), ("--reverse", flags.reverse)) if on]
     return shlex.join(("kubectl", "dra", "migrate", *flags.paths, *repeated(given), *switches, "--diff"))
