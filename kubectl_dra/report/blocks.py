@@ -144,6 +144,11 @@ class ShellCommand(Struct, frozen=True):
         return self.elsewhere and not self.effect.changes and any(of_cluster)
 
     @property
+    def caution(self) -> str:
+        """What is to be known before they are run, on a page, where each command stands by itself; else empty."""
+        return self.warning or (f"{LIVE[:1].upper()}{LIVE[1:]}" if self.reads_live else "")
+
+    @property
     def heading(self) -> str:
         """The label, and what is to be known before they are run."""
         return f"{self.label}, {self.warning.lower()}" if self.warning else self.label

@@ -201,7 +201,7 @@ def _table(out: Painter, block: blocks.TableBlock) -> None:
     if block.left:
         out.write(f"and {block.left:,} more: {block.how}")
     if block.omitted:
-        out.write((f"Left out for want of room: {', '.join(block.omitted)}", "dim"))
+        out.sentence(f"Left out for want of room: {', '.join(block.omitted)}", style="dim")
 
 
 def _tree(out: Painter, block: blocks.Tree) -> None:

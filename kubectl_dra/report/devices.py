@@ -110,7 +110,7 @@ def _summed_up(rows: list[tuple[str, ...]], limit: int | None) -> NarrowedTable:
 def _first_class(cell: str) -> str:
     """The first class without the driver, and how many more there are."""
     first, *more = cell.partition(" (")[0].split(",")
-    return f"{first} + {len(more):,}" if more else first
+    return f"{first} + {len(more):,} more" if more else first
 
 
 def write_counts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -48,17 +49,29 @@ def later(time: datetime, by_seconds: float) -> datetime:
 
 
 def span(total: float) -> str:
-    """A duration in kubectl's short form: the two largest units."""
-    seconds = max(0, round(total))
+    """A duration as kubectl writes ages (k8s.io/apimachinery/pkg/util/duration, HumanDuration)."""
+    seconds = max(0, math.trunc(total))
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if seconds < 120:
         return f"{seconds}s"
-    if seconds < 3600:
-        minutes, rest = divmod(seconds, 60)
-        return f"{minutes}m{rest}s" if rest and minutes < 10 else f"{minutes}m"
-    if seconds < 48 * 3600:
-        hours, rest = divmod(seconds // 60, 60)
-        return f"{hours}h{rest}m" if rest else f"{hours}h"
-    return f"{seconds // 86400}d"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if hours < 3:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    years = days // 365
+    return _two(years, "y", days % 365, "d") if years < 8 else f"{years}y"
+
+
+def _two(first: int, unit: str, rest: int, smaller: str) -> str:
+    return f"{first}{unit}{rest}{smaller}" if rest else f"{first}{unit}"
 
 
 def age(since: str, at: datetime) -> str:

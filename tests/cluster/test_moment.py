@@ -49,12 +49,12 @@ def test_all_commands_count_from_the_time_of_the_file(capsys: pytest.CaptureFixt
         run([*command.split(), "--snapshot", str(SAVED)])
         told[command] = capsys.readouterr()
     made, at = "2026-08-21T14:20:05Z", moment(read_snapshot([str(SAVED)]))
-    assert at.saved and str(at) == "2026-08-22T10:03:12Z"
+    assert at.saved and str(at) == "2026-08-22T10:41:09Z"
     for command in ("claims", "top claims"):
         (line,) = [line for line in told[command].out.splitlines() if "rl-agent-3-gpu" in line]
-        assert times.age(made, at.at) == "19h43m" and "19h43m" in line
+        assert times.age(made, at.at) == "20h" and " 20h" in line
         assert f"as of {at}" in told[command].err
-    assert "has held 1 device for over 19 hours" in told["explain pod/sdxl-66d9f7b8c-h7m6r -n inference --full"].out
+    assert "has held 1 device for over 20 hours" in told["explain pod/sdxl-66d9f7b8c-h7m6r -n inference --full"].out
 
 
 def test_a_live_cluster_tells_the_time_and_a_snapshot_keeps_it(tmp_path: Path) -> None:

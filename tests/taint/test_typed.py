@@ -35,9 +35,18 @@ def test_not_a_duration(text: str) -> None:
         (120, "2m"),
         (330, "5m30s"),
         (3599, "59m"),
-        (3600, "1h"),
-        (5400, "1h30m"),
-        (200000, "2d"),
+        (3600, "60m"),
+        (5400, "90m"),
+        (3 * 3600, "3h"),
+        (7 * 3600 + 2940, "7h49m"),
+        (19 * 3600 + 2580, "19h"),
+        (47 * 3600, "47h"),
+        (200000, "2d7h"),
+        (8 * 86400 + 3600, "8d"),
+        (729 * 86400, "729d"),
+        (730 * 86400, "2y"),
+        (900 * 86400, "2y170d"),
+        (3000 * 86400, "8y"),
     ],
 )
 def test_span(seconds: float, shown: str) -> None:
@@ -48,7 +57,7 @@ def test_times_of_the_api() -> None:
     time = datetime(2026, 11, 21, 10, 0, 5, tzinfo=UTC)
     assert times.parse(times.stamp(time)) == time
     assert times.stamp(times.later(time, 3600)) == "2026-11-21T11:00:05Z"
-    assert times.age("2026-11-21T09:00:05Z", time) == "1h"
+    assert times.age("2026-11-21T09:00:05Z", time) == "60m"
     for text in ("", "yesterday", "2026-11-21T09:00:05"):
         assert times.parse(text) is None and times.age(text, time) == "unknown"
 

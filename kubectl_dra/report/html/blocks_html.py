@@ -51,8 +51,8 @@ def _spans(para: blocks.Para) -> Iterator[Markup | str]:
 
 def _command(block: blocks.ShellCommand, level: int) -> Iterator[Markup]:
     shown = [tag("pre", code(block.text), tabindex="0", data_effect=block.effect.value)]
-    if block.warning:
-        shown.insert(0, tag("p", f"{block.warning}:", class_="quiet"))
+    if block.caution:
+        shown.insert(0, tag("p", f"{block.caution}:", class_="quiet"))
     if block.label:
         yield tag("section", tag(f"h{level}", block.label), *shown)
     else:

@@ -52,6 +52,9 @@ def test_a_page_says_what_a_command_does(dra: Dra, example: Path) -> None:
             warned = elements[at - 1].text[0] if elements[at - 1].text else ""
             marks = {"writes": "Writes", "destroys": "Destructive"}
             assert warned.startswith(marks[effect]) if effect in marks else not warned.startswith(tuple(marks.values()))
+            # kubectl reads no snapshot, so what it shows may be another cluster by now.
+            of_snapshot = "--snapshot" in "".join(elements[at + 1].text)
+            assert ("in the cluster, not the snapshot" in warned.lower()) is not of_snapshot, (element, warned)
 
 
 def test_what_kubernetes_says_is_said_once(dra: Dra, example: Path) -> None:
