@@ -12,6 +12,8 @@ INDEPENDENT: Final = "kubectl_dra.data."
 
 def forget() -> None:
     """Empty what is remembered of the tables."""
+    # What is frozen is not listed.
+    gc.unfreeze()
     for cached in gc.get_objects():
         if not isinstance(cached, _lru_cache_wrapper):
             continue
