@@ -573,7 +573,7 @@ _SENTENCES: list[tuple[str, Told]] = [
     (r"^Template (\S+) makes a claim for each pod, and each claim takes a device", _Edit._one_claim),
     (r"^Turn the feature gate (\w+) on", _Edit._gate),
     (r"^Upgrade the scheduler to ([\d.]+) or later", _Edit._release),
-    (r"^Repair driver (\S+) on node (\S+?)[:.] ", _Edit._repair_driver),
+    (r"^(?:Repair|Let) driver (\S+)(?: run)? on node (\S+?)[:.] ", _Edit._repair_driver),
     (r"^Remove extendedResourceName (\S+) from DeviceClass (\S+)\.$", _Edit._no_resource),
 ]
 

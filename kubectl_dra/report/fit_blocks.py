@@ -31,6 +31,7 @@ from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
     from kubectl_dra.report.html.page import PageOrigin
+    from kubectl_dra.report.paint import Painter
 
 MAX_PLACES: Final = 3
 MAX_DEVICES: Final = 8
@@ -56,6 +57,8 @@ def write_fit(
         # What a note says of the workload comes before a question with one more node.
         tried = invocation if full or not answer.notes else invocation._replace(argv=())
         first, *blocks = blocks_of(workload, tried, full=full)
+        if not full and out.lines_put + _length([first, *blocks], out) + 2 > LINES:
+            first, *blocks = blocks_of(workload, invocation._replace(argv=()))
         write_blocks(out, [first])
         write_shares(out, _shares(workload))
         write_blocks(out, blocks)
@@ -76,6 +79,16 @@ def write_fit(
     more = ("--full",) if rest else ()
     following = invocation.refined(*more, *(("--explain",) if stopped else () if rest else ("-o", "json")))
     write_command(out, ShellCommand((following,), "Next"), rest)
+
+
+def _length(blocks: Sequence[Block], out: Painter) -> int:
+    """How many lines the blocks take where they are written to."""
+    from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.paint import Painter, Sheet
+
+    tried = Painter(Sheet(out.width), color="never")
+    write_blocks(tried, blocks)
+    return tried.lines_put
 
 
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:

@@ -290,6 +290,7 @@ CASES = [
 
 NO_DRIVERS = (
     "driver-unhealthy: it crashes on one node, and another claim holds the devices of its like",
+    "driver-unhealthy: its DaemonSet leaves out a node like the one whose devices are held",
     "driver-unhealthy: its pod is ready and publishes nothing, and its class is missing",
     "dra-driver-nvidia-gpu-1080: three nodes run 25.12, the upgraded one crashes",
     "dra-driver-nvidia-gpu-501: it began a minute after the pod was placed",

@@ -155,8 +155,7 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
         return Remedy(say(text, owner=str(owner), end=end))
     text += (
-        " To share, let all name one ResourceClaim: template {template} makes one for each pod (kubectl dra share -f "
-        "MANIFEST)."
+        " To share, let all name one ResourceClaim: template {template} makes one for each pod (see kubectl dra share)."
     )
     return Remedy(say(text, owner=str(owner), end=end, template=own.template), _using(blocked, sibling.claim))
 
@@ -197,7 +196,7 @@ def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | Non
     text = (
         "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
         "one ResourceClaim with the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
-        "that exist have to be recreated (kubectl dra share -f MANIFEST writes it)."
+        "that exist have to be recreated (kubectl dra share writes it)."
     )
     names = [pod.metadata.name for pod in holders if pod is not None]
     proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
