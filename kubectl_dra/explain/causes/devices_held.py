@@ -150,7 +150,7 @@ def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
     end = "this pod, or another without a node, first" if waiting else "this pod first"
     if fewer:
-        end = "others first, which is not enough"
+        end = "others first, and no proof was found that it helps"
     own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
         return Remedy(say(text, owner=str(owner), end=end))
