@@ -281,7 +281,9 @@ class Catalogue:
         """Node labels that are "true" on nodes with devices of a driver's vendor, whoever serves the devices."""
         vendor = next((file for file in self._files.values() if driver in file.drivers), None)
         labels = vendor.raw.get("labels", ()) if vendor is not None else ()
-        return tuple(each["key"] for each in labels if each["action"] == "drop" and each.get("value") == "true")
+        # Some rules are about many keys, by a pattern.
+        own = (each for each in labels if each["action"] == "drop" and each.get("value") == "true")
+        return tuple(each["key"] for each in own if "key" in each)
 
     @cached_property
     def classes(self) -> tuple[str, ...]:

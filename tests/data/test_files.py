@@ -111,3 +111,5 @@ def test_whose_devices_a_device_plugin_offers(resource: str, driver: str | None)
 def test_labels_of_nodes_with_devices() -> None:
     assert catalogue().labels_of_nodes("gpu.nvidia.com") == ("nvidia.com/gpu.present",)
     assert catalogue().labels_of_nodes("no.such.driver") == ()
+    # Each driver has some, or none.
+    assert all(isinstance(catalogue().labels_of_nodes(name), tuple) for name in catalogue().names)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
@@ -45,7 +47,7 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
         kind = INCOMPLETE
     only = known[0] if len(known) == 1 else None
     waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
-    remedy = _wait(waiting) or next(_completed(blocked, known), None)
+    remedy = _wait(waiting, next(_completed(blocked, known), None))
     if kind is INCOMPLETE and only is not None and only.found < only.expected:
         text = (
             "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
@@ -69,12 +71,13 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     )
 
 
-def _wait(waiting: UnderWay | None) -> Remedy | None:
-    """What to do while a driver publishes."""
+def _wait(waiting: UnderWay | None, completed: Remedy | None) -> Remedy | None:
+    """What to do while a driver publishes; afterwards what is proved to help."""
     if waiting is None:
-        return None
+        return completed
     text = "Wait: {by} has had {seconds:second} to publish the rest."
-    return Remedy(say(text, by=waiting.by, seconds=waiting.seconds))
+    words = say(text, by=waiting.by, seconds=waiting.seconds)
+    return Remedy(words) if completed is None else replace(completed, change=words)
 
 
 def _completed(blocked: Blocked, pools: Sequence[Pool]) -> Iterator[Remedy]:
