@@ -6,12 +6,14 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
+from tools.cases import CASES, run_case
 from tools.examples import FIT, arguments, examples
 
 JSON = dict[str, Any]
@@ -98,10 +100,17 @@ def test_one_more_node(asked: Callable[[str], JSON]) -> None:
 
 
 def test_fewer_devices(asked: Callable[[str], JSON]) -> None:
-    way = asked("tpu-all-one-held")["fixes"][0]
+    way = asked("gaudi-too-few")["fixes"][0]
     (change,) = way["changes"]
-    assert (change["kind"], change["from"], change["to"]) == ("lower-count", "All", 3)
-    assert (way["whatIf"], len(way["proof"]["devices"])) == (["tpu:count=3"], 3)
+    assert (change["kind"], change["from"], change["to"]) == ("lower-count", 8, 7)
+    assert (way["whatIf"], len(way["proof"]["devices"])) == (["hpu:count=7"], 7)
+
+
+def test_a_number_in_place_of_all(tmp_path: Path) -> None:
+    case = next(each for each in CASES if each.file == "all-not-possible")
+    way = json.loads(run_case(case, tmp_path, "json")[1])["fixes"][0]
+    (change,) = way["changes"]
+    assert (change["kind"], change["from"], change["to"]) == ("lower-count", "All", 1)
 
 
 def test_a_node_taint(asked: Callable[[str], JSON]) -> None:
