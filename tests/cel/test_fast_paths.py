@@ -12,10 +12,6 @@ def test_fast_paths_answer_as_evaluation_does() -> None:
     assert list(found(2_000)) == []
 
 
-def test_fast_paths_of_more_selectors() -> None:
-    assert next(found(5_000, seed=1), None) is None
-
-
 @pytest.mark.exhaustive
 def test_fast_paths_of_many_more_selectors() -> None:
     """Eleven minutes of a processor, a third of what all other tests take."""

@@ -123,6 +123,8 @@ def test_the_same_program_gives_the_same_archives(
         assert again.read_bytes() == archives[again.name].read_bytes()
 
 
+# krew is built for it, which takes minutes.
+@pytest.mark.exhaustive
 def test_krew_itself(standalone: Path, text: str, archives: dict[str, Path], tmp_path: Path) -> None:
     """krew installs the archives, what it installs runs through kubectl, and nothing is left after uninstall."""
     import krew
