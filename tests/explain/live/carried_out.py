@@ -223,6 +223,8 @@ def tried(cluster: Cluster, random: Random, number: int, folder: Path) -> Json |
     pod = made(random, cluster)
     answer = explained(cluster, pod, folder)
     offered = list(fixes(answer)) if answer["verdict"] == "cannot-be-scheduled" else []
+    # What helps only once another cause is gone promises nothing alone.
+    offered = [(text, fix) for text, fix in offered if "otherCauses" not in fix["proof"]]
     if number >= len(offered):
         return None
     text, fix = offered[number]
