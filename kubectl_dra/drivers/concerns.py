@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
@@ -17,6 +16,7 @@ from kubectl_dra.api.slices import DeviceID, PoolID, ResourceSlice, newest_slice
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment, parse
 from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.drivers.health import DriverState, NodeDriver, seconds_since
 from kubectl_dra.drivers.pod_recognition import kubelet_root
 
@@ -134,18 +134,9 @@ def _restarted(row: NodeDriver, at: Moment) -> Iterator[Concern]:
 
 
 def _plugin_too(row: NodeDriver, snapshot: Snapshot) -> Iterator[Concern]:
-    """Extended resources that DRA serves are not in a node's allocatable: what is there comes from a device plugin."""
     node = snapshot.nodes.get(row.node) if row.devices else None
-    for resource, count in node.allocatable.items() if node is not None else ():
-        if "/" in resource and count != "0" and _served_by(resource) == row.driver:
-            yield Concern(ConcernKind.PLUGIN_TOO, (resource, str(count)))
-            return
-
-
-@lru_cache(512)
-def _served_by(resource: str) -> str:
-    driver = catalogue().of_resource(resource)
-    return driver.name if driver is not None else ""
+    if node is not None and (offer := plugin_offer(node, row.driver)) is not None:
+        yield Concern(ConcernKind.PLUGIN_TOO, offer)
 
 
 def _needs(driver: str) -> tuple[str, ...]:

@@ -48,14 +48,21 @@ def unserved(
         for node in nodes.values():
             kind = kinds[node.name]
             alike = kind is not None and (driver, kind) in publishing
-            if (driver, node.name) not in rows and (alike or promised(node, driver)) and not _has_plugin(node, driver):
+            if (driver, node.name) not in rows and (alike or promised(node, driver)) and not plugin_offer(node, driver):
                 yield driver, node
 
 
-def _has_plugin(node: Node, driver: str) -> bool:
-    """Whether a device plugin of the driver's vendor offers devices on a node."""
-    return any(
-        count != "0" and (known := catalogue().of_resource(name)) is not None and known.name == driver
-        for name, count in node.allocatable.items()
-        if "/" in name
-    )
+def plugin_offer(node: Node, driver: str) -> tuple[str, str] | None:
+    """The resource that a device plugin of the driver's vendor offers on a node, and how much; None if it offers none.
+
+    Extended resources that DRA serves are not in a node's allocatable.
+    """
+    offers = ((name, str(count)) for name, count in node.allocatable.items() if "/" in name and count != "0")
+    return next((offer for offer in offers if served_by(offer[0]) == driver), None)
+
+
+@lru_cache(512)
+def served_by(resource: str) -> str:
+    """The driver for the devices that device plugins offer under this name; empty if it is not known."""
+    driver = catalogue().of_resource(resource)
+    return driver.name if driver is not None else ""

@@ -19,7 +19,7 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
-from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import NodeDriver
 
 
@@ -166,8 +166,7 @@ def _of_plugins(snapshot: Snapshot, node: str, on_node: Iterable[Pod], driver: s
     offered = snapshot.nodes[node].allocatable if node in snapshot.nodes else {}
     for pod in on_node:
         for resource in resources_of(pod):
-            vendor = catalogue().of_resource(resource)
-            if driver and (vendor is None or vendor.name != driver):
+            if driver and served_by(resource) != driver:
                 continue
             # One node offers a resource by its device plugin or by DRA, never by both.
             if pod.extended_resource_claim and not amount_of(offered.get(resource)):

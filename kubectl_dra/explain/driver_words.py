@@ -158,7 +158,7 @@ def _no_pod(row: NodeDriver) -> Words:
     slices_left = say("; its {slices:ResourceSlice} {slices:is|are} left over", slices=row.slices) if row.slices else ""
     if daemon is None:
         return say("no pod of it is on the node{left}", left=slices_left)
-    name = Subject(daemon.kind, ObjectName(daemon.kind, daemon.name, daemon.namespace))
+    name = maker_of_pods(row)
     if daemon.labels:
         text = "{name} selects no node: none has label {labels}{left}"
         return say(text, name=name, labels=list(daemon.labels), left=slices_left)
