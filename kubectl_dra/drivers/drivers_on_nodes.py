@@ -130,7 +130,7 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     for driver, node in _without_pods(snapshot, daemons, sets, looks):
         if (driver, node) not in pods:
             rows.setdefault((driver, node), NodeDriver(driver, node, DriverState.NO_POD))
-    rows |= {(row.driver, row.node): row for row in _left_out(snapshot, rows, sets)}
+    rows |= {(row.driver, row.node): row for row in _left_out(snapshot, rows, sets, looks)}
     for driver in named - {driver for driver, _ in rows}:
         if driver in sets:
             rows[driver, ""] = NodeDriver(driver, "", DriverState.NO_POD)
@@ -322,14 +322,20 @@ def bare_nodes(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _left_out(
-    snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set]
+    snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set], looks: Looks
 ) -> Iterator[NodeDriver]:
-    """The nodes that have the hardware of a driver, and on which its DaemonSet wants no pod."""
+    """The nodes that have the hardware of a driver, and on which no DaemonSet of it wants a pod."""
+    if snapshot.is_gap("Pod"):
+        return
     # A DaemonSet that wants no pod at all is told as such.
     specs = {name: own.spec for name, own in sets.items() if own.spec is not None and own.spec.status.desired != 0}
+    every: dict[str, list[DaemonSet]] = {name: [spec] for name, spec in specs.items()}
+    for (_, name), daemon in snapshot.others.get("DaemonSet", {}).items():
+        for served in looks.of(daemon.spec.template.spec, name) if daemon.is_plugin else ():
+            every.setdefault(served.driver, []).append(daemon)
     for driver, node in unserved(snapshot.nodes, rows, specs):
         why = left_out(specs[driver], node)
-        if why is not None:
+        if why is not None and all(left_out(daemon, node) is not None for daemon in every[driver]):
             yield NodeDriver(driver, node.name, DriverState.LEFT_OUT, left_out=why)
 
 

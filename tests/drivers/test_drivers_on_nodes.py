@@ -211,6 +211,18 @@ def test_a_node_without_a_sign_of_hardware_is_not_left_out(left: JSON) -> None:
     assert joined(snapshot_of([left, *LIKES, daemon_set(desired=2)])).of(DRIVER, "n1") is None
 
 
+def test_a_node_that_a_second_daemon_set_wants_is_not_left_out() -> None:
+    """A driver may have a DaemonSet for each kind of node; and whoever sees no pods does not know where one is."""
+    left = tainted(node("n1", "big"), "team")
+    second = daemon_set("npu-driver-of-team", desired=1, current=0)
+    second["metadata"]["uid"] = "uid-second"
+    second["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    items = [left, node("n2", "big"), slices("n2", 4), daemon_set(desired=1)]
+    for snapshot in (snapshot_of([*items, plugin("n2"), second]), snapshot_of(items, ("Pod",))):
+        row = joined(snapshot).of(DRIVER, "n1")
+        assert row is None or row.state is not DriverState.LEFT_OUT
+
+
 def test_a_node_that_a_device_plugin_serves_is_not_left_out() -> None:
     driver, label = "gpu.nvidia.com", {"nvidia.com/gpu.present": "true"}
     pod = plugin("n2", containers=[{"name": "gpus", "image": "x", "env": [{"name": "DRIVER_NAME", "value": driver}]}])
