@@ -6,7 +6,6 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RELEASE_VENV := build/release-venv
 DEMO_VENV := build/demo-venv
-QUICK  := not live and not browser and not packaging and not slow
 DEMO   := examples/explain/no-device-matches
 
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
@@ -53,7 +52,7 @@ demo: $(DEMO_VENV)/.installed ## Explain a pending pod of examples/explain, seco
 		  code=$$?; echo; test $$code -eq 1 && echo "(exit code 1: the pod cannot be scheduled)"; }
 
 check: lint typecheck ## Under a minute: ruff, mypy, and the tests that need nothing but Python
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "$(QUICK)" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --quick $(PYTEST_ARGS)
 
 # A control plane that breaks down fails all tests after it, each by its own time limit: the run ends, and says which.
 test: $(VENV)/.installed-dev ## Run all tests; builds the control plane for them first, once, where Go is there

@@ -36,6 +36,9 @@ settings.load_profile("any-machine")
 HERE = Path(__file__).parent
 LIVE, BROWSER, PACKAGING = "control_plane_program", "chromium", "offline"
 """The fixtures that all tests of a kind use, directly or through others."""
+NOT_QUICK = ("live", "browser", "packaging", "slow")
+ELSEWHERE = ("ci/", "controlplane/", "packaging/")
+"""Folders of which every test needs more than Python."""
 SLOW = (
     "admission/server/test_recorded.py",
     "allocation/test_pruning.py",
@@ -61,6 +64,7 @@ SLOW = (
     "cli/test_lists.py",
     "cli/test_migrate_helm.py",
     "cli/test_migrate_terminal.py",
+    "cli/test_namespaces.py",
     "cli/test_pasted.py::test_commands_ask",
     "cli/test_pasted.py::test_kubectl",
     "cli/test_pasted.py::test_our_own_run",
@@ -106,6 +110,7 @@ SLOW = (
     "explain/test_unmodelled.py",
     "explain/test_way.py",
     "fit/test_existing.py",
+    "fit/test_hostile_workloads.py",
     "fuzz/test_fuzz.py",
     "golden/",
     "hostile/",
@@ -119,6 +124,7 @@ SLOW = (
     "lsp/test_parameters.py",
     "lsp/test_server.py",
     "lsp/test_wire.py",
+    "metrics/test_bounds.py",
     "metrics/test_follow.py",
     "metrics/test_layers.py",
     "metrics/test_same_answers.py",
@@ -134,6 +140,7 @@ SLOW = (
     "migrate/test_properties.py",
     "migrate/test_real.py",
     "migrate/test_reverse.py::test_public_manifests",
+    "migrate/test_said_and_written.py",
     "migrate/test_vendors.py",
     "migrate/test_versions.py",
     "monitoring/",
@@ -143,7 +150,9 @@ SLOW = (
     "report/html/",
     "report/test_explain_json.py",
     "report/test_explain_text.py",
+    "report/test_left_out.py",
     "report/test_lint_reports.py::test_sarif_has_no_more",
+    "report/test_picture.py::test_commands_draw",
     "report/test_remedy_json.py",
     "taint/test_deadline.py",
     "taint/test_watching.py",
@@ -173,6 +182,15 @@ SOURCE = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help="run the tests of that mark as well, and without limit")
+    parser.addoption("--quick", action="store_true", help="run only tests that are quick and need nothing but Python")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``--quick``, files and folders that have no quick test are not even read."""
+    if not config.getoption("--quick") or not collection_path.is_relative_to(HERE):
+        return None
+    name = collection_path.relative_to(HERE).as_posix() + ("/" if collection_path.is_dir() else "")
+    return name in (*SLOW, *ELSEWHERE) or name.endswith("/live/") or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -189,6 +207,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in whole]
     for item in whole:
         item.add_marker(pytest.mark.timeout(0))
+    _mark(items)
+    if config.getoption("--quick"):
+        left = {item for item in items if any(item.get_closest_marker(mark) for mark in NOT_QUICK)}
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
+    if config.getoption("loadgroup", default=False):
+        _name_groups(items)
+
+
+def _mark(items: Iterable[pytest.Item]) -> None:
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         folders = item.path.relative_to(HERE).parts
@@ -202,8 +230,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
         if item.nodeid.removeprefix("tests/").startswith(SOURCE):
             item.add_marker(pytest.mark.xdist_group("source"))
-    if config.getoption("loadgroup", default=False):
-        _name_groups(items)
 
 
 def _name_groups(items: Iterable[pytest.Item]) -> None:
