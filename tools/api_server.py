@@ -88,6 +88,9 @@ class APIServer:
                 pass
 
         class Server(ThreadingHTTPServer):
+            # As many callers at a time as a real one: with five, the next ones ask again after a second.
+            request_queue_size = 128
+
             def handle_error(self, request: Any, client_address: Any) -> None:
                 # A client that gave up waiting.
                 pass

@@ -119,6 +119,8 @@ class WatchedServer:
         class Server(ThreadingHTTPServer):
             daemon_threads = True
             allow_reuse_address = True
+            # As many callers at a time as a real one: with five, the next ones ask again after a second.
+            request_queue_size = 128
 
         self._server = Server(("127.0.0.1", self._port), Handler)
         self._port = self._server.server_address[1]

@@ -199,6 +199,7 @@ def serve(nodes: int, pods: int) -> None:
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
+        request_queue_size = 128
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             pass

@@ -161,6 +161,8 @@ class Lab:
                 pass
 
         class Server(ThreadingHTTPServer):
+            request_queue_size = 128
+
             def finish_request(self, request: Any, client_address: Any) -> None:
                 with suppress(OSError):
                     # A thread of its own, so that nobody waits for somebody's handshake.

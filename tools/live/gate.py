@@ -61,7 +61,7 @@ class Gate:
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        listener.listen()
+        listener.listen(128)
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         return listener
 
