@@ -153,6 +153,11 @@ def _name(path: Path) -> str:
     return path.name
 
 
+def _half(paths: Sequence[Path]) -> list[Any]:
+    """Every second example, and the others in ``make exhaustive``."""
+    return [pytest.param(path, marks=pytest.mark.exhaustive if place % 2 else ()) for place, path in enumerate(paths)]
+
+
 def _hidden_in_files(path: Path, file: Path) -> None:
     asked = example(path)
     assert report_of([*asked.words, *saved(file, asked.objects)])[0] == int((path / "exit-code").read_text())
@@ -166,7 +171,7 @@ def test_absent_from_files(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", REST, ids=_name)
+@pytest.mark.parametrize("path", _half(REST), ids=_name)
 def test_absent_from_the_files_of_other_examples(path: Path, tmp_path: Path) -> None:
     _hidden_in_files(path, tmp_path / "cluster.json")
 
@@ -281,7 +286,7 @@ def test_lists(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", examples(), ids=_name)
+@pytest.mark.parametrize("path", _half(examples()), ids=_name)
 def test_lists_of_all_examples(path: Path, tmp_path: Path) -> None:
     _lists(path, tmp_path / "cluster.json")
 
