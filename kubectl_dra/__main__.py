@@ -69,9 +69,9 @@ def _unraisable(lost: Any) -> None:
 def _main() -> None:
     from contextlib import suppress
 
-    from kubectl_dra import process as short_run
+    from kubectl_dra import process
 
-    short_run.begin()
+    process.begin()
     if sys.argv[1:2] == ["__complete"]:
         from kubectl_dra.cli.completion.answer import answer
 
@@ -87,7 +87,7 @@ def _main() -> None:
             sys.exit(0)
     from kubectl_dra.cli.main import run
 
-    short_run.end(run(sys.argv[1:]))
+    process.end(run(sys.argv[1:]))
 
 
 if __name__ == "__main__":

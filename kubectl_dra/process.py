@@ -22,7 +22,7 @@ class TooMuch(Exception):
     """The work needs more time or memory than it may have."""
 
 
-def apart(work: Callable[[], T], seconds: float, megabytes: int) -> T:
+def limited_fork(work: Callable[[], T], seconds: float, megabytes: int) -> T:
     """Do ``work`` in a fork of this process; ``megabytes`` is what it may need beyond what there is already.
 
     The result must be something that pickle takes. Where there are no forks, the work is done here, without limits.

@@ -155,7 +155,7 @@ SLOW = (
     "report/test_picture.py::test_commands_draw",
     "report/test_remedy_json.py",
     "taint/test_deadline.py",
-    "taint/test_watching.py",
+    "taint/test_steady_watches.py",
     "test_clocks.py",
     "test_clocks.py::test_examples",
     "test_clocks.py::test_searches",

@@ -31,7 +31,7 @@ WAITING = {
     "cli/": "waiting for the cluster, and how long a command took",
     "cluster/": "waiting for a server, a program or a pipe, and how old a token is",
     "metrics/keeper.py": "when the cluster is counted again, and how long a count took",
-    "taint/watching.py": "waiting for the cluster",
+    "taint/steady_watches.py": "waiting for the cluster",
     "ui/worker.py": "when the cluster is read again",
 }
 """Where time may be measured, and what for."""

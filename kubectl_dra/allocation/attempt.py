@@ -21,7 +21,7 @@ from kubectl_dra.allocation.errors import (
     SearchBudgetExceeded,
 )
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, gather
+from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, pools_of_node
 from kubectl_dra.allocation.request import (
     Alternative,
     PreparedClaim,
@@ -132,7 +132,7 @@ class Cycle(Struct):
         """
         known = self.seen.get(node.name)
         if known is None or known[0] is not node:
-            pools = gather(self.index, node, self.features, self.defects)
+            pools = pools_of_node(self.index, node, self.features, self.defects)
             if self.exact is not None:
                 # Restored once: verdicts are remembered by a device's identity.
                 known_exact, whole = self.exact, ResourceSlice.exact

@@ -194,7 +194,7 @@ def _add(index: dict[K, list[ResourceSlice]], key: K, slice_: ResourceSlice) -> 
         known.append(slice_)
 
 
-def gather(index: SliceIndex, node: Node, features: Features, defects: KnownDefects) -> NodePools:
+def pools_of_node(index: SliceIndex, node: Node, features: Features, defects: KnownDefects) -> NodePools:
     """The pools of a node.
 
     Raises:

@@ -26,7 +26,7 @@ from kubectl_dra.cel.columns import DeviceTable, columns_of
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError
 from kubectl_dra.cel.functions import dispatcher
 from kubectl_dra.cel.library import table
-from kubectl_dra.process import TooMuch, apart
+from kubectl_dra.process import TooMuch, limited_fork
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.device import DeviceInput
@@ -89,7 +89,7 @@ class Opinions:
         seconds = min(SECONDS, self._end - time.monotonic())
         if seconds > 0:
             with suppress(TooMuch):
-                return apart(lambda: compare(program, self._devices), seconds, MEGABYTES)
+                return limited_fork(lambda: compare(program, self._devices), seconds, MEGABYTES)
             reason = f"cel-python needs more than {SECONDS:g} s or {MEGABYTES} MB"
         else:
             reason = f"the expressions before took {SECONDS_TOTAL:g} s"

@@ -15,7 +15,7 @@ from kubectl_dra.api.per_device import Extractor, PerDeviceTexts, extractors
 from kubectl_dra.api.quantity import is_plain
 from kubectl_dra.api.slices import Device
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.duplicates import REMEMBERED, FirstOfEqual, Unusual
+from kubectl_dra.cluster.duplicates import REMEMBERED, Interner, Unusual
 
 SAMPLE: Final = 32
 """Slices of a driver from which we learn what is individual to a device."""
@@ -60,7 +60,7 @@ class DeviceLists:
         # How many devices were looked for among the known ones, and how many of them were there.
         self._looked = self._met = 0
         self._tables: dict[bytes, Mapping[str, Mapping[str, Any]]] = {}
-        self._values = FirstOfEqual()
+        self._values = Interner()
         self._texts: dict[tuple[str, str], dict[str, str]] = {}
         self._samples: dict[str, list[Sequence[Device]]] = {}
         # What takes a driver's individual texts out of the bytes of a list.

@@ -71,7 +71,7 @@ class Unusual(ValueError):
     """Not of the shape that the reader reads."""
 
 
-class FirstOfEqual(dict[Any, Any]):
+class Interner(dict[Any, Any]):
     """Returns the first of equal objects, up to a number of distinct ones."""
 
     def first(self, key: Any, value: T) -> T:

@@ -51,7 +51,7 @@ LARGE: Final = 1_000_000
 """Size in bytes from which reading item by item pays off."""
 STEP: Final = 500
 """Progress is reported after each so many objects."""
-SAID: Final = "kubectl-dra"
+METADATA_KEY: Final = "kubectl-dra"
 """The field of a List in which ``kubectl dra snapshot`` records what it could not read."""
 
 
@@ -186,8 +186,8 @@ def _add_large(builder: SnapshotBuilder, data: bytes, name: str, progress: Progr
 def _add_yaml(builder: SnapshotBuilder, source: Source, progress: Progress | None) -> bool:
     try:
         head, items = yaml_list(source)
-        if SAID in head:
-            builder.said(head[SAID], source.name)
+        if METADATA_KEY in head:
+            builder.said(head[METADATA_KEY], source.name)
         return _add_items(builder, source, items, progress)
     except NotAList:
         return False
@@ -233,7 +233,7 @@ def _add_json(
 class _List(Page, frozen=True, rename="camel"):
     """A List in a file, with what ``kubectl dra snapshot`` records besides the items."""
 
-    said: Raw | None = field(default=None, name=SAID)
+    said: Raw | None = field(default=None, name=METADATA_KEY)
 
 
 _list: Final = json.Decoder(_List)
@@ -260,8 +260,8 @@ def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
             listed = kind_here(kind.removesuffix("List"), str(document.object.get("apiVersion")))
             if listed in EVERY_KIND:
                 builder.present(listed)
-        if kind == "List" and SAID in document.object:
-            builder.said(document.object[SAID], f"{document.name}:{document.line}")
+        if kind == "List" and METADATA_KEY in document.object:
+            builder.said(document.object[METADATA_KEY], f"{document.name}:{document.line}")
         for manifest in objects((document,)):
             item = manifest.path[-1] if manifest.path else None
             builder.add(manifest.object, Place(document.name, document.line, item if isinstance(item, int) else None))

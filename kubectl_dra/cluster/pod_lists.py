@@ -31,7 +31,7 @@ from kubectl_dra.api.pods import (
     ResourceRequirements,
 )
 from kubectl_dra.api.volumes import PodVolume
-from kubectl_dra.cluster.duplicates import CheckedAmounts, FirstOfEqual
+from kubectl_dra.cluster.duplicates import CheckedAmounts, Interner
 
 KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/", "kubectl-dra/", *LAYER_ANNOTATIONS)
 _OWNERS: Final = 256
@@ -130,13 +130,13 @@ class PodLists:
 
     def __init__(self, amounts: CheckedAmounts) -> None:
         self._amounts = amounts
-        self._specs = FirstOfEqual()
+        self._specs = Interner()
         self._last: dict[bytes, tuple[_Around, _Spec]] = {}
-        self._times = FirstOfEqual()
-        self._statuses = FirstOfEqual()
-        self._labels = FirstOfEqual()
-        self._annotations = FirstOfEqual()
-        self._owners = FirstOfEqual()
+        self._times = Interner()
+        self._statuses = Interner()
+        self._labels = Interner()
+        self._annotations = Interner()
+        self._owners = Interner()
 
     def read(self, raw: PodText) -> Pod:
         """The pod without the parts that nobody reads. Raises ValueError if it needs a closer look."""

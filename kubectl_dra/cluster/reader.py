@@ -34,7 +34,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import CounterSet, DeviceID, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.device_lists import DeviceLists
-from kubectl_dra.cluster.duplicates import REMEMBERED, CheckedAmounts, FirstOfEqual, Unusual
+from kubectl_dra.cluster.duplicates import REMEMBERED, CheckedAmounts, Interner, Unusual
 from kubectl_dra.cluster.pod_lists import PodLists, PodText
 from kubectl_dra.cluster.snapshot import Event
 
@@ -158,9 +158,9 @@ class Reader:
         self._amounts = CheckedAmounts()
         self._specs: dict[bytes, dict[str, Any]] = {}
         self._pods = PodLists(self._amounts)
-        self._images = FirstOfEqual()
-        self._of_nodes = FirstOfEqual()
-        self._times = FirstOfEqual()
+        self._images = Interner()
+        self._of_nodes = Interner()
+        self._times = Interner()
         self._devices = DeviceLists(compact=compact)
 
     def read(self, kind: str, data: Any) -> Found | None:

@@ -38,7 +38,7 @@ from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, compile_expression
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
-from kubectl_dra.cluster.files import SAID, add_files
+from kubectl_dra.cluster.files import METADATA_KEY, add_files
 from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.list_items import item_of
@@ -248,10 +248,10 @@ def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *
             from yaml import CSafeDumper as Dumper
         except ImportError:
             from yaml import SafeDumper as Dumper  # type: ignore[assignment]
-        whole = {"apiVersion": "v1", "kind": "List", SAID: head, "items": list(items)}
+        whole = {"apiVersion": "v1", "kind": "List", METADATA_KEY: head, "items": list(items)}
         dump(whole, stream, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
         return
-    stream.write(f'{{"apiVersion":"v1","kind":"List","{SAID}":{_line(head)},"items":[\n')
+    stream.write(f'{{"apiVersion":"v1","kind":"List","{METADATA_KEY}":{_line(head)},"items":[\n')
     for index, item in enumerate(items):
         stream.write((",\n" if index else "") + _line(item))
     stream.write("\n]}\n")

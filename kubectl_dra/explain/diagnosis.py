@@ -22,7 +22,7 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 
-Told: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
+FactPart: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""
 
 
@@ -61,9 +61,9 @@ class Evidence(Struct, frozen=True):
     and quantities. The name of something that does not exist is a text.
     """
 
-    object: Told
+    object: FactPart
     field: Words
-    value: Told
+    value: FactPart
     is_cel: bool = False
     relation: Relation = Relation.HAS
 

@@ -73,7 +73,7 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
     ]
 
 
-def apart(groups: Sequence[NodeGroup], where: Sequence[NotStarting]) -> tuple[NodeGroup, ...]:
+def split_not_starting(groups: Sequence[NodeGroup], where: Sequence[NotStarting]) -> tuple[NodeGroup, ...]:
     """The groups, with nodes that fit and on which pods do not start in groups of their own."""
     whys = {each.node: each.why for each in where}
     out: list[NodeGroup] = []

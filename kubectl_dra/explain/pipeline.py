@@ -40,13 +40,13 @@ from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.explain.outcomes import (
-    apart,
     choice,
     claim_report,
     node_groups,
     open_choice,
     placements,
     placements_after_giving_back,
+    split_not_starting,
 )
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
@@ -123,7 +123,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         unclear=judged.unclear,
         findings=tuple(shown),
         claims=tuple(claim_report(analysis, claim_entry, funnels) for claim_entry in analysis.question.claims),
-        nodes=() if stopped else apart(node_groups(analysis, funnels), idle),
+        nodes=() if stopped else split_not_starting(node_groups(analysis, funnels), idle),
         placements=places,
         choice=chosen,
         scheduler=tuple(_scheduler_words(question, snapshot, settings.scheduler)),

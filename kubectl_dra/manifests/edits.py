@@ -25,7 +25,7 @@ from kubectl_dra.manifests.changes import (
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import ELSEWHERE
-from kubectl_dra.manifests.shared_parts import apart
+from kubectl_dra.manifests.shared_parts import unshared
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.unfilled import covered
 from kubectl_dra.manifests.writer import pieces
@@ -142,7 +142,7 @@ def edits_of(document: Document, changes: Sequence[Change]) -> list[Edit]:
     Raises:
         EditRefused: a change that cannot be made in this text.
     """
-    changed = pieces(document, apart(document, smallest(document.object, changes)))
+    changed = pieces(document, unshared(document, smallest(document.object, changes)))
     # What is added at one place belongs to ever larger mappings: the innermost comes first.
     changed.sort(key=lambda piece: (piece.start, piece.end, -piece.depth))
     edits = list(dict.fromkeys(Edit(piece.start, piece.end, piece.text) for piece in changed))

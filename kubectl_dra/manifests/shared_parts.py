@@ -31,7 +31,7 @@ class Crossing(NamedTuple):
     merged: bool
 
 
-def apart(document: Document, changes: Sequence[Change]) -> list[Change]:
+def unshared(document: Document, changes: Sequence[Change]) -> list[Change]:
     """The changes, made where the text has what they change.
 
     What all places of a part become alike is changed where it is written. A place that becomes something else gets its

@@ -266,8 +266,8 @@ class _Run:
             self.world.add(raw, want.owner, file.name)
 
     def _make(self, file: File, wants: Sequence[PlannedEdit]) -> None:
-        apart = bool(self.job.claims_file)
-        settled = settle(file, wants, apart)
+        separate_claims = bool(self.job.claims_file)
+        settled = settle(file, wants, separate_claims)
         file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
         if settled.made is None:
             return
@@ -280,7 +280,7 @@ class _Run:
             file.items += want.made
             new = [(item, raw) for item, raw in want.objects if object_key(raw) not in keys]
             keys.update(object_key(raw) for _, raw in new)
-            if apart:
+            if separate_claims:
                 self.set_aside += new
             else:
                 file.items += [item for item, _ in new]

@@ -14,11 +14,11 @@ from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.duplicates import Place
-from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.data.autoscalers import maker_of_deployments, makers
 from kubectl_dra.errors import DraError, FileError, InputError

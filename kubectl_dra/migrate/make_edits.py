@@ -194,21 +194,21 @@ class Settled(NamedTuple):
     refused: tuple[tuple[PlannedEdit, EditRefused], ...]
 
 
-def settle(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> Settled:
-    """Apply as many wants as possible; with ``apart`` new objects do not go into the file.
+def settle(file: File, wants: Sequence[PlannedEdit], separate_claims: bool = False) -> Settled:
+    """Apply as many wants as possible; with ``separate_claims`` new objects do not go into the file.
 
     If all together fail, each half is tried, which finds few bad ones among many quickly.
     """
     result: MadeFile | None = None
     good: list[PlannedEdit] = []
-    placeless = set[PlannedEdit]() if apart else _placeless(wants)
+    placeless = set[PlannedEdit]() if separate_claims else _placeless(wants)
     refused: list[tuple[PlannedEdit, EditRefused]] = [(want, NoPlace(_ALONE)) for want in wants if want in placeless]
     placed = [want for want in wants if want not in placeless]
     waiting = [placed] if placed else []
     while waiting:
         part = waiting.pop()
         try:
-            result = made(file, [*good, *part], apart)
+            result = made(file, [*good, *part], separate_claims)
             good += part
         except EditRefused as error:
             if len(part) == 1:
@@ -239,8 +239,8 @@ def code_of(refused: EditRefused) -> str:
     return codes.NO_PLACE if isinstance(refused, NoPlace) else codes.NO_EDIT
 
 
-def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeFile:
-    """The file with all wants applied; with ``apart`` new objects do not go into it.
+def made(file: File, wants: Sequence[PlannedEdit], separate_claims: bool = False) -> MadeFile:
+    """The file with all wants applied; with ``separate_claims`` new objects do not go into it.
 
     Raises:
         EditRefused: it cannot be made safely.
@@ -260,7 +260,7 @@ def made(file: File, wants: Sequence[PlannedEdit], apart: bool = False) -> MadeF
         if any(want.removes and not want.found.path for want in mine):
             removed.append(document)
             continue
-        changes, behind = _in_document(document, mine, apart, added)
+        changes, behind = _in_document(document, mine, separate_claims, added)
         if changes:
             for want in mine:
                 _check_keys(document, want)
@@ -329,7 +329,7 @@ def _keeps_comments(file: File, text: str, documents: Sequence[Document]) -> Non
 
 
 def _in_document(
-    document: Document, wants: Sequence[PlannedEdit], apart: bool, added: set[ObjectKey]
+    document: Document, wants: Sequence[PlannedEdit], separate_claims: bool, added: set[ObjectKey]
 ) -> tuple[list[Change], list[Mapping[str, Any]]]:
     """The changes inside a document, and the objects to add after it; ``added`` are those of the file so far."""
     changes: list[Change] = []
@@ -340,7 +340,7 @@ def _in_document(
             continue
         changes += want.changes
         _check_list(document, want)
-        if apart:
+        if separate_claims:
             continue
         for _, raw in want.objects:
             if object_key(raw) in added:

@@ -26,7 +26,7 @@ class ChangeKind(Enum):
 
 class SchedulerChange(Struct, frozen=True):
     """One difference of the scheduler after an upgrade. ``name`` is that of the gate, the defect, the behaviour, or one
-    of the parts of ``Ahead``.
+    of the parts of ``PartialUpgrade``.
 
     ``what`` says it in words, but for gates; ``link`` leads to its pull request or enhancement, where that is known.
     """

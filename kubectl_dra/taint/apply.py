@@ -28,7 +28,7 @@ from kubectl_dra.taint.rules import (
     decide,
     stage_of,
 )
-from kubectl_dra.taint.watching import Patience, TimedOut
+from kubectl_dra.taint.steady_watches import Patience, TimedOut
 
 KIND: Final = "DeviceTaintRule"
 _ROUNDS: Final = 8

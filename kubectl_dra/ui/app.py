@@ -55,7 +55,7 @@ class Came(NamedTuple):
     words: dict[ScreenTable, str]
 
 
-class Told(Message):
+class RunOnUi(Message):
     """Something that the worker's thread wants to have done here."""
 
     def __init__(self, do: Callable[[], None]) -> None:
@@ -151,9 +151,9 @@ class Screens(RowKeys):
     def tell(self, do: Callable[[], None]) -> None:
         """Have something done in the screen's own thread; nothing happens after its end."""
         with suppress(RuntimeError):
-            self.post_message(Told(do))
+            self.post_message(RunOnUi(do))
 
-    def on_told(self, message: Told) -> None:
+    def on_run_on_ui(self, message: RunOnUi) -> None:
         """Do it, unless the screens are being taken down."""
         if self.is_running:
             message.do()

@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_dra.allocation.counters import Common, GroupClash, GroupLedger
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
+from kubectl_dra.allocation.pools import Pool, SliceIndex, pools_of_node
 from kubectl_dra.allocation.state import allocated_state
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.releases import Release
@@ -35,7 +35,7 @@ def slices() -> list[ResourceSlice]:
 def seen(gates: set[str]) -> tuple[Pool, ...]:
     release = Release(1, 37)
     features = Features.from_gates({"DRAPartitionableDevices", "DRAConsumableCapacity", *gates}, release)
-    return gather(SliceIndex(slices()), Node.named("n1"), features, KnownDefects.of_release(release)).pools
+    return pools_of_node(SliceIndex(slices()), Node.named("n1"), features, KnownDefects.of_release(release)).pools
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kubectl_dra.allocation.counters import CounterLedger, CounterShortage, GroupClash, available_counters
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import Pool, SliceIndex, gather
+from kubectl_dra.allocation.pools import Pool, SliceIndex, pools_of_node
 from kubectl_dra.allocation.state import AllocatedState, allocated_state
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -19,7 +19,7 @@ def pool_of(*devices: JSON, driver: str = "d", **counters: object) -> Pool:
         slice_of(*devices, driver=driver, count=2, name="1"),
         slice_of(driver=driver, counters={key.replace("_", "."): value for key, value in counters.items()}, count=2),
     ]
-    (pool,) = gather(SliceIndex(slices), Node.named("n1"), Features(), KnownDefects()).pools
+    (pool,) = pools_of_node(SliceIndex(slices), Node.named("n1"), Features(), KnownDefects()).pools
     assert pool.usable, pool.invalid
     return pool
 

@@ -6,7 +6,7 @@ import pytest
 
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import NodePools, SliceIndex, gather
+from kubectl_dra.allocation.pools import NodePools, SliceIndex, pools_of_node
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
 from tools.builders import device, slice_of
@@ -15,7 +15,7 @@ from tools.builders import device, slice_of
 def pools(
     *slices: ResourceSlice, node: str = "n1", features: Features | None = None, defects: KnownDefects | None = None
 ) -> NodePools:
-    return gather(SliceIndex(slices), Node.named(node), features or Features(), defects or KnownDefects())
+    return pools_of_node(SliceIndex(slices), Node.named(node), features or Features(), defects or KnownDefects())
 
 
 def names(found: NodePools) -> list[str]:

@@ -22,7 +22,7 @@ from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
 from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.allocation.interchangeable import Problem
 from kubectl_dra.allocation.merged_search import MergedSearch
-from kubectl_dra.allocation.pools import gather
+from kubectl_dra.allocation.pools import pools_of_node
 from kubectl_dra.allocation.request import PreparedClaim
 from kubectl_dra.allocation.search import Search
 from kubectl_dra.allocation.search_context import SearchContext
@@ -152,7 +152,7 @@ Prepared = tuple[SearchContext, list[PreparedClaim], Callable[[], CounterLedger]
 def prepare(case: Case, steps: int) -> Prepared:
     """What a search needs, fresh. Raises AllocationError where no search would begin."""
     fresh = case.cycle()
-    pools = gather(fresh.index, NODE, fresh.features, fresh.defects)
+    pools = pools_of_node(fresh.index, NODE, fresh.features, fresh.defects)
     context = SearchContext(
         NODE,
         fresh.features,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdict
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import SliceIndex, gather
+from kubectl_dra.allocation.pools import SliceIndex, pools_of_node
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.releases import UNTOLD, Release, default_features
 from tools.builders import (
@@ -503,13 +503,13 @@ def test_shared_counters_of_other_nodes_count_where_their_pool_is_not_in_order()
         slice_of(pool="other", node="n2", name="other-counters", count=2, counters={"s.c": 4}),
     ]
     everything = claim(request(all=True))
-    seen = gather(SliceIndex([*foreign, *whole]), Node.named("n1"), Features(), KnownDefects())
+    seen = pools_of_node(SliceIndex([*foreign, *whole]), Node.named("n1"), Features(), KnownDefects())
     assert [pool.id.name for pool in seen.pools] == ["own"]
     assert picked(allocate([*foreign, *whole], everything)) == ["d1"]
     assert "other is currently being updated" in fatal(allocate([foreign[1], *whole], everything))
     assert picked(allocate([foreign[1], *whole], claim(request()))) == ["d1"]
     newer = slice_of(pool="other", node="n3", name="newer", generation=2, count=2)
     assert picked(allocate([foreign[1], newer, *whole], everything)) == ["d1"]
-    seen = gather(SliceIndex([foreign[1], newer, *whole]), Node.named("n1"), Features(), KnownDefects())
+    seen = pools_of_node(SliceIndex([foreign[1], newer, *whole]), Node.named("n1"), Features(), KnownDefects())
     assert [pool.name for pool in seen.obsolete] == ["other"]
-    assert not gather(SliceIndex([foreign[1]]), Node.named("n1"), Features(), KnownDefects.none()).pools
+    assert not pools_of_node(SliceIndex([foreign[1]]), Node.named("n1"), Features(), KnownDefects.none()).pools

@@ -14,7 +14,7 @@ from kubectl_dra.allocation.attempt import INVALID_POOLS, Attempt, AttemptVerdic
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import SliceIndex, gather
+from kubectl_dra.allocation.pools import SliceIndex, pools_of_node
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.slices_seen import slices_as_read
 from kubectl_dra.allocation.state import allocated_state
@@ -57,7 +57,7 @@ def in_any_order(case: dict[str, Any]) -> list[list[Attempt]]:
     for entry in case["nodes"]:
         node = Node.from_json(entry)
         try:
-            seen = gather(cycle.index, node, cycle.features, cycle.defects)
+            seen = pools_of_node(cycle.index, node, cycle.features, cycle.defects)
         except AllocationError:
             out.append([cycle.in_order(node, claims, Budget())])
             continue

@@ -11,7 +11,7 @@ import pytest
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import gather
+from kubectl_dra.allocation.pools import pools_of_node
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
@@ -23,7 +23,7 @@ SHARE: dict[str, Any] = {"shareID": "s", "consumedCapacity": {"m": "3"}}
 
 def likeness(cycle: Cycle, claims: Sequence[ResourceClaim], nodes: Sequence[Node]) -> list[Hashable]:
     seen = NodeEquivalence(cycle, claims)
-    return [seen.of(node, gather(cycle.index, node, cycle.features, cycle.defects)) for node in nodes]
+    return [seen.of(node, pools_of_node(cycle.index, node, cycle.features, cycle.defects)) for node in nodes]
 
 
 def nodes(number: int) -> list[Node]:
@@ -141,7 +141,7 @@ def test_random_clusters(seed: int) -> None:
     rejected: dict[Hashable, Attempt] = {}
     for node, expected in zip(all_nodes, single, strict=True):
         try:
-            pools = gather(grouped.index, node, features, defects)
+            pools = pools_of_node(grouped.index, node, features, defects)
         except AllocationError:
             continue
         key = seen.of(node, pools)

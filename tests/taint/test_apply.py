@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.apply import ASKING, ServerAnswer, question_of, server_answer
-from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.rules import DesiredRule, RuleStage, content, decide
 from kubectl_dra.taint.typed import TaintSpec
+from kubectl_dra.taint.wait_until_drained import slices_of
 
 # As Kubernetes 1.36.4 writes it.
 MESSAGE = (

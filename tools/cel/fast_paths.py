@@ -14,7 +14,7 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.pools import gather
+from kubectl_dra.allocation.pools import pools_of_node
 from kubectl_dra.allocation.selectors import Selectors, SelectorVerdict
 from kubectl_dra.api.claims import DeviceClass
 from kubectl_dra.api.meta import ObjectMeta
@@ -117,7 +117,7 @@ class Cluster:
         known: dict[object, list[Answer]] = {}
         seen = NodeEquivalence(self.cycle, [claim(request(selector=text))])
         for node, answers in zip(self.whole.nodes.values(), expected, strict=True):
-            kind = seen.of(node, gather(self.cycle.index, node, self.cycle.features, self.cycle.defects))
+            kind = seen.of(node, pools_of_node(self.cycle.index, node, self.cycle.features, self.cycle.defects))
             if known.setdefault(kind, answers) != answers:
                 return "equal nodes"
         return ""

@@ -35,7 +35,7 @@ def applied(cluster: Snapshot, manifest: Snapshot, flags: SchedulingFlags) -> Sn
     Raises:
         InputError: there is no such namespace.
     """
-    from kubectl_dra.cluster.overlay import overlay
+    from kubectl_dra.cluster.applied_manifest import overlay
 
     if flags.namespace not in manifest.namespaces:
         cluster.require_namespace(flags.namespace)
@@ -135,8 +135,8 @@ def _with_kinds_for(
     kinds = kinds_to_complete(snapshot, pods, flags, everything=everything)
     if not kinds:
         return snapshot
+    from kubectl_dra.cluster.applied_manifest import with_kinds
     from kubectl_dra.cluster.live import ApiServer
-    from kubectl_dra.cluster.overlay import with_kinds
     from kubectl_dra.cluster.transport import side_by_side
 
     cluster = ApiServer(connection_options(connection, flags.namespace))
@@ -170,7 +170,7 @@ def kinds_to_complete(
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
-    from kubectl_dra.cluster.overlay import with_events, with_kinds
+    from kubectl_dra.cluster.applied_manifest import with_events, with_kinds
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
     more = read_kinds(connection, "", ("DaemonSet", "Event"), reasons=(NO_POD_MADE,))
@@ -184,7 +184,7 @@ def with_admission(
     if flags.snapshots:
         return snapshot
     from kubectl_dra.admission.admit import kinds_needed as kinds_to_admit
-    from kubectl_dra.cluster.overlay import with_kinds
+    from kubectl_dra.cluster.applied_manifest import with_kinds
 
     needed: dict[str, dict[str, None]] = {}
     for (space, _), pod in manifest.pods.items():

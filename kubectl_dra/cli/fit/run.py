@@ -21,8 +21,8 @@ from kubectl_dra.cli.explain.reading import (
 from kubectl_dra.cli.fit import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
-from kubectl_dra.cluster.overlay import overlay
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError

@@ -23,11 +23,11 @@ from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
-from kubectl_dra.taint.drain import RuleGone
 from kubectl_dra.taint.result import RuleDone, Tainted
 from kubectl_dra.taint.rules import CREATED, REFUSED, how_to_turn_on
+from kubectl_dra.taint.steady_watches import Patience, TimedOut
 from kubectl_dra.taint.typed import TaintSpec, read_words
-from kubectl_dra.taint.watching import Patience, TimedOut
+from kubectl_dra.taint.wait_until_drained import RuleGone
 from kubectl_dra.text import amount
 
 MANY_WARNINGS = 20

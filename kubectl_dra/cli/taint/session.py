@@ -32,11 +32,11 @@ from kubectl_dra.report.paint import tell
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
-from kubectl_dra.taint.drain import Drain
 from kubectl_dra.taint.result import Tainted
 from kubectl_dra.taint.rules import NEXT_AT, UNCHANGED, DesiredRule, RuleStage, Serving, require_rules
+from kubectl_dra.taint.steady_watches import Patience, TimedOut, Watcher
 from kubectl_dra.taint.targets import Devices, Target, parts_of, refuse_nothing
-from kubectl_dra.taint.watching import Patience, TimedOut, Watcher
+from kubectl_dra.taint.wait_until_drained import Drain
 
 ALL_KINDS: Final = (
     "ResourceSlice",

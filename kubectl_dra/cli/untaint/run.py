@@ -28,11 +28,11 @@ from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
-from kubectl_dra.taint.drain import slices_of
 from kubectl_dra.taint.result import ABSENT, REMOVED, Removals, RuleRemoved, Untainted, expired, plan_removals
 from kubectl_dra.taint.rules import REFUSED
+from kubectl_dra.taint.steady_watches import REFRESH_SECONDS, Patience, TimedOut, Watcher
 from kubectl_dra.taint.typed import Removal, Words, read_words
-from kubectl_dra.taint.watching import REFRESH_SECONDS, Patience, TimedOut, Watcher
+from kubectl_dra.taint.wait_until_drained import slices_of
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")

@@ -1,4 +1,4 @@
-"""The driver itself is broken on a node; ``explain/causes/driver_unhealthy.py`` finds it."""
+"""The driver is broken on a node: its pod crashes, restarts or is gone, or devices that are held are not published."""
 
 from __future__ import annotations
 

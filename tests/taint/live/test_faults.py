@@ -18,8 +18,8 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.taint.apply import Asking, RuleRefused, RuleWriter
 from kubectl_dra.taint.rules import CREATED, UNCHANGED, DesiredRule, RuleStage, content, rule_name
+from kubectl_dra.taint.steady_watches import Patience
 from kubectl_dra.taint.typed import TaintSpec
-from kubectl_dra.taint.watching import Patience
 from tests.taint.live.faults import Asked, Front
 from tests.taint.live.team import KEY, Kubelet, Team, bind, rule_version
 from tools.controlplane.cluster import Cluster, wait

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer as LiveServer
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.watch import Watch
-from kubectl_dra.taint.drain import Blocker, Drain
+from kubectl_dra.taint.wait_until_drained import Blocker, Drain
 from tests.taint.live.faults import HANGS, LOST, Asked, Front
 from tests.taint.live.team import KEY, Kubelet, Team, checked
 from tools.controlplane.cluster import wait

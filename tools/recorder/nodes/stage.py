@@ -13,7 +13,7 @@ from subprocess import Popen
 from typing import Any
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.cluster.files import SAID
+from kubectl_dra.cluster.files import METADATA_KEY
 from tools.controlplane.client import Api, ApiError, Json
 from tools.controlplane.cluster import wait
 from tools.controlplane.node import Driver, Node, Nodes
@@ -325,8 +325,8 @@ class Stage:
             code = run(["snapshot", "--kubeconfig", kubeconfig, "-o", str(path), "--force"])
         if code not in (0, 3):
             raise RuntimeError(f"kubectl dra snapshot ended with {code}")
-        said = json.loads(path.read_text())[SAID]
-        return {"apiVersion": "v1", "kind": "List", SAID: said, "items": [*self._objects()]}
+        said = json.loads(path.read_text())[METADATA_KEY]
+        return {"apiVersion": "v1", "kind": "List", METADATA_KEY: said, "items": [*self._objects()]}
 
     def _objects(self) -> list[Json]:
         found: dict[str, list[Json]] = {}

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from kubectl_dra.process import TooMuch, apart
+from kubectl_dra.process import TooMuch, limited_fork
 
 
 def test_a_result_comes_back() -> None:
-    assert apart(lambda: ["x" * 1_000_000, os.getpid()], 10, 100) != ["x" * 1_000_000, os.getpid()]
+    assert limited_fork(lambda: ["x" * 1_000_000, os.getpid()], 10, 100) != ["x" * 1_000_000, os.getpid()]
 
 
 def forever() -> None:
@@ -43,7 +43,7 @@ def test_what_takes_too_much_is_said(work: object, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "fork", forked)
     began = time.monotonic()
     with pytest.raises(TooMuch):
-        apart(work, 0.5, 100)  # type: ignore[arg-type]
+        limited_fork(work, 0.5, 100)  # type: ignore[arg-type]
     assert time.monotonic() - began < 10
     with pytest.raises(ChildProcessError):
         os.waitpid(children[0], os.WNOHANG)

@@ -14,8 +14,8 @@ from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.taint import watching as module
-from kubectl_dra.taint.watching import OUTAGE_SECONDS, Patience, TimedOut, Watcher
+from kubectl_dra.taint import steady_watches as module
+from kubectl_dra.taint.steady_watches import OUTAGE_SECONDS, Patience, TimedOut, Watcher
 from tools.api_server import Answer, APIServer, Asked, status
 
 PODS = "/api/v1/namespaces/team/pods"

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
 from kubectl_dra.taint import times
-from kubectl_dra.taint.watching import Watcher
+from kubectl_dra.taint.steady_watches import Watcher
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0
