@@ -231,6 +231,7 @@ MARKS: Final = {
     DeviceState.HELD: "#",
     DeviceState.TAINTED: "!",
     DeviceState.BLOCKED: ":",
+    DeviceState.UNSERVED: "/",
     DeviceState.UNUSABLE: "x",
     DeviceState.UNKNOWN: "?",
 }

@@ -221,10 +221,10 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
         if len(ticks) == 5:
             raise KeyboardInterrupt
 
-    def reading(*words: Any) -> Snapshot:
+    def reading(*words: Any, **named: Any) -> Snapshot:
         if len(ticks) == 1:
             raise ClusterError("the server is away")
-        return read(*words)
+        return read(*words, **named)
 
     monkeypatch.setattr("kubectl_dra.cli.live.time.sleep", wait)
     monkeypatch.setattr(listing, "read", reading)

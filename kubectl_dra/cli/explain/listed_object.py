@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.devices.run import KINDS, ObjectAnswer, listed, print_devices
+from kubectl_dra.cli.devices.run import ObjectAnswer, listed, print_devices
 from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
@@ -42,7 +42,7 @@ def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> i
     from kubectl_dra.report.had_now import answer_json, class_answer, class_fix
     from kubectl_dra.usage.had_now import class_now
 
-    inventory, settings, snapshot = listed(flags, connection, (*KINDS, "Pod"))
+    inventory, settings, snapshot = listed(flags, connection)
     now = class_now(name, inventory, snapshot, settings.scheduler)
     answer, fix = class_answer(now), class_fix(now)
     about = answer_json("DeviceClass", name, now.verdict, answer, fix)
@@ -55,7 +55,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.report.had_now import answer_json, device_answer, device_fix, device_next
     from kubectl_dra.usage.had_now import device_now
 
-    inventory, settings, snapshot = listed(flags, connection, (*KINDS, "Pod"))
+    inventory, settings, snapshot = listed(flags, connection)
     if len(inventory.rows) != 1:
         # Several devices, or the same name on several nodes.
         print_devices(inventory, settings, snapshot, flags, connection)
