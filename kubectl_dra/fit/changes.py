@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
-from kubectl_dra.explain.not_starting import NotStarting, not_starting, troubled_nodes
+from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
+from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
+from kubectl_dra.fit.starting import starting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
@@ -82,7 +82,8 @@ class Changes:
 
     def _nodes(self, state: ClusterState) -> list[More]:
         gains: list[More] = []
-        for more in islice(node_copies(state, troubled_nodes(state.snapshot)), NODE_KINDS_TRIED):
+        troubled, broken = troubled_nodes(state.snapshot), broken_nodes(state.snapshot)
+        for more in islice(node_copies(state, troubled, broken), NODE_KINDS_TRIED):
             self.tried += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
@@ -102,29 +103,20 @@ class Changes:
         return any(attempt(new, state, self._budget, nodes).taking for new in kinds.values())
 
     def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
-        """How many of the remaining pods fit with a change; None if none does."""
-        after = Placer(state, self._budget).place_all(self._left)
-        if not after.placed_pods:
+        """How many of the remaining pods fit with a change; None if none does, or none that starts."""
+        after = Placer(state, self._budget, avoid=troubled_nodes(self._snapshot)).place_all(self._left)
+        begin = starting(after.placed_pods, self._snapshot, after.state.cycle.index)
+        if begin.lost == len(after.placed_pods):
             return None
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        idle = pods_not_starting(after.placed_pods, self._snapshot)
-        return More(change, len(after.placed_pods), len(whole), idle)
+        return More(change, len(after.placed_pods), len(whole), begin.nodes)
 
 
 def _destroys(gain: More) -> bool:
     """Whether a change deletes something or ends a pod, and not only waits for it, or adds a node."""
     return isinstance(gain.change, Free | EndPods) and gain.change.price is not Price.WAIT
-
-
-def pods_not_starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotStarting, ...]:
-    """The nodes on which placed pods do not start, those of the most pods first."""
-    drivers: dict[str, set[str]] = defaultdict(set)
-    counts = Counter(placed_pod.node for placed_pod in placed_pods)
-    for placed_pod in placed_pods:
-        drivers[placed_pod.node] |= {held.device.driver for held in placed_pod.devices}
-    return not_starting(snapshot, ((node, drivers[node]) for node, _ in counts.most_common()))
 
 
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.

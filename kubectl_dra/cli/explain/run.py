@@ -151,6 +151,10 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
         from kubectl_dra.explain.rivals import with_rivals
 
         diagnosis = with_rivals(diagnosis, posed.question, posed.snapshot, posed.settings)
+    if diagnosis.not_starting or diagnosis.refused:
+        from kubectl_dra.explain.would_start import judged_by_start
+
+        diagnosis = judged_by_start(diagnosis)
     if flags.whole_page or flags.output is not ExplainOutput.text:
         from kubectl_dra.explain.pod_timeline import also_possible, way_of
 
