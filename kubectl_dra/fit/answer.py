@@ -296,7 +296,8 @@ def _result(
     )
     wanted = [unplaced.new for unplaced in refused] if not options.most else list(_following(plan, snapshot))
     looked_for = options.changes and not options.only_counts and not unclear
-    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own)
+    cause = next(iter(stop.diagnosis.findings), None) if stop is not None else None
+    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause)
     placed = plan.running + len(placed_pods)
     begin = starting(placed_pods, snapshot, placement.state.cycle.index)
     return WorkloadFit(

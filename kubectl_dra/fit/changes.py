@@ -33,8 +33,9 @@ MAX_SHOWN: Final = 3
 
 
 class Changes:
-    """Looks for changes. ``found`` are those that help: holders, the first to ask first, then nodes, the best first;
-    but what deletes something or ends a pod comes last.
+    """Looks for changes. ``found`` are those that help: first what ends the cause that is named, then what takes
+    nothing from anybody. Of holders the first to ask comes first, and of those to ask alike who makes most room, as of
+    nodes.
 
     ``tried`` counts all.
     """
@@ -46,10 +47,12 @@ class Changes:
         wanted: Sequence[NewPod],
         budget: Budget,
         own: Set[str],
+        cause: Finding | None = None,
     ) -> None:
         """``refused`` are the pods that do not fit, ``wanted`` those to place with each change.
 
-        ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end.
+        ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end. ``cause`` is
+        what stops the first pod that does not fit.
         """
         self._budget = budget
         self._snapshot = placement.state.snapshot
@@ -57,6 +60,7 @@ class Changes:
         denied = {
             id(unplaced.new) for unplaced in refused if unplaced.denied is not None or unplaced.new.pod.scheduling_gates
         }
+        self._offered = _offered(cause)
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
         self.tried = 0
@@ -65,15 +69,18 @@ class Changes:
         if self._left and first is not None:
             # What makes a replica whole is worth more than what does not.
             holders = sorted(
-                self._holders(placement, first), key=lambda gain: (not gain.replicas, bool(gain.not_starting))
+                self._holders(placement, first),
+                key=lambda gain: (not gain.replicas, bool(gain.not_starting), *_asked(gain), -gain.pods),
             )
             nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
-            self.found = tuple(sorted((*holders, *nodes), key=_destroys))
+            self.found = tuple(
+                sorted((*holders, *nodes), key=lambda gain: (self._offered.isdisjoint(_keys(gain)), _destroys(gain)))
+            )
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         gains: list[More] = []
         end = self._budget.steps + ROOM_STEPS
-        for room in with_room(placement.state, first, self._own, self._helps):
+        for room in with_room(placement.state, first, self._own, self._helps, self._offered):
             if more := self._with(room.change, room.state):
                 gains.append(more)
             if len(gains) == MAX_SHOWN or self._budget.steps > end:
@@ -119,6 +126,25 @@ def _destroys(gain: More) -> bool:
     return isinstance(gain.change, Free | EndPods) and gain.change.price is not Price.WAIT
 
 
+def _offered(cause: Finding | None) -> frozenset[str]:
+    """The claims and pods whose end is the fix of a cause."""
+    offers = cause.remedy.offers if cause is not None and cause.remedy is not None else ()
+    return frozenset(key for offer in offers[:1] if isinstance(offer, Free | EndPods) for key in offer.keys)
+
+
+def _keys(gain: More) -> tuple[str, ...]:
+    """The claims that a change frees, or the pods that it ends."""
+    return gain.change.keys if isinstance(gain.change, Free | EndPods) else ()
+
+
+def _asked(gain: More) -> tuple[object, ...]:
+    """When to ask the holders of a change, whatever they have done so far; pods without claims come after them."""
+    if not isinstance(gain.change, Free):
+        return (True,)
+    holders = gain.change.holders
+    return False, len(holders), max(holder.duty for holder in holders)
+
+
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
 
 
@@ -135,7 +161,9 @@ class WithRoom(NamedTuple):
 Helps = Callable[[WithRoom], bool]
 
 
-def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps) -> Iterator[WithRoom]:
+def with_room(
+    state: ClusterState, first: Unplaced, own: Set[str], helps: Helps, offered: Set[str]
+) -> Iterator[WithRoom]:
     """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
 
     Args:
@@ -143,11 +171,12 @@ def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps)
         first: the pod that does not fit.
         own: the keys of the workloads' pods; none of them is asked to end.
         helps: whether a node takes a pod with a change.
+        offered: the keys of claims whose holders are tried before all others.
     """
     rejected = first.outcome.rejected if first.outcome is not None else {}
     full = {name for name, rejection in rejected.items() if rejection.resolvable}
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
-    holders = _holders(state, own, {*full, *lacking})
+    holders = sorted(_holders(state, own, {*full, *lacking}), key=lambda holder: holder.claim.key not in offered)
     helped = False
     for holder in holders[:HOLDERS_TRIED]:
         change = _freeing(state, [holder])
