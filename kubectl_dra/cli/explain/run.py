@@ -261,7 +261,8 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
 
         short = flags.summary and not flags.full
         headers = not flags.no_headers
-        write_overview(overview, color, flags=_of_everything(flags), where=where, short=short, headers=headers)
+        of = _of_everything(flags)
+        write_overview(overview, color, flags=of, where=where, short=short, full=flags.full, headers=headers)
     elif output == "name":
         put("".join(f"{name}\n" for alike in overview.found for name in alike.names))
     elif output == "html":

@@ -63,7 +63,7 @@ def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
         if report.claims:
             tell_age(at)
         limit = None if flags.full else flags.limit or MAX_ROWS
-        write_top(report, at.at, flags.color.value, limit=limit, headers=not flags.no_headers)
+        write_top(report, at.at, flags.color.value, limit=limit, full=flags.full, headers=not flags.no_headers)
     else:
         from kubectl_dra.report.top import to_json
 
