@@ -24,7 +24,7 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_words import Invocation, command
-from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
@@ -150,7 +150,10 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
-        blocks = [Para((*cause, stop(workload)), hang=2), *_second(workload.stop)]
+        blocks = [Para((*cause, stop(workload)), hang=2)]
+        if own := own_fix(workload):
+            blocks.append(prose(f"Fix: {own}", Tone.GOOD, 2))
+        blocks += _second(workload.stop)
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             tried = f"None of {workload.tried:,} changes that were tried makes"

@@ -14,7 +14,7 @@ from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
-from kubectl_dra.report.fit_words import change, code, headline, maybe, needed, places, stop
+from kubectl_dra.report.fit_words import change, code, headline, maybe, needed, own_fix, places, stop
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, owner_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
@@ -83,6 +83,8 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
             "groupTopology": workload.stop.domain,
             "others": workload.stop.others,
         }
+        if text := own_fix(workload):
+            out["stop"]["fix"] = {"text": text}
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
     out["changes"] = [_more(more) for more in workload.more]

@@ -11,14 +11,15 @@ from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.driver_refusals import part_refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
-from kubectl_dra.report.explain_words import idle, making, reason
+from kubectl_dra.report.explain_words import fix, idle, making, proof, reason
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, ended, some
 
 
 def headline(workload: WorkloadFit) -> str:
@@ -191,6 +192,22 @@ def stop(workload: WorkloadFit) -> str:
     if workload.stop.denied is not None and not workload.stop.diagnosis.findings:
         text = "a quota refuses it" if workload.stop.denied is Denied.POD else "a quota refuses its claim"
     return text
+
+
+def own_fix(workload: WorkloadFit) -> str:
+    """What ends the cause of the first pod that does not fit; empty where it ends a holder, as the changes do.
+
+    What is not proved is said only where no change helps.
+    """
+    if workload.stop is None or workload.stop.differs is not None or workload.stop.domain:
+        return ""
+    first = next(iter(workload.stop.diagnosis.findings), None)
+    if first is None or (first.proof is None and workload.more):
+        return ""
+    if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
+        return ""
+    text = fix(first).removesuffix(".")
+    return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
 
 
 def code(workload: WorkloadFit) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -76,6 +77,12 @@ def class_fix(now: ClassNow) -> str:
     return f"Delete unused {claims} {names}, if no pod is going to use {'it' if len(unused) == 1 else 'them'}: " + (
         f"that frees {amount(held)}."
     )
+
+
+def unused_claims(uses: Sequence[ClaimUse]) -> tuple[CommandLine, ...]:
+    """The commands that delete the unused ones of these claims, as the fix says."""
+    unused = [use.claim.metadata for use in uses if use.state is ClaimState.UNUSED]
+    return tuple(deleting("resourceclaim", meta.name, meta.namespace) for meta in unused[:_SHOWN])
 
 
 def device_answer(now: DeviceNow) -> Answer:

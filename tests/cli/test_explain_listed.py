@@ -84,6 +84,8 @@ def test_the_verdict_is_first(dra: Dra, cluster: str, target: str) -> None:
     assert target.partition("/")[2].rpartition("/")[2] in found["subject"]["name"]
     assert ("Delete unused claim ml/idle" in found["fix"]["text"]) == (target in ("class/gpu", "device/n1/gpu-1"))
     assert found["fix"]["text"] in " ".join(ran.out.split())
+    deletes = "$ kubectl delete resourceclaim/idle -n ml" in ran.out
+    assert deletes == ("Delete unused claim ml/idle" in found["fix"]["text"])
 
 
 DRIVER_ANSWERS = {

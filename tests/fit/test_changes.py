@@ -41,6 +41,17 @@ def test_the_fix_of_the_named_cause_comes_first(tmp_path: Path) -> None:
     assert "  - Delete unused claim default/left" in out
 
 
+def test_what_no_room_ends_has_the_fix_of_its_cause(tmp_path: Path) -> None:
+    """A node taint that the pods do not tolerate: more room is no fix, and what explain proves is said."""
+    tainted = node("a", 2)
+    tainted[0]["spec"] = {"taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]}
+    found = item(tmp_path, tainted, [template(), deployment(2)])
+    assert found["stop"]["fix"]["text"].startswith("Let the pod tolerate it: spec.tolerations: [{key: sku")
+    assert found["stop"]["fix"]["text"].endswith("then it fits on a.")
+    _, out, _ = said(tmp_path, tainted, [template(), deployment(2)])
+    assert "  Fix: Let the pod tolerate it" in out
+
+
 def test_of_holders_alike_who_makes_most_room() -> None:
     """Pods of the same standing hold shares of CPUs: the short answer names the one whose end lets most pods in."""
     examples = Path(__file__).parents[2] / "examples"
