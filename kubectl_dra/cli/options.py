@@ -163,6 +163,7 @@ Labels = Annotated[
 Everywhere = Annotated[
     bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without it; for those used to kubectl.")
 ]
+Full = Annotated[bool, typer.Option("--full", help="Show everything that is known, as -o wide does.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
 SchedulerConfigOption = Annotated[

@@ -6,7 +6,7 @@ Everything here is a value. ``report/`` writes the sentences, including the answ
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -32,6 +32,8 @@ class Verdict(Enum):
     ALLOCATED = "allocated"
     SCHEDULABLE = "can-be-scheduled"
     PARTLY = "can-be-scheduled-in-part"
+    NOT_STARTING = "does-not-start"
+    """The scheduler places it, and it does not start there."""
     UNSCHEDULABLE = "cannot-be-scheduled"
     UNDETERMINED = "undetermined"
 
@@ -42,7 +44,9 @@ class Verdict(Enum):
 
     @property
     def exit_code(self) -> int:
-        """What the command returns: 0 scheduled, allocated or could be, 1 not, or not all, 3 undetermined."""
+        """What the command returns: 0 allocated or can be scheduled, 1 not, or not all, or it does not start, 3
+        undetermined.
+        """
         return {Verdict.ALLOCATED: 0, Verdict.SCHEDULABLE: 0, Verdict.UNDETERMINED: 3}.get(self, 1)
 
 
@@ -266,6 +270,13 @@ class Milestone(Struct, frozen=True):
     what: Words
 
 
+class RefusedOn(NamedTuple):
+    """A node where a driver refuses what the claims get, and what it refuses."""
+
+    node: str
+    why: Words
+
+
 class Diagnosis(Struct, frozen=True):
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
@@ -273,7 +284,8 @@ class Diagnosis(Struct, frozen=True):
     the verdict is undetermined. ``message`` is what the scheduler would write into the pod's condition; empty
     if nothing. ``choice`` is the winning node. ``supposed`` are hypothetical changes under which the answer
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
-    ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start.
+    ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start; ``refused``
+    those that fit and where a driver refuses what its claims get.
     """
 
     kind: str
@@ -303,6 +315,7 @@ class Diagnosis(Struct, frozen=True):
     way: tuple[Milestone, ...] = ()
     elsewhere: Words = ""
     not_starting: tuple[NotStarting, ...] = ()
+    refused: tuple[RefusedOn, ...] = ()
 
     @property
     def of_template(self) -> bool:

@@ -15,7 +15,7 @@ from kubectl_dra.drivers.refused_claims import (
     published_on,
 )
 from kubectl_dra.explain.analysis import Analysis, Outlook
-from kubectl_dra.explain.diagnosis import NodeDevices
+from kubectl_dra.explain.diagnosis import NodeDevices, RefusedOn
 from kubectl_dra.explain.phrase import ObjectName, Phrase, named, say
 
 
@@ -25,6 +25,17 @@ def driver_refusals(analysis: Analysis, places: Sequence[NodeDevices]) -> Iterat
         yield part_refused(part, verb)
     if analysis.pod is not None:
         yield from _of_several_pods(analysis, analysis.pod)
+
+
+def refused_on(analysis: Analysis, places: Sequence[NodeDevices]) -> Iterator[RefusedOn]:
+    """The nodes that fit, as far as a driver refuses there what a pod's claims get."""
+    several = next(_of_several_pods(analysis, analysis.pod), None) if analysis.pod is not None else None
+    if several is not None:
+        yield from (RefusedOn(name, several) for name in analysis.takers)
+        return
+    for place in places:
+        for part in _gets(analysis, place)[:1]:
+            yield RefusedOn(place.node, part_refused(part))
 
 
 def part_refused(part: PartOfNode, verb: str = "gets") -> Phrase:
@@ -46,8 +57,7 @@ def _parts(analysis: Analysis, places: Sequence[NodeDevices]) -> Iterator[tuple[
             yield "has", part
         return
     for place in places:
-        gets = [(each.claim, each.device) for each in place.devices]
-        if parts := list(parts_of_node(gets, place.node, index.candidates(place.node))):
+        if parts := _gets(analysis, place):
             for part in parts:
                 yield "gets", part
             return
@@ -56,6 +66,12 @@ def _parts(analysis: Analysis, places: Sequence[NodeDevices]) -> Iterator[tuple[
             for part in _asked_for(analysis, claim):
                 yield "asks for", part
                 break
+
+
+def _gets(analysis: Analysis, place: NodeDevices) -> list[PartOfNode]:
+    """The parts of a node that claims would get there."""
+    gets = [(each.claim, each.device) for each in place.devices]
+    return list(parts_of_node(gets, place.node, analysis.view.cycle.index.candidates(place.node)))
 
 
 def _asked_for(analysis: Analysis, claim: ResourceClaim) -> Iterator[PartOfNode]:

@@ -122,11 +122,16 @@ class ClaimHolder(Struct, frozen=True):
         return self.standing is HolderState.PENDING and self.age >= STARTING
 
     @property
-    def order(self) -> tuple[object, ...]:
-        """Whom to ask first: who does not need them, whom nobody makes again, by priority, who has done the least."""
+    def duty(self) -> tuple[HolderState, bool, bool, int]:
+        """Whom to ask first: who does not need them, whom nobody makes again, by priority."""
         kind = self.owner.kind if self.owner is not None else ""
         returning = kind in ("DaemonSet", "Node")
-        return self.standing, self.related or returning, kind in MAKES_AGAIN, self.priority, self.age
+        return self.standing, self.related or returning, kind in MAKES_AGAIN, self.priority
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Whom to ask first: by duty, and of those alike who has done the least."""
+        return *self.duty, self.age
 
 
 _REPLICATED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Rollout"))

@@ -54,6 +54,12 @@ def _troubled(snapshot: Snapshot) -> Mapping[tuple[str, str], NodeDriver]:
     return {(row.driver, row.node): row for row in joined(snapshot).rows if row.state.starts_no_pod}
 
 
+def broken_nodes(snapshot: Snapshot) -> frozenset[str]:
+    """The nodes that are there and on which a driver starts no pods: another one of their kind may be alike."""
+    troubled = snapshot.derived(_troubled).values()
+    return frozenset(row.node for row in troubled if row.state is not DriverState.NODE_DOWN)
+
+
 def troubled_nodes(snapshot: Snapshot) -> frozenset[str]:
     """The nodes on which pods with devices of some driver do not start."""
     down = (name for name, node in snapshot.nodes.items() if node.ready is False)

@@ -266,14 +266,19 @@ def open_choice(chosen: Choice | None, snapshot: Snapshot) -> Iterator[Phrase]:
         )
         yield say(text, feasible=chosen.feasible, nodes=len(snapshot.nodes), enough=chosen.enough)
     elif chosen.unknown:
-        unread = [name for name in chosen.unknown if any(gap.kind == name for gap in snapshot.gaps)]
-        others = [name for name in chosen.unknown if name not in unread]
         text = "which of the {feasible:,} nodes the scheduler takes depends on {what}"
-        what = (
-            *((say("{kinds}, which were not read", kinds=[*map(kind_plural, unread)]),) if unread else ()),
-            *((say("{others}, not known here", others=others),) if others else ()),
-        )
-        yield say(text, feasible=chosen.feasible, what=Joined(what, ", and on "))
+        yield say(text, feasible=chosen.feasible, what=depends_on(chosen.unknown, snapshot))
+
+
+def depends_on(unknown: Sequence[str], snapshot: Snapshot) -> Words:
+    """What decides which node wins, and is not known: kinds that were not read, and what is not modelled."""
+    unread = [name for name in unknown if any(gap.kind == name for gap in snapshot.gaps)]
+    others = [name for name in unknown if name not in unread]
+    what = (
+        *((say("{kinds}, which were not read", kinds=[*map(kind_plural, unread)]),) if unread else ()),
+        *((say("{others}, not known here", others=others),) if others else ()),
+    )
+    return Joined(what, ", and on ")
 
 
 # Why nodes refuse a pod, and how many nodes each reason has.

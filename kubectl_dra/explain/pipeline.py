@@ -33,7 +33,7 @@ from kubectl_dra.explain.diagnosis import (
     SchedulerMessage,
     Verdict,
 )
-from kubectl_dra.explain.driver_refusals import driver_refusals
+from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.holders import replicas_of_one
@@ -136,6 +136,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         ways=tuple(ways),
         supposed=settings.supposed,
         not_starting=idle,
+        refused=tuple(refused_on(analysis, places)) if judged.verdict is Verdict.SCHEDULABLE else (),
     )
 
 

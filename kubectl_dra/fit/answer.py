@@ -26,23 +26,24 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
-from kubectl_dra.drivers.refused_claims import parts_of_node
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
-from kubectl_dra.explain.driver_refusals import part_refused
+from kubectl_dra.explain.not_starting import troubled_nodes
+from kubectl_dra.explain.outcomes import depends_on
 from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import pod_factory as existing
-from kubectl_dra.fit.changes import Changes, pods_not_starting, without_own
+from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
+from kubectl_dra.fit.starting import Starting, starting
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
@@ -189,7 +190,7 @@ def fit(
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
     budget = unlimited(PLACE_STEPS)
-    placer = Placer(state, budget, progress)
+    placer = Placer(state, budget, progress, avoid=troubled_nodes(snapshot))
     limited = False
     if options.most:
         replicas, placement, limited = _most(placer, plans[0], snapshot)
@@ -208,7 +209,7 @@ def fit(
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
         waiting=_others_waiting(plans, snapshot, settings),
-        notes=(*_refused_parts(placement), *refused_notes(snapshot.refused), *_notes(plans)),
+        notes=(*refused_notes(snapshot.refused), *_notes(plans), *_open_places(placement, snapshot)),
     )
 
 
@@ -295,11 +296,13 @@ def _result(
     )
     wanted = [unplaced.new for unplaced in refused] if not options.most else list(_following(plan, snapshot))
     looked_for = options.changes and not options.only_counts and not unclear
-    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own)
+    cause = next(iter(stop.diagnosis.findings), None) if stop is not None else None
+    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause)
     placed = plan.running + len(placed_pods)
+    begin = starting(placed_pods, snapshot, placement.state.cycle.index)
     return WorkloadFit(
         workload,
-        _verdict(plan, placed, refused, options) if not unclear else Verdict.UNDETERMINED,
+        _verdict(plan, placed, refused, begin, options) if not unclear else Verdict.UNDETERMINED,
         plan.replicas,
         fitting,
         plan.replicas * workload.size,
@@ -314,16 +317,18 @@ def _result(
         settled=placement.settled,
         as_many=options.most,
         at_least=limited,
-        not_starting=pods_not_starting(placed_pods, snapshot),
+        begin=begin,
     )
 
 
-def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], options: FitOptions) -> Verdict:
-    if options.most:
-        return Verdict.SCHEDULABLE if plan.replicas else Verdict.UNSCHEDULABLE
-    if not refused:
-        return Verdict.SCHEDULABLE
-    return Verdict.PARTLY if placed else Verdict.UNSCHEDULABLE
+def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, options: FitOptions) -> Verdict:
+    if options.most and not plan.replicas:
+        return Verdict.UNSCHEDULABLE
+    if refused and not options.most:
+        return Verdict.PARTLY if placed else Verdict.UNSCHEDULABLE
+    if begin.lost and not (options.most and placed - begin.lost >= plan.workload.size):
+        return Verdict.NOT_STARTING
+    return Verdict.UNDETERMINED if begin.maybe and not options.most else Verdict.SCHEDULABLE
 
 
 def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
@@ -415,15 +420,10 @@ def _mixed(pods: Sequence[NewPod], plans: Sequence[FitPlan], chance: Random) -> 
     return mixed
 
 
-def _refused_parts(placement: Placement) -> Iterator[Words]:
-    """The first placed claim that its driver refuses."""
-    index = placement.state.cycle.index
-    for placed in placement.placed_pods:
-        space = placed.new.pod.metadata.namespace
-        gets = ((f"{space}/{held.claim}", held.device) for held in placed.devices)
-        for part in parts_of_node(gets, placed.node, index.candidates(placed.node)):
-            yield part_refused(part)
-            return
+def _open_places(placement: Placement, snapshot: Snapshot) -> Iterator[Words]:
+    """Why the pods may get other nodes."""
+    if placement.placed_pods and placement.unknown:
+        yield say("which nodes they get depends on {what}", what=depends_on(placement.unknown, snapshot))
 
 
 def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:

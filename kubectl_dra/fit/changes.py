@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
-from kubectl_dra.explain.not_starting import NotStarting, not_starting, troubled_nodes
+from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
+from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
+from kubectl_dra.fit.starting import starting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
@@ -33,8 +33,9 @@ MAX_SHOWN: Final = 3
 
 
 class Changes:
-    """Looks for changes. ``found`` are those that help: holders, the first to ask first, then nodes, the best first;
-    but what deletes something or ends a pod comes last.
+    """Looks for changes. ``found`` are those that help: first what ends the cause that is named, then what takes
+    nothing from anybody. Of holders the first to ask comes first, and of those to ask alike who makes most room, as of
+    nodes.
 
     ``tried`` counts all.
     """
@@ -46,10 +47,12 @@ class Changes:
         wanted: Sequence[NewPod],
         budget: Budget,
         own: Set[str],
+        cause: Finding | None = None,
     ) -> None:
         """``refused`` are the pods that do not fit, ``wanted`` those to place with each change.
 
-        ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end.
+        ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end. ``cause`` is
+        what stops the first pod that does not fit.
         """
         self._budget = budget
         self._snapshot = placement.state.snapshot
@@ -57,6 +60,7 @@ class Changes:
         denied = {
             id(unplaced.new) for unplaced in refused if unplaced.denied is not None or unplaced.new.pod.scheduling_gates
         }
+        self._offered = _offered(cause)
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
         self.tried = 0
@@ -65,15 +69,18 @@ class Changes:
         if self._left and first is not None:
             # What makes a replica whole is worth more than what does not.
             holders = sorted(
-                self._holders(placement, first), key=lambda gain: (not gain.replicas, bool(gain.not_starting))
+                self._holders(placement, first),
+                key=lambda gain: (not gain.replicas, bool(gain.not_starting), *_asked(gain), -gain.pods),
             )
             nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
-            self.found = tuple(sorted((*holders, *nodes), key=_destroys))
+            self.found = tuple(
+                sorted((*holders, *nodes), key=lambda gain: (self._offered.isdisjoint(_keys(gain)), _destroys(gain)))
+            )
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         gains: list[More] = []
         end = self._budget.steps + ROOM_STEPS
-        for room in with_room(placement.state, first, self._own, self._helps):
+        for room in with_room(placement.state, first, self._own, self._helps, self._offered):
             if more := self._with(room.change, room.state):
                 gains.append(more)
             if len(gains) == MAX_SHOWN or self._budget.steps > end:
@@ -82,7 +89,8 @@ class Changes:
 
     def _nodes(self, state: ClusterState) -> list[More]:
         gains: list[More] = []
-        for more in islice(node_copies(state, troubled_nodes(state.snapshot)), NODE_KINDS_TRIED):
+        troubled, broken = troubled_nodes(state.snapshot), broken_nodes(state.snapshot)
+        for more in islice(node_copies(state, troubled, broken), NODE_KINDS_TRIED):
             self.tried += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
@@ -102,15 +110,15 @@ class Changes:
         return any(attempt(new, state, self._budget, nodes).taking for new in kinds.values())
 
     def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
-        """How many of the remaining pods fit with a change; None if none does."""
-        after = Placer(state, self._budget).place_all(self._left)
-        if not after.placed_pods:
+        """How many of the remaining pods fit with a change; None if none does, or none that starts."""
+        after = Placer(state, self._budget, avoid=troubled_nodes(self._snapshot)).place_all(self._left)
+        begin = starting(after.placed_pods, self._snapshot, after.state.cycle.index)
+        if begin.lost == len(after.placed_pods):
             return None
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        idle = pods_not_starting(after.placed_pods, self._snapshot)
-        return More(change, len(after.placed_pods), len(whole), idle)
+        return More(change, len(after.placed_pods), len(whole), begin.nodes)
 
 
 def _destroys(gain: More) -> bool:
@@ -118,13 +126,23 @@ def _destroys(gain: More) -> bool:
     return isinstance(gain.change, Free | EndPods) and gain.change.price is not Price.WAIT
 
 
-def pods_not_starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotStarting, ...]:
-    """The nodes on which placed pods do not start, those of the most pods first."""
-    drivers: dict[str, set[str]] = defaultdict(set)
-    counts = Counter(placed_pod.node for placed_pod in placed_pods)
-    for placed_pod in placed_pods:
-        drivers[placed_pod.node] |= {held.device.driver for held in placed_pod.devices}
-    return not_starting(snapshot, ((node, drivers[node]) for node, _ in counts.most_common()))
+def _offered(cause: Finding | None) -> frozenset[str]:
+    """The claims and pods whose end is the fix of a cause."""
+    offers = cause.remedy.offers if cause is not None and cause.remedy is not None else ()
+    return frozenset(key for offer in offers[:1] if isinstance(offer, Free | EndPods) for key in offer.keys)
+
+
+def _keys(gain: More) -> tuple[str, ...]:
+    """The claims that a change frees, or the pods that it ends."""
+    return gain.change.keys if isinstance(gain.change, Free | EndPods) else ()
+
+
+def _asked(gain: More) -> tuple[object, ...]:
+    """When to ask the holders of a change, whatever they have done so far; pods without claims come after them."""
+    if not isinstance(gain.change, Free):
+        return (True,)
+    holders = gain.change.holders
+    return False, len(holders), max(holder.duty for holder in holders)
 
 
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
@@ -143,7 +161,9 @@ class WithRoom(NamedTuple):
 Helps = Callable[[WithRoom], bool]
 
 
-def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps) -> Iterator[WithRoom]:
+def with_room(
+    state: ClusterState, first: Unplaced, own: Set[str], helps: Helps, offered: Set[str]
+) -> Iterator[WithRoom]:
     """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
 
     Args:
@@ -151,11 +171,12 @@ def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps)
         first: the pod that does not fit.
         own: the keys of the workloads' pods; none of them is asked to end.
         helps: whether a node takes a pod with a change.
+        offered: the keys of claims whose holders are tried before all others.
     """
     rejected = first.outcome.rejected if first.outcome is not None else {}
     full = {name for name, rejection in rejected.items() if rejection.resolvable}
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
-    holders = _holders(state, own, {*full, *lacking})
+    holders = sorted(_holders(state, own, {*full, *lacking}), key=lambda holder: holder.claim.key not in offered)
     helped = False
     for holder in holders[:HOLDERS_TRIED]:
         change = _freeing(state, [holder])

@@ -9,7 +9,6 @@ from msgspec import structs
 
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
-from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
@@ -84,12 +83,12 @@ def _smallest(attempt: Attempt) -> int:
 
 
 def _fits(answer: FitAnswer) -> bool:
-    return all(workload.verdict is Verdict.SCHEDULABLE for workload in answer.workloads)
+    return all(workload.all_placed for workload in answer.workloads)
 
 
 def _open(answer: FitAnswer) -> bool:
-    return any(workload.verdict is Verdict.UNDETERMINED for workload in answer.workloads)
+    return any(workload.unclear for workload in answer.workloads)
 
 
 def _placed(answer: FitAnswer) -> int:
-    return sum(workload.placed for workload in answer.workloads)
+    return sum(workload.starting for workload in answer.workloads)

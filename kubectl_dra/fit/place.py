@@ -51,13 +51,16 @@ class HeldDevice(Struct, frozen=True):
 
 
 class PlacedPod(Struct, frozen=True):
-    """A pod and the node that it got. ``evicted`` are the pods that the scheduler ends for it."""
+    """A pod and the node that it got. ``evicted`` are the pods that the scheduler ends for it, ``instead`` the nodes to
+    avoid that it may as well get.
+    """
 
     new: NewPod
     node: str
     devices: tuple[HeldDevice, ...]
     chosen: Chosen
     evicted: tuple[Pod, ...] = ()
+    instead: tuple[str, ...] = ()
 
 
 class Unplaced(Struct, frozen=True):
@@ -78,6 +81,7 @@ class Placement(Struct, frozen=True):
 
     ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them.
     ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not tracked.
+    ``unknown`` is what else decides which node a pod gets.
     """
 
     state: ClusterState
@@ -85,6 +89,7 @@ class Placement(Struct, frozen=True):
     refused: tuple[Unplaced, ...]
     settled: bool = True
     volumes_open: bool = False
+    unknown: tuple[str, ...] = ()
 
 
 class Saved(Struct, frozen=True):
@@ -100,11 +105,16 @@ class Saved(Struct, frozen=True):
 class Placer:
     """Places pods on one cluster. ``chance``: takes any of the nodes that are as good, not the first.
 
-    ``budget`` counts what that takes.
+    ``budget`` counts what that takes. Nodes to ``avoid`` are taken only where the scheduler certainly takes one.
     """
 
     def __init__(
-        self, state: ClusterState, budget: Budget, progress: Progress | None = None, chance: Random | None = None
+        self,
+        state: ClusterState,
+        budget: Budget,
+        progress: Progress | None = None,
+        chance: Random | None = None,
+        avoid: Collection[str] = (),
     ) -> None:
         self.state = state
         self._budget = budget
@@ -115,6 +125,8 @@ class Placer:
         self._on: dict[str, int] = {}
         self._scored = 0
         self._free = False
+        self._avoid = avoid
+        self._unknown: dict[str, None] = {}
         self._volumes_taken = False
         self._volumes_open = False
         self._progress = progress
@@ -133,7 +145,9 @@ class Placer:
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
         open_ = self._free or self._chance.taken or len(kinds) > 1
         settled = simple or not open_
-        return Placement(self.state, tuple(self.placed_pods), tuple(self.refused), settled, self._volumes_open)
+        return Placement(
+            self.state, tuple(self.placed_pods), tuple(self.refused), settled, self._volumes_open, tuple(self._unknown)
+        )
 
     def place_all(self, pods: Sequence[NewPod]) -> Placement:
         """Places pods, those of higher priority first, those of one group together."""
@@ -191,8 +205,8 @@ class Placer:
         taking = outcome.taking
         within = taking if nodes is None else [name for name in taking if name in nodes]
         if within:
-            node, chosen = self._choose(outcome, within)
-            self._give_node(new, outcome, node, chosen)
+            node, chosen, instead = self._choose(outcome, within)
+            self._give_node(new, outcome, node, chosen, instead=instead)
             return True
         if nodes is None and not new.group[2] and self._make_room(new, outcome):
             return True
@@ -224,38 +238,57 @@ class Placer:
         self._outcomes[new.likeness] = outcome
         return outcome
 
-    def _choose(self, outcome: Outcome, feasible: Collection[str]) -> tuple[str, Chosen]:
+    def _choose(self, outcome: Outcome, feasible: Collection[str]) -> tuple[str, Chosen, tuple[str, ...]]:
+        """A node, how it was chosen, and the nodes to avoid that the scheduler may take instead."""
         if len(feasible) == 1:
-            return next(iter(feasible)), Chosen.ONLY
+            return next(iter(feasible)), Chosen.ONLY, ()
         self._scored += len(feasible)
         if self._scored <= MOST_SCORED:
             self._budget.charge(len(feasible) // SCORED_PER_STEP)
             best = winner_among(outcome.chain, tuple(feasible))
+            self._unknown |= dict.fromkeys(best.unknown)
             if best.exact and len(best.nodes) == 1:
-                return best.nodes[0], Chosen.BEST
+                return best.nodes[0], Chosen.BEST, ()
             if best.exact:
-                return self._any_of(best.nodes), Chosen.TIE
+                return self._any_of(best.nodes), Chosen.TIE, self._avoided(best.nodes)
             if best.nodes and self._chance.always_first:
-                return self._any_of(best.nodes), Chosen.OPEN
+                likely = [name for name in best.nodes if name not in self._avoid]
+                return self._any_of(likely or self._good(feasible)), Chosen.OPEN, self._avoided(feasible)
         if not self._chance.always_first:
-            return self._any_of(tuple(feasible)), Chosen.OPEN
+            return self._any_of(tuple(feasible)), Chosen.OPEN, ()
         self._free = True
-        empty = next((name for name in feasible if name not in self._on), None)
-        return empty or min(feasible, key=self._on.__getitem__), Chosen.OPEN
+        good = self._good(feasible)
+        empty = next((name for name in good if name not in self._on), None)
+        return empty or min(good, key=self._on.__getitem__), Chosen.OPEN, self._avoided(feasible)
+
+    def _good(self, names: Collection[str]) -> Sequence[str]:
+        """Those that are not to be avoided, or all where there is none."""
+        return [name for name in names if name not in self._avoid] or list(names)
+
+    def _avoided(self, names: Collection[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name in self._avoid)
 
     def _any_of(self, names: Sequence[str]) -> str:
         self._free = True
-        return self._chance.of(names)
+        return self._chance.of(self._good(names) if self._chance.always_first else names)
 
     def _give_node(
-        self, new: NewPod, outcome: Outcome, node: str, chosen: Chosen, evicted: tuple[Pod, ...] = ()
+        self,
+        new: NewPod,
+        outcome: Outcome,
+        node: str,
+        chosen: Chosen,
+        evicted: tuple[Pod, ...] = (),
+        instead: tuple[str, ...] = (),
     ) -> None:
         self._look_at_volumes(outcome, node)
         state = self.state.moved(self.state.cluster.editing(*new.claims.values()))
         self.state = bound(new.pod, node, state, outcome.devices.on(node))
         self._budget.charge(PLACED_POD)
         held = tuple(_held(new.pod, self.state))
-        self.placed_pods.append(PlacedPod(new, node, held, chosen, evicted))
+        self.placed_pods.append(
+            PlacedPod(new, node, held, chosen, evicted, tuple(name for name in instead if name != node))
+        )
         self._on[node] = self._on.get(node, 0) + 1
 
     def _look_at_volumes(self, outcome: Outcome, node: str) -> None:

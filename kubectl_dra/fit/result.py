@@ -11,6 +11,7 @@ from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.fit.pod_factory import Denied
+from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
 
@@ -62,8 +63,7 @@ class WorkloadFit(Struct, frozen=True):
     ``replicas`` are asked for; ``fitting`` of them have all of their pods running or placed. ``running`` pods have
     their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
     to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
-    changes with which more fit; ``tried`` how many were tried. ``not_starting`` are the nodes of placed pods on which
-    they do not start.
+    changes with which more fit; ``tried`` how many were tried. ``begin`` says which of the placed pods do not start.
     """
 
     workload: WorkloadPods
@@ -82,12 +82,22 @@ class WorkloadFit(Struct, frozen=True):
     settled: bool = True
     as_many: bool = False
     at_least: bool = False
-    not_starting: tuple[NotStarting, ...] = ()
+    begin: Starting = Starting()
 
     @property
     def placed(self) -> int:
         """How many pods have a node: those that run, and those that were placed."""
         return self.running + len(self.placed_pods)
+
+    @property
+    def starting(self) -> int:
+        """How many pods run, or start as far as anything tells."""
+        return self.placed - self.begin.lost
+
+    @property
+    def all_placed(self) -> bool:
+        """Whether all pods have a node where they can start, though the scheduler may take another one for some."""
+        return self.verdict is Verdict.SCHEDULABLE or (self.verdict is Verdict.UNDETERMINED and not self.unclear)
 
 
 class NodesNeeded(Struct, frozen=True):

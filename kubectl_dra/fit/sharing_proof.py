@@ -18,7 +18,6 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
-from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
@@ -133,7 +132,7 @@ class TriedWay(Struct, frozen=True):
     @property
     def works(self) -> bool:
         """Whether all pods get a node, and no pod of the cluster shows that the driver then refuses them."""
-        return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE and not self.refused
+        return self.fit is not None and self.fit.all_placed and not self.refused
 
     @property
     def refused(self) -> tuple[SharingNeed, ...]:

@@ -14,6 +14,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment, parse
 from kubectl_dra.drivers.drivers_on_nodes import joined
+from kubectl_dra.drivers.refused_claims import any_of_whole_nodes
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -187,19 +188,21 @@ def _fits(rows: Sequence[DeviceRow], snapshot: Snapshot) -> Counts:
     """By class and size, how many requests for so many devices fit on nodes that are not cordoned, each on one node.
 
     Classes with devices that take from each other or can be shared are left out: that depends on more than numbers.
+    Of a driver that gives a claim all devices of a node or none, only that number fits.
     """
-    free: dict[str, Counter[str]] = {name: Counter() for name in snapshot.classes}
+    free: dict[str, Counter[tuple[str, bool]]] = {name: Counter() for name in snapshot.classes}
     open_: set[str] = set()
     for row in rows:
         if row.device.allow_multiple_allocations or row.device.consumes_counters or row.state is DeviceState.UNKNOWN:
             open_.update(row.classes)
         elif row.state is DeviceState.FREE:
+            whole = any_of_whole_nodes((row.id.driver,))
             nodes = [snapshot.nodes.get(name) for name in row.nodes]
             if not nodes or any(node is None or not node.unschedulable for node in nodes):
                 for name in row.classes:
-                    free[name][row.where] += 1
+                    free[name][row.where, whole] += 1
     return {
-        (name, str(size)): sum(count // size for count in places.values())
+        (name, str(size)): sum(count == size if whole else count // size for (_, whole), count in places.items())
         for name, places in free.items()
         if name not in open_
         for size in REQUEST_SIZES

@@ -224,8 +224,8 @@ class TableBlock(Struct, frozen=True):
 
     What ``below`` names goes below a row that is too long, first to go first. With ``prose`` the last column is a
     sentence. ``marks`` has for each row a word of ``column``, or none for all of the row, and its style. ``omitted``
-    are headings of columns for which there is no room. A table ``amid`` sentences is no wider than they are, also where
-    no terminal limits it.
+    are headings of columns for which there is no room, and ``wider`` shows them. A table ``amid`` sentences is no wider
+    than they are, also where no terminal limits it.
     """
 
     rows: Sequence[tuple[str, ...]]
@@ -236,6 +236,7 @@ class TableBlock(Struct, frozen=True):
     left: int = 0
     how: str = ""
     omitted: Sequence[str] = ()
+    wider: str = ""
     amid: bool = False
 
 

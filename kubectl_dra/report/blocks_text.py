@@ -201,7 +201,8 @@ def _table(out: Painter, block: blocks.TableBlock) -> None:
     if block.left:
         out.write(f"and {block.left:,} more: {block.how}")
     if block.omitted:
-        out.sentence(f"Left out for want of room: {', '.join(block.omitted)}", style="dim")
+        wider = f" ({block.wider})" if block.wider else ""
+        out.sentence(f"Left out for want of room: {', '.join(block.omitted)}{wider}", style="dim")
 
 
 def _tree(out: Painter, block: blocks.Tree) -> None:
@@ -226,7 +227,7 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 class _Piece(NamedTuple):
     """Lines that are said together or not at all, in which part of the text, and the blocks that they tell; whether
     they have a command that changes the cluster, and whether they are the fix of the first cause. ``apart``: what is
-    said instead if the first fix is that of another cause.
+    said instead if the first of several fixes is that of another cause.
     """
 
     part: int
@@ -262,12 +263,13 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
         out.write(row)
     part = None
     in_order = [pieces[at] for at in sorted(chosen, key=lambda at: (pieces[at].part, pieces[at].changes, at))]
-    first_fix = next((piece for piece in in_order if piece.part == _FIXES and piece.told), None)
+    fixes = [piece for piece in in_order if piece.part == _FIXES and piece.told]
+    sorted_by_price = len(fixes) > 1 and not fixes[0].own
     for piece in in_order:
         if piece.part != part:
             out.write("")
             part = piece.part
-        for line in piece.apart if piece.apart and first_fix is not None and not first_fix.own else piece.lines:
+        for line in piece.apart if piece.apart and sorted_by_price else piece.lines:
             block = piece.told[0] if piece.told else None
             has_rest = isinstance(block, blocks.ShellCommand) and block.has_rest
             _put(out, _headed(block, rest) if isinstance(block, blocks.ShellCommand) and has_rest else line)

@@ -81,6 +81,7 @@ _TONES: Final = {
     Verdict.ALLOCATED: Tone.GOOD,
     Verdict.SCHEDULABLE: Tone.GOOD,
     Verdict.UNSCHEDULABLE: Tone.BAD,
+    Verdict.NOT_STARTING: Tone.BAD,
     Verdict.UNDETERMINED: Tone.WARNING,
 }
 _OUTCOMES: Final = {"allocated": Tone.GOOD, "error": Tone.BAD, "rejected": Tone.WARNING}
@@ -275,7 +276,7 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
 
     Brief text has that node, or one that fits where it is not known.
     """
-    fits = diagnosis.verdict is Verdict.SCHEDULABLE and bool(diagnosis.placements)
+    fits = diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.NOT_STARTING) and bool(diagnosis.placements)
     winner = choice(diagnosis)
     winners = diagnosis.choice.nodes if winner and diagnosis.choice is not None else ()
     idle = {each.node for each in diagnosis.not_starting}

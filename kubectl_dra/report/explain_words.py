@@ -108,6 +108,8 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
         return _allocated(diagnosis, subject, first)
     if diagnosis.verdict is Verdict.SCHEDULABLE:
         return _allocatable(diagnosis, subject, first)
+    if diagnosis.verdict is Verdict.NOT_STARTING:
+        return _not_starting(diagnosis, subject)
     return _not_allocatable(diagnosis, subject, first)
 
 
@@ -141,6 +143,16 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
     who, verb, have = ("its claims", fit, "its claims are") if written_claims else ("it", fits, "its devices are")
     reason = f"{who} {verb} on {where}" if diagnosis.fitting else f"{have} allocated already"
     return f"{subject} {can} be scheduled{changed}", f"{reason}{still}"
+
+
+def _not_starting(diagnosis: Diagnosis, subject: str) -> tuple[str, str]:
+    can, does = ("could", "would not") if diagnosis.supposed else ("can", "does not")
+    verb = f"{can} be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}"
+    lead = f"{subject} {verb}, but {does} start" if diagnosis.kind == "pod" else f"{subject} {verb}, but is of no use"
+    if diagnosis.refused:
+        return lead, written(diagnosis.refused[0].why)
+    where = diagnosis.not_starting[0]
+    return lead, f"it fits on {some(diagnosis.fitting)}, where pods do not start: {written(where.why)}"
 
 
 def idle(where: Sequence[NotStarting]) -> str:

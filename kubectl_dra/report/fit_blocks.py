@@ -24,7 +24,7 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_words import Invocation, command
-from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 MAX_PLACES: Final = 3
 MAX_DEVICES: Final = 8
 MAX_NOTES: Final = 2
-_TONES: Final = {Verdict.SCHEDULABLE: Tone.GOOD, Verdict.UNSCHEDULABLE: Tone.BAD}
+_TONES: Final = {
+    Verdict.SCHEDULABLE: Tone.GOOD,
+    Verdict.UNSCHEDULABLE: Tone.BAD,
+    Verdict.NOT_STARTING: Tone.BAD,
+}
 
 
 def write_fit(
@@ -112,15 +116,16 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     return page("What fits", parts, origin)
 
 
-_CLASSES: Final = {"#": "held", "+": "free", "x": "unusable"}
+_CLASSES: Final = {"#": "held", "+": "free", "/": "unserved", "x": "unusable"}
 """How a page's style calls the parts of a bar."""
 
 
 def _shares(workload: WorkloadFit) -> list[Share]:
-    """The pods that run, those that get a node, and those that do not."""
+    """The pods that run, those that get a node, those that do not start there, and those that get none."""
     shares = [
         Share(workload.running, "#", "", "running"),
-        Share(len(workload.placed_pods), "+", "green", "placed"),
+        Share(len(workload.placed_pods) - workload.begin.lost, "+", "green", "placed"),
+        Share(workload.begin.lost, "/", "red", "placed, not starting"),
     ]
     if not workload.as_many:
         shares.append(Share(max(0, workload.pods - workload.placed), "x", "red", "without a node"))
@@ -129,15 +134,15 @@ def _shares(workload: WorkloadFit) -> list[Share]:
 
 def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = False) -> Iterator[Block]:
     """What comes of a workload; a page folds what text leaves out, unless that is ``full``."""
-    tone = _TONES.get(workload.verdict, Tone.WARNING) if not workload.not_starting else Tone.WARNING
+    tone = _TONES.get(workload.verdict, Tone.WARNING)
     yield Answer(headline(workload).removesuffix("."), "", tone)
     # What was placed without what decides is no answer.
-    rows = places(workload) if workload.verdict is not Verdict.UNDETERMINED else []
+    rows = places(workload) if not workload.unclear else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(*row),) for row in rows), "  ", None if full else shown, rest)
-    if workload.not_starting:
-        look = NextStep(Look.EXPLAIN_NODE, workload.not_starting[0].node)
+    if broken := (*workload.begin.nodes, *workload.begin.maybe):
+        look = NextStep(Look.EXPLAIN_NODE, broken[0].node)
         if why := command(look, invocation):
             yield shell((why,), invocation.where)
     if workload.stop is not None:
@@ -145,7 +150,10 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
-        blocks = [Para((*cause, stop(workload)), hang=2), *_second(workload.stop)]
+        blocks = [Para((*cause, stop(workload)), hang=2)]
+        if own := own_fix(workload):
+            blocks.append(prose(f"Fix: {own}", Tone.GOOD, 2))
+        blocks += _second(workload.stop)
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             tried = f"None of {workload.tried:,} changes that were tried makes"

@@ -6,12 +6,15 @@ from collections import Counter
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.drivers.refused_claims import PartOfNode
+from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.driver_refusals import part_refused
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
-from kubectl_dra.report.fit_words import change, code, headline, needed, places, stop
+from kubectl_dra.report.fit_words import change, code, headline, maybe, needed, own_fix, places, stop
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, owner_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
@@ -55,15 +58,20 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
     out: dict[str, Any] = {
         **counts_json(workload),
         "moreMayFit": workload.at_least,
-        "undetermined": [written(why) for why in workload.unclear],
+        "undetermined": [written(why) for why in workload.unclear] or _open(workload),
         "unread": unread_json(workload.unclear),
         "byNode": [{"node": node, "podCount": pods, "deviceNames": names} for node, pods, names in places(workload)],
         "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
         "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
     }
-    if workload.not_starting:
-        on = Counter(placed_pod.node for placed_pod in workload.placed_pods)
-        out["notStarting"] = [{**not_starting_json(each), "podCount": on[each.node]} for each in workload.not_starting]
+    begin = workload.begin
+    if begin.nodes:
+        on = Counter(placed_pod.node for placed_pod in workload.placed_pods if placed_pod.devices)
+        out["notStarting"] = [{**not_starting_json(each), "podCount": on[each.node]} for each in begin.nodes]
+    if begin.maybe:
+        out["mayNotStart"] = [not_starting_json(each) for each in begin.maybe]
+    if begin.refused:
+        out["refusedClaims"] = [_refused(part) for part in begin.refused]
     if workload.stop is not None:
         out["stop"] = {
             "pod": key_json(workload.stop.pod),
@@ -75,11 +83,28 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
             "groupTopology": workload.stop.domain,
             "others": workload.stop.others,
         }
+        if text := own_fix(workload):
+            out["stop"]["fix"] = {"text": text}
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
     out["changes"] = [_more(more) for more in workload.more]
     out["changesTried"] = workload.tried
     return out
+
+
+def _open(workload: WorkloadFit) -> list[str]:
+    return [maybe(workload)] if workload.verdict is Verdict.UNDETERMINED else []
+
+
+def _refused(part: PartOfNode) -> dict[str, Any]:
+    return {
+        "claim": key_json(part.claim),
+        "driver": part.driver,
+        "node": part.node,
+        "deviceCount": part.got,
+        "ofDevices": part.of,
+        "text": written(part_refused(part)),
+    }
 
 
 def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
@@ -99,6 +124,7 @@ def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
             "wanted": None if fitted.as_many else fitted.pods,
             "fit": fitted.placed,
             "running": fitted.running,
+            "starting": fitted.starting,
             "fewest": fitted.fewest,
             "most": fitted.greatest,
         },

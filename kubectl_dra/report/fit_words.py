@@ -9,21 +9,61 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.driver_refusals import part_refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
-from kubectl_dra.report.explain_words import idle, making, reason
+from kubectl_dra.fit.starting import Starting
+from kubectl_dra.report.explain_words import fix, idle, making, proof, reason
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, ended, some
 
 
 def headline(workload: WorkloadFit) -> str:
     """The answer in one sentence."""
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
+    if workload.verdict is Verdict.NOT_STARTING:
+        return f"{_starting(workload)}."
+    if workload.verdict is Verdict.UNDETERMINED:
+        return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
     return f"{_count(workload)}{_beside(workload)}{_idle(workload)}."
+
+
+def maybe(workload: WorkloadFit) -> str:
+    """That the scheduler may take other nodes than those that are named, on which pods do not start; else empty."""
+    where = workload.begin.maybe
+    if not where:
+        return ""
+    return f"the scheduler may as well take {some([each.node for each in where], 2)}, where {written(where[0].why)}"
+
+
+def _starting(fitted: WorkloadFit) -> str:
+    """How many of the pods that all have a node start, and why the others do not."""
+    workload, begin = fitted.workload, fitted.begin
+    unit = workload.unit if workload.size == 1 else "pod"
+    if fitted.placed == 1:
+        lead = f"{workload.title} does not start"
+        where = f"it goes to {begin.nodes[0].node}" if begin.nodes else ""
+    elif not fitted.starting:
+        lead = f"None of the {amount(fitted.placed, unit)} of {workload.title} starts"
+        where = f"all go to {_broken(begin)}"
+    else:
+        verb = "starts" if fitted.starting == 1 else "start"
+        lead = f"{fitted.starting:,} of {amount(fitted.placed, unit)} of {workload.title} {verb}"
+        where = "the other one goes" if begin.lost == 1 else f"the other {begin.lost:,} go"
+        where = f"{where} to {_broken(begin)}"
+    if begin.refused:
+        return f"{lead}: {written(part_refused(begin.refused[0]))}"
+    return f"{lead}: {where}, where {written(begin.nodes[0].why)}"
+
+
+def _broken(begin: Starting) -> str:
+    """The nodes where placed pods do not start."""
+    return some([each.node for each in begin.nodes], 2)
 
 
 def _by_devices(workload: WorkloadFit) -> str:
@@ -59,12 +99,12 @@ def _count(fitted: WorkloadFit) -> str:
             f"{title} {does} not fit: {fitted.stop.placed:,} of its {amount(fitted.pods, 'pod')} would, and {at_once}"
         )
     if fitted.replicas == 1:
-        if fitted.verdict is Verdict.SCHEDULABLE:
+        if fitted.all_placed:
             return f"{title} {fits}" + (f": all {amount(fitted.pods, 'pod')}" if size > 1 else _on(fitted.placed_pods))
         return f"{title} {does} not fit" + (
             f": {fitted.placed:,} of its {amount(fitted.pods, 'pod')} do" if size > 1 else ""
         )
-    if fitted.verdict is Verdict.SCHEDULABLE:
+    if fitted.all_placed:
         every = "Both" if fitted.replicas == 2 else f"All {fitted.replicas:,}"
         return f"{every} {unit}s of {title} fit"
     if not fitted.fitting:
@@ -89,18 +129,17 @@ def _beside(workload: WorkloadFit) -> str:
 
 
 def _idle(workload: WorkloadFit) -> str:
-    """How many of the placed pods do not start, where, and why there."""
-    where = workload.not_starting
-    if not where:
+    """How many of the placed pods do not start, and why."""
+    begin = workload.begin
+    if not begin.lost:
         return ""
-    nodes = [each.node for each in where]
-    count = sum(placed_pod.node in nodes for placed_pod in workload.placed_pods)
-    why = written(where[0].why) + (f" ({nodes[0]})" if nodes[1:] else "")
-    if len(workload.placed_pods) == 1:
-        return f", where it does not start: {why}"
-    who = "all" if count == len(workload.placed_pods) else f"{count:,}"
-    goes, does = ("goes", "it does") if count == 1 else ("go", "they do")
-    return f"; {who} of them {goes} to {some(nodes, 2)}, where {does} not start: {why}"
+    one = begin.lost == 1
+    who = "all" if begin.lost == len(workload.placed_pods) > 1 else f"{begin.lost:,}"
+    if begin.refused:
+        does = "does" if one else "do"
+        return f", but {who} of them {does} not start: {written(part_refused(begin.refused[0]))}"
+    goes, does = ("goes", "it does") if one else ("go", "they do")
+    return f", but {who} of them {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
 
 
 def needed(needed: NodesNeeded) -> str:
@@ -153,6 +192,22 @@ def stop(workload: WorkloadFit) -> str:
     if workload.stop.denied is not None and not workload.stop.diagnosis.findings:
         text = "a quota refuses it" if workload.stop.denied is Denied.POD else "a quota refuses its claim"
     return text
+
+
+def own_fix(workload: WorkloadFit) -> str:
+    """What ends the cause of the first pod that does not fit; empty where it ends a holder, as the changes do.
+
+    What is not proved is said only where no change helps.
+    """
+    if workload.stop is None or workload.stop.differs is not None or workload.stop.domain:
+        return ""
+    first = next(iter(workload.stop.diagnosis.findings), None)
+    if first is None or (first.proof is None and workload.more):
+        return ""
+    if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
+        return ""
+    text = fix(first).removesuffix(".")
+    return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
 
 
 def code(workload: WorkloadFit) -> str:

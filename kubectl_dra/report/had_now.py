@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -43,11 +44,20 @@ def _of_class(now: ClassNow) -> str:
         count = "one device" if largest.count == 1 else f"up to {largest.count:,} devices"
         more = ", or more elsewhere" if largest.at_least else ""
         part = now.refused
-        but = f"; but driver {part.driver} refuses a claim for less than all {part.of:,} of that node" if part else ""
-        return f"a request can get {count} of it now, on node {largest.node}{more}{but}"
+        if part is not None:
+            return (
+                f"no pod can use a device of it now: a request gets {count}, on node {largest.node}, and driver "
+                f"{part.driver} refuses a claim for less than all {part.of:,} of that node"
+            )
+        if now.whole:
+            return f"a request for all devices of a node can get {largest.count:,} of it now, on node {largest.node}"
+        return f"a request can get {count} of it now, on node {largest.node}{more}"
     if now.free:
         free = f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
+    if now.unserved:
+        count = "1 is" if len(now.unserved) == 1 else f"{len(now.unserved):,} are"
+        return f"no pod can use a device of it now, though {count} free: {written(now.unserved[0].unserved)}"
     fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
     return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
 
@@ -69,6 +79,12 @@ def class_fix(now: ClassNow) -> str:
     )
 
 
+def unused_claims(uses: Sequence[ClaimUse]) -> tuple[CommandLine, ...]:
+    """The commands that delete the unused ones of these claims, as the fix says."""
+    unused = [use.claim.metadata for use in uses if use.state is ClaimState.UNUSED]
+    return tuple(deleting("resourceclaim", meta.name, meta.namespace) for meta in unused[:_SHOWN])
+
+
 def device_answer(now: DeviceNow) -> Answer:
     """Whether the device can be had now, who has it, and what keeps it from others."""
     tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
@@ -84,13 +100,20 @@ def _of_device(now: DeviceNow) -> str:
             return "free, and no request can ask for it: no DeviceClass selects it"
         if now.cordoned:
             return f"free, and no new pod gets it: node {now.cordoned} is cordoned"
+        if now.whole > 1:
+            return f"free: a request for all {now.whole:,} devices of its node can get it now"
         return "free: a request can get it now"
+    if row.state is DeviceState.UNSERVED:
+        return f"free, but a pod that gets it does not start: {said}"
     if row.state is DeviceState.HELD:
         holders = some([_holder(use) for use in now.uses] or [claim.key for claim in row.holders], _SHOWN)
-        also = f"; it is tainted with {tainted}, so no new claim gets it afterwards" if row.also_tainted else ""
+        after = f"; it is tainted with {tainted}: afterwards only a request that tolerates that gets it"
+        also = after if row.also_tainted else ""
         return f"held by {holders or 'a claim that was not read'}{also}"
     if row.state is DeviceState.SHARED:
-        also = f"no new claim gets a share, because it is tainted with {tainted}" if row.also_tainted else ""
+        left = f"it is tainted with {tainted}: only a request that tolerates that gets what is left"
+        also = left if row.also_tainted else ""
+        also = also or (f"a pod that gets what is left does not start: {written(row.unserved)}" if row.unserved else "")
         also = also or (f"no new pod gets a share: node {now.cordoned} is cordoned" if now.cordoned else "")
         return f"shared by {amount(len(row.holders), 'claim')} ({said}); {also or 'what is left can be given'}"
     if row.state is DeviceState.TAINTED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -37,12 +37,13 @@ def write_overview(
     *,
     where: ClusterFlags,
     short: bool = False,
+    full: bool = False,
     headers: bool = True,
 ) -> None:
     """Write the answer, the causes if there are many rows, the table, stuck ones first, and the next command.
 
     It repeats ``flags``. Without ``headers`` there are only the rows. ``short``: in fifteen lines, with codes for
-    reasons and the last rows left out if necessary.
+    reasons and the last rows left out if necessary; ``full``: each that waits has a row of its own.
     """
     out = Painter(color=color, bare=not headers)
     if not overview.found:
@@ -59,7 +60,8 @@ def write_overview(
             write_blocks(out, [shell((more,), where, "Next")])
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
-    header, *blocks = fitted([HEADER, *(cells(alike) for alike in ranked)], out.limit, BELOW, prose=True)
+    rows = [row for alike in ranked for row in (_each(alike) if full else (cells(alike),))]
+    header, *blocks = fitted([HEADER, *rows], out.limit, BELOW, prose=True)
     room = LINES - 6 - (len(overview.notes) + 3 if overview.notes else 0)
     long = sum(map(len, blocks)) > room
     causes = _by_cause(ranked) if long and headers else []
@@ -125,6 +127,12 @@ def _notes(out: Painter, overview: Overview) -> None:
     said = overview.notes if overview.found else overview.notes[1 if overview.unread or overview.unmade else 0 :]
     if said:
         write_blocks(out, [noted(sentences(said))])
+
+
+def _each(alike: Alike) -> Iterator[tuple[str, ...]]:
+    """The cells of each that waits for the same."""
+    namespace, _, *rest = cells(alike)
+    return ((namespace, name, *rest) for name in alike.names)
 
 
 def cells(alike: Alike) -> tuple[str, ...]:

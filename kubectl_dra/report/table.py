@@ -26,7 +26,7 @@ MIN_NAME: Final = 12
 """A shorter name is not shortened."""
 MIN_PROSE = 48
 """The narrowest column in which prose is still read with ease."""
-_NEXT_NAME = re.compile(r",(?=[\w./-]+=)")
+_NEXT_NAME = re.compile(r",(?=[\w./-]+(?:=|/))")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -231,6 +231,7 @@ MARKS: Final = {
     DeviceState.HELD: "#",
     DeviceState.TAINTED: "!",
     DeviceState.BLOCKED: ":",
+    DeviceState.UNSERVED: "/",
     DeviceState.UNUSABLE: "x",
     DeviceState.UNKNOWN: "?",
 }

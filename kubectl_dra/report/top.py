@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -103,9 +103,12 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
 
 MAX_ROWS: Final = 30
 MAX_SENTENCES: Final = 3
+_FULL: Final = "--full shows them"
+OTHERS: Final = (DeviceState.BLOCKED, DeviceState.UNSERVED, DeviceState.UNUSABLE, DeviceState.UNKNOWN)
+"""States that share a column: it is called like the only one that occurs."""
 _OMITTED: Final = (
-    *(PICTURE, "AGE", "NODES", "ON-NODE", "CLAIMS", "LARGEST-OWNER", "OWNER", "HELD(%)", "IDLE", "NODE", "LEFT"),
-    *("LARGEST-REQUEST", "OTHER", "TAINTED", "SHARED"),
+    *(PICTURE, "AGE", "NODES", "ON-NODE", "CLAIMS", "LARGEST-OWNER", "OWNER", "USED(%)", "IDLE", "NODE", "LEFT"),
+    *("LARGEST-REQUEST", "OTHER", "TAINTED", *(state.upper() for state in OTHERS), "SHARED"),
 )
 """Columns that go where the screen is narrow, first to go first: last those without which numbers do not add up."""
 _KEYS: Final = {
@@ -132,11 +135,12 @@ def write_top(
     color: str = "auto",
     *,
     limit: int | None = MAX_ROWS,
+    full: bool = False,
     headers: bool = True,
 ) -> None:
     """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None.
 
-    Without ``headers`` there are only the rows.
+    ``full``: with all columns, whatever room there is. Without ``headers`` there are only the rows.
     """
     out = Painter(color=color, bare=not headers)
     if headers:
@@ -155,11 +159,16 @@ def write_top(
     rows = list(table_rows(report, shown, at))
     if report.supply:
         rows = with_bars(rows, [row.tally.states for row in report.supply[:shown]], out)
-    rows, omitted = narrowed(rows, out.limit, _OMITTED, _KEYS[report.by])
+    rows, omitted = narrowed(rows, None if full else out.limit, _OMITTED, _KEYS[report.by])
     if PICTURE in rows[0]:
         out.write(legend(report.states))
     omitted = [name for name in omitted if name != PICTURE]
-    write_blocks(out, [TableBlock(rows, left=report.rows - shown, how="--full shows them", omitted=omitted)])
+    write_blocks(out, [TableBlock(rows, left=report.rows - shown, how=_FULL, omitted=omitted, wider=_FULL)])
+    legends = list(_legends(report, rows[0])) if headers and report.supply else []
+    if legends:
+        out.write("")
+    for text in legends:
+        out.sentence(text)
     by_class, cut = report.by is UseBy.classes, "LARGEST-REQUEST" in omitted
     sentences = [text for row in report.supply if headers and by_class and (text := fitting(row, whole=cut))]
     if sentences:
@@ -168,6 +177,14 @@ def write_top(
         out.sentence(text)
     if more := len(sentences[MAX_SENTENCES:]):
         out.sentence(f"-o json says the same of {more:,} more {'class' if more == 1 else 'classes'}.")
+
+
+def _legends(report: UseReport, heading: Sequence[str]) -> Iterator[str]:
+    """What a column counts that its heading alone does not say."""
+    if "USED(%)" in heading and not {DeviceState.SHARED, DeviceState.BLOCKED}.isdisjoint(report.states):
+        yield "USED(%): devices that are held, and of shared ones the part that is used; blocked ones do not count."
+    if DeviceState.UNSERVED in report.states:
+        yield "Unserved: free, but a pod that gets one does not start; kubectl dra devices says why."
 
 
 def summary(report: UseReport) -> str:
@@ -213,7 +230,9 @@ def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[st
     if report.supply:
         by_class = report.by is UseBy.classes
         shared = DeviceState.SHARED in report.states
-        numbers = ("DEVICES", "FREE", *(("SHARED",) if shared else ()), "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)")
+        others = [state for state in report.states if state in OTHERS]
+        other = next(iter(others), "other").upper() if len(others) < 2 else "OTHER"
+        numbers = ("DEVICES", "FREE", *(("SHARED",) if shared else ()), "HELD", "TAINTED", other, "IDLE", "USED(%)")
         own = ("NODES", "LARGEST-REQUEST", "ON-NODE") if by_class else ()
         yield (*_KEYS[report.by], *numbers, *own, *(("LEFT",) if shared else ()))
         for supply in report.supply[:shown]:

@@ -53,10 +53,11 @@ of its templates (utils/taints/taints.go), and Karpenter's own.
 """
 
 
-def node_copies(state: ClusterState, troubled: Container[str] = ()) -> Iterator[NodeCopy]:
+def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Container[str] = ()) -> Iterator[NodeCopy]:
     """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself.
 
-    Nodes that are ``troubled`` are samples only where no other one is there.
+    Nodes that are ``troubled`` are samples only where no other one is there, those that are ``broken`` never: the next
+    one of the kind would be as they are.
     """
     index = state.cycle.index
     local = _local(state.snapshot.nodes, index)
@@ -64,7 +65,7 @@ def node_copies(state: ClusterState, troubled: Container[str] = ()) -> Iterator[
     for node in state.snapshot.nodes.values():
         kinds[_kind(node, local.get(node.name, ()))].append(node)
     for nodes in sorted(kinds.values(), key=lambda nodes: -len(nodes)):
-        usable = [node for node in nodes if not node.spec.unschedulable]
+        usable = [node for node in nodes if not node.spec.unschedulable and node.name not in broken]
         like = next((node for node in usable if node.name not in troubled), next(iter(usable), None))
         if like is not None:
             slices = local.get(like.name, ())

@@ -25,6 +25,7 @@ from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse, suppose
 from kubectl_dra.explain.rivals import with_rivals
+from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import blocks_of, write_text
 from kubectl_dra.report.explain_words import Invocation
@@ -59,7 +60,7 @@ def answer(source: ScreenSource, seen: ClusterView, asked: Asked, changes: Seque
         question = about_claim(claim)
     question, snapshot = suppose(question, snapshot, changes)
     settings = replace(seen.settings, supposed=tuple(changes))
-    return with_rivals(diagnose(question, snapshot, settings), question, snapshot, settings)
+    return judged_by_start(with_rivals(diagnose(question, snapshot, settings), question, snapshot, settings))
 
 
 def known(overview: Overview | None, asked: Asked) -> Diagnosis | None:

@@ -131,8 +131,20 @@ BY: Final = (UseBy.nodes, UseBy.classes, UseBy.namespaces, UseBy.owners)
 """What the fleet can be counted by."""
 _MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
 _FLEET_GOES: Final = (
-    *("OTHER", "LARGEST-OWNER", "NODES", "ON-NODE", "IDLE", "LARGEST-REQUEST", "TAINTED", "CLAIMS", "LEFT", "SHARED"),
-    *("HELD(%)", "PENDING"),
+    *(
+        "OTHER",
+        *(state.upper() for state in top_text.OTHERS),
+        "LARGEST-OWNER",
+        "NODES",
+        "ON-NODE",
+        "IDLE",
+        "LARGEST-REQUEST",
+        "TAINTED",
+        "CLAIMS",
+        "LEFT",
+        "SHARED",
+    ),
+    *("USED(%)", "PENDING"),
     *("PICTURE", "HELD", "FREE", "DEVICES", "OWNER", "NAMESPACE", "CLASS", "NODE"),
 )
 """Columns that are left out where there is no room, first to go first."""

@@ -143,7 +143,8 @@ def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials)
     for row in rows:
         if name not in row.classes:
             continue
-        if row.device.allow_multiple_allocations and row.state in _ROOM and not row.also_tainted:
+        open_ = not row.also_tainted and not row.unserved
+        if row.device.allow_multiple_allocations and row.state in _ROOM and open_:
             return None
         if row.state is DeviceState.FREE:
             for node in row.nodes:
@@ -194,7 +195,7 @@ class DeviceSupply(Struct, frozen=True):
 
     ``idle`` are held by claims that are unused or whose pods have ended. ``largest`` is for classes alone.
     ``used`` is how many whole devices those that are held and the used parts of shared ones come to; ``room`` what is
-    left of the capacity of devices that can be shared and are not tainted.
+    left of the capacity of devices that can be shared, are not tainted and are served.
     """
 
     tally: Tally
@@ -280,7 +281,7 @@ def _room(rows: Sequence[DeviceRow]) -> Iterator[CapacityRoom]:
     for row in rows:
         for name, quantity in row.device.capacity.items():
             value = Quantity.parse(str(quantity.get("value", "0")))
-            rest = ZERO if row.also_tainted else value.sub(row.consumed.get(name, ZERO))
+            rest = ZERO if row.also_tainted or row.unserved else value.sub(row.consumed.get(name, ZERO))
             left[name] = left.get(name, ZERO) + rest
             total[name] = total.get(name, ZERO) + value
     rooms = (CapacityRoom(name, left[name], total[name]) for name in total)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined, named_in
 from kubectl_dra.drivers.health import NodeDriver
-from kubectl_dra.drivers.refused_claims import PartOfNode, parts_of_node
+from kubectl_dra.drivers.refused_claims import PartOfNode, any_of_whole_nodes, parts_of_node, published_on
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -24,7 +24,8 @@ class ClassNow(Struct, frozen=True):
 
     ``largest`` is None where devices can be shared: how much is left then depends on what is asked for. ``idle`` are
     the unused claims that hold devices of it, ``broken`` the drivers that the class names and that are not well.
-    ``refused``: the driver refuses the largest request, which is for a part of a node.
+    ``refused``: the driver refuses the largest request, which is for a part of a node. ``whole``: it gives all devices
+    of a node or none, and the largest request is for all of them.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ClassNow(Struct, frozen=True):
     idle: tuple[ClaimUse, ...] = ()
     broken: tuple[NodeDriver, ...] = ()
     refused: PartOfNode | None = None
+    whole: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -45,11 +47,17 @@ class ClassNow(Struct, frozen=True):
         """The number of free devices."""
         return self.inventory.states().get(DeviceState.FREE, 0)
 
+    @property
+    def unserved(self) -> tuple[DeviceRow, ...]:
+        """The devices that the scheduler gives, and that no pod can work with."""
+        return tuple(row for row in self.inventory.rows if row.unserved)
+
 
 class DeviceNow(Struct, frozen=True):
     """What a request could do with a device now; ``uses`` are the claims that hold it.
 
     ``cordoned`` is its node where that takes no new pods, ``selected``: a class selects it, or classes were not read.
+    ``whole`` is how many devices its node has, where its driver gives a claim all of them or none.
     """
 
     verdict: Verdict
@@ -57,6 +65,7 @@ class DeviceNow(Struct, frozen=True):
     uses: tuple[ClaimUse, ...] = ()
     cordoned: str = ""
     selected: bool = True
+    whole: int = 0
 
     @property
     def idle(self) -> bool:
@@ -65,7 +74,7 @@ class DeviceNow(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """That of the verdict; 1 if the device is held for nobody."""
+        """0 if a request can get some of it, or a claim holds it for a pod that needs it; 1 if not, 3 if unknown."""
         return 1 if self.idle and self.verdict is Verdict.ALLOCATED else self.verdict.exit_code
 
 
@@ -88,7 +97,9 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
         if row.driver in drivers and (row.state.broken or row.wanted_by) and (not rows or row.node in nodes)
     )
     refused = _refused(rows, largest, snapshot) if largest is not None else None
-    return ClassNow(name, verdict, inventory, largest, tuple(idle), broken, refused)
+    whole = refused is None and any_of_whole_nodes({row.id.driver for row in rows if row.state is DeviceState.FREE})
+    verdict = verdict if refused is None else Verdict.UNSCHEDULABLE
+    return ClassNow(name, verdict, inventory, largest, tuple(idle), broken, refused, whole)
 
 
 def _refused(rows: Sequence[DeviceRow], largest: LargestRequest, snapshot: Snapshot) -> PartOfNode | None:
@@ -104,21 +115,23 @@ def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
     only = snapshot.nodes.get(row.nodes[0]) if len(row.nodes) == 1 else None
     cordoned = only.name if only is not None and only.unschedulable else ""
     selected = bool(row.classes) or snapshot.is_gap("DeviceClass")
-    return DeviceNow(_verdict(row, cordoned, selected), row, uses, cordoned, selected)
+    node = row.slice.scope.node_name
+    whole = any_of_whole_nodes((row.id.driver,)) and published_on(node, row.id.driver, snapshot.slices)
+    return DeviceNow(_verdict(row, cordoned, selected), row, uses, cordoned, selected, int(whole))
 
 
 def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:
     if row.state is DeviceState.UNKNOWN:
         return Verdict.UNDETERMINED
-    if row.state is DeviceState.HELD:
-        return Verdict.ALLOCATED
-    return Verdict.SCHEDULABLE if _has_room(row) and selected and not cordoned else Verdict.UNSCHEDULABLE
+    if _has_room(row) and selected and not cordoned:
+        return Verdict.SCHEDULABLE
+    return Verdict.ALLOCATED if row.state in (DeviceState.HELD, DeviceState.SHARED) else Verdict.UNSCHEDULABLE
 
 
 def _has_room(row: DeviceRow) -> bool:
     """Whether some of a device is left for a request."""
     if row.state is DeviceState.SHARED:
-        return not row.also_tainted and row.used_part < 1
+        return not row.also_tainted and not row.unserved and row.used_part < 1
     return row.state is DeviceState.FREE
 
 

@@ -197,3 +197,36 @@ def test_devices_with_the_same_taint_share_a_row(dra: Dra, monkeypatch: pytest.M
     assert devices == [f"gpu.amd.com/mi300x-2/gpu-0..7-{kind} (8)" for kind in ("cpx-nps1", "dpx-nps2", "spx-nps1")]
     alone = dra("taint", "--list", "--no-headers", "--snapshot", cluster)
     assert len(alone.out.splitlines()) == 24
+
+
+@pytest.mark.parametrize("command", ["claims", "drivers"])
+def test_full_is_wide(command: str, dra: Dra) -> None:
+    """What a list leaves out to be short ``--full`` shows, in each list by the same flag."""
+    assert dra(command, *FLEET, "--full").out == dra(command, *FLEET, "-o", "wide").out
+    assert dra(command, *FLEET, "-A", "--full").code == dra(command, *FLEET).code
+    ran = dra(command, *FLEET, "--full", "--limit", "1")
+    assert (ran.code, ran.err) == (2, f"error: --full shows all {command}; leave --limit out\n")
+
+
+def test_full_names_each_that_waits(dra: Dra, tmp_path: Path) -> None:
+    """Pods that wait for the same share a row; with ``--full`` each has its own."""
+    from tests.fit.worlds import CLASS, claim, node, write_cluster
+
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default", "uid": f"u-{name}"},
+            "spec": {
+                "containers": [{"name": "c", "image": "i"}],
+                "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+            },
+            "status": {"phase": "Pending"},
+        }
+        for name in ("one", "two")
+    ]
+    write_cluster(tmp_path / "cluster.json", [*node("a"), CLASS, claim("one"), claim("two"), *pods])
+    cluster = ("--snapshot", str(tmp_path / "cluster.json"))
+    assert "pod/one and 1 more" in dra("explain", "-A", *cluster).out
+    out = dra("explain", "-A", "--full", *cluster).out
+    assert "and 1 more" not in out and "pod/one" in out and "pod/two" in out

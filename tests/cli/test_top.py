@@ -47,7 +47,7 @@ def test_nodes(dra: Dra) -> None:
     ran = dra("top", "--snapshot", CLUSTER)
     assert ran.out.startswith("46 devices on 4 nodes: 12 free, 10 held, 24 tainted; 1 claim pending\n")
     assert table(ran) == [
-        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "HELD(%)"],
+        ["NODE", "DEVICES", "FREE", "HELD", "TAINTED", "OTHER", "IDLE", "USED(%)"],
         ["gaudi-1", "8", "1", "7", "-", "-", "-", "87%"],
         ["h100-1", "4", "1", "3", "-", "-", "-", "75%"],
         ["flex-1", "2", "2", "-", "-", "-", "-", "0%"],
@@ -221,10 +221,10 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
         if len(ticks) == 5:
             raise KeyboardInterrupt
 
-    def reading(*words: Any) -> Snapshot:
+    def reading(*words: Any, **named: Any) -> Snapshot:
         if len(ticks) == 1:
             raise ClusterError("the server is away")
-        return read(*words)
+        return read(*words, **named)
 
     monkeypatch.setattr("kubectl_dra.cli.live.time.sleep", wait)
     monkeypatch.setattr(listing, "read", reading)
@@ -262,11 +262,34 @@ def test_all_rows_and_a_limit_exclude_each_other(dra: Dra) -> None:
     assert (ran.code, ran.err) == (2, "error: --full shows all rows; leave --limit out\n")
 
 
+def test_columns_say_what_they_count(dra: Dra) -> None:
+    """The state that alone occurs names its column, a part that is used is no device that is held, --full has all."""
+    shared = str(EXAMPLES / "shared-capacity-fits" / "cluster.yaml")
+    assert (
+        "USED(%): devices that are held, and of shared ones the part that is used"
+        in dra("top", "--snapshot", shared).out
+    )
+    blocked = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    ran = dra("top", "classes", "--snapshot", blocked)
+    assert "BLOCKED" in table(ran)[0] and "OTHER" not in ran.out
+    broken = str(EXAMPLES / "driver-gone-from-node" / "cluster.yaml")
+    ran = dra("top", "--snapshot", broken)
+    assert "UNSERVED" in table(ran)[0] and "Unserved: free, but a pod that gets one does not start" in ran.out
+
+
+def test_full_has_all_columns(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    cluster = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    assert "Left out for want of room: NODES, USED(%), LEFT" in dra("top", "classes", "--snapshot", cluster).out
+    ran = dra("top", "classes", "--full", "--snapshot", cluster)
+    assert "Left out" not in ran.out and {"NODES", "USED(%)", "LEFT"} <= {*table(ran)[0]}
+
+
 def test_what_is_left_of_shared_devices(dra: Dra) -> None:
     path = str(Path(__file__).parent.parent.parent / "examples/explain/shared-capacity-fits/cluster.yaml")
-    header, *rows = (re.split(" {3,}", line) for line in dra("top", "--snapshot", path).out.splitlines()[2:])
+    header, *rows = (re.split(" {3,}", line) for line in dra("top", "--snapshot", path).out.splitlines()[2:5])
     telco = [dict(zip(header, row, strict=True)) for row in rows]
-    assert [(row["NODE"], row["SHARED"], row["HELD"], row["HELD(%)"], row["LEFT"]) for row in telco] == [
+    assert [(row["NODE"], row["SHARED"], row["HELD"], row["USED(%)"], row["LEFT"]) for row in telco] == [
         ("telco-1", "2", "-", "68%", "cpu 40 of 128"),
         ("telco-2", "2", "-", "75%", "cpu 32 of 128"),
     ]

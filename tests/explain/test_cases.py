@@ -23,7 +23,13 @@ SCHEMA = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text(encoding="utf-8"))
 )
 CODES = {kind.code for kind in all_kinds()}
-EXIT_CODES = {"allocated": 0, "can-be-scheduled": 0, "cannot-be-scheduled": 1, "undetermined": 3}
+EXIT_CODES = {
+    "allocated": 0,
+    "can-be-scheduled": 0,
+    "does-not-start": 1,
+    "cannot-be-scheduled": 1,
+    "undetermined": 3,
+}
 
 
 WITHOUT_COMMAND = {

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fit.worlds import deployment, held, item, node, published, running, said, template
+from tests.ran import ran
 
 JSON = dict[str, Any]
 
@@ -24,6 +25,40 @@ def test_a_claim_that_nobody_uses_comes_first(tmp_path: Path) -> None:
     assert first["holders"][0]["devices"] == [{"driver": "gpu.example.com", "pool": "a", "device": "gpu-1"}]
     assert second["holders"][0]["pods"][0]["name"] == "other"
     assert (first["morePods"], first["moreReplicas"]) == (1, 1)
+
+
+def test_the_fix_of_the_named_cause_comes_first(tmp_path: Path) -> None:
+    """An unused claim is named as what holds the device: to delete it comes before to wait for a pod that ends."""
+    going = running("going", "a", [2])
+    going[0]["metadata"]["deletionTimestamp"] = "2026-08-22T09:12:00Z"
+    cluster = [*node("a", 3), held("left", "a", [1]), *going]
+    found = item(tmp_path, cluster, [template(), deployment(3)])
+    assert found["stop"]["cause"] == "allocation-orphaned"
+    first, *others = found["changes"]
+    assert first["holders"][0]["claim"]["name"] == "left"
+    assert "going" in str(others)
+    _, out, _ = said(tmp_path, cluster, [template(), deployment(3)])
+    assert "  - Delete unused claim default/left" in out
+
+
+def test_what_no_room_ends_has_the_fix_of_its_cause(tmp_path: Path) -> None:
+    """A node taint that the pods do not tolerate: more room is no fix, and what explain proves is said."""
+    tainted = node("a", 2)
+    tainted[0]["spec"] = {"taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]}
+    found = item(tmp_path, tainted, [template(), deployment(2)])
+    assert found["stop"]["fix"]["text"].startswith("Let the pod tolerate it: spec.tolerations: [{key: sku")
+    assert found["stop"]["fix"]["text"].endswith("then it fits on a.")
+    _, out, _ = said(tmp_path, tainted, [template(), deployment(2)])
+    assert "  Fix: Let the pod tolerate it" in out
+
+
+def test_of_holders_alike_who_makes_most_room() -> None:
+    """Pods of the same standing hold shares of CPUs: the short answer names the one whose end lets most pods in."""
+    examples = Path(__file__).parents[2] / "examples"
+    cluster = examples / "explain" / "shared-capacity-fits" / "cluster.yaml"
+    manifest = examples / "fit" / "as-many-as-fit" / "manifest.yaml"
+    _, out, _ = ran("fit", "-f", str(manifest), "--max", "--snapshot", str(cluster))
+    assert "7 more replicas fit" in " ".join(out.split())
 
 
 def test_the_pods_of_the_workload_are_not_ended(tmp_path: Path) -> None:

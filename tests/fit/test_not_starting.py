@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.fit import worlds
-from tests.fit.worlds import DRIVER, JSON, deployment, item, node, template
+from tests.fit.worlds import DRIVER, JSON, SCHEMA, deployment, item, node, template
 from tests.ran import ran
 
 READY: Final = [{"type": "Ready", "status": "True"}]
@@ -59,29 +59,94 @@ WHY: Final = {
 
 @pytest.mark.parametrize("what", WHY)
 def test_placed_and_told(what: str, tmp_path: Path) -> None:
-    """The scheduler takes the node all the same: the answer stays, and says how many pods do not start there, and why.
+    """The scheduler takes the node all the same, so the answer is no yes: some pods do not start there, and why.
 
     Of the same cluster ``explain -f`` says it with the same values.
     """
     state, why = WHY[what]
     found = item(tmp_path, _cluster(what), [deployment(4), template(1)])
     on = next(each["podCount"] for each in found["byNode"] if each["node"] == "b")
-    assert found["verdict"] == "can-be-scheduled"
+    assert (found["verdict"], found["podCounts"]["fit"], found["podCounts"]["starting"]) == ("does-not-start", 4, 2)
     assert found["notStarting"] == [{"node": "b", "driver": DRIVER, "state": state, "text": why, "podCount": on}]
-    assert found[
-        "answer"
-    ] == f"All 4 replicas of Deployment default/web fit; {on} of them go to b, where they do not " + (f"start: {why}.")
+    assert found["answer"] == f"2 of 4 replicas of Deployment default/web start: the other 2 go to b, where {why}."
     flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
     code, out, _ = ran("explain", *flags, "-o", "json")
     explained = json.loads(out)
-    assert code == 0
+    assert code == 1
     assert explained["notStarting"] == [{"node": "b", "driver": DRIVER, "state": state, "text": why}]
-    assert explained["answer"].endswith(f"on b pods do not start: {why}.")
+    assert explained["verdict"] == "undetermined"
+    assert explained["answer"].endswith(f"the scheduler may take b, where it does not start: {why}.")
     groups = {tuple(group["nodes"]): group["reason"] for group in explained["nodeGroups"]}
     assert groups == {("a",): "all claims fit", ("b",): f"all claims fit, but pods do not start here: {why}"}
     assert "kubectl dra explain node/b" in explained["next"]["text"]
-    _, text, _ = ran("fit", *flags)
+    code, text, _ = ran("fit", *flags)
+    assert code == 1
     assert "$ kubectl dra explain node/b" in text
+
+
+def test_healthy_nodes_first(tmp_path: Path) -> None:
+    """Where the scheduler may take either node the working one is named, and the answer is open."""
+    found = item(tmp_path, _cluster("crashing"), [deployment(2), template(1)])
+    why = f"driver {DRIVER} crashes there"
+    assert [each["node"] for each in found["byNode"]] == ["a"]
+    assert (found["verdict"], found["podCounts"]["starting"]) == ("undetermined", 2)
+    assert [each["node"] for each in found["mayNotStart"]] == ["b"]
+    assert found["undetermined"] == [f"the scheduler may as well take b, where {why}"]
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    assert ran("fit", *flags)[0] == ran("explain", *flags)[0] == 3
+
+
+def test_no_other_node(tmp_path: Path) -> None:
+    """A pod that fits on the broken node alone does not start: no command says a plain yes, and none a copy of it."""
+    found = item(tmp_path, _cluster("crashing"), [deployment(1, gpus=3), template(3)])
+    assert (found["verdict"], found["podCounts"]["starting"]) == ("does-not-start", 0)
+    why = f"driver {DRIVER} crashes there"
+    assert found["answer"] == f"Deployment default/web does not start: it goes to b, where {why}."
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    code, out, _ = ran("explain", *flags, "-o", "json")
+    explained = json.loads(out)
+    assert (code, explained["verdict"]) == (1, "does-not-start")
+    assert explained["answer"].endswith(f"it fits on b, where pods do not start: {why}.")
+    code, out, _ = ran("fit", *flags, "--replicas", "2", "-o", "json")
+    (found,) = json.loads(out)["items"]
+    assert (code, found["verdict"]) == (1, "can-be-scheduled-in-part")
+    assert [change for change in found["changes"] if change["kind"] == "add-node"] == []
+
+
+def test_what_was_not_read_is_said(tmp_path: Path) -> None:
+    """``fit`` and ``explain -f`` say the same of Services that were not read: they decide about the node."""
+    cluster = [*node("a", 2), *node("b", 3), worlds.CLASS]
+    worlds.write_cluster(tmp_path / "cluster.json", cluster, unseen=("Service",))
+    items = [deployment(2), template(1)]
+    (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"), "-o", "json")
+    _, out, _ = ran("fit", *flags)
+    assert [note for note in json.loads(out)["notes"] if "Services, which were not read" in note]
+    _, out, _ = ran("explain", *flags)
+    assert [note for note in json.loads(out)["notes"] if "Services, which were not read" in note]
+
+
+def test_a_part_of_a_node_is_refused(tmp_path: Path) -> None:
+    """Pods with one TPU each get devices that their driver refuses: they do not start, and the claims are named."""
+    cluster = Path(__file__).parents[2] / "examples" / "explain" / "tpu-all-one-held" / "cluster.yaml"
+    one = template(1)
+    one["spec"]["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "tpu.google.com"
+    web = deployment(3)
+    web["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [web, one]}))
+    flags = ("--snapshot", str(cluster), "--complete", "-f", str(tmp_path / "manifest.json"))
+    code, out, _ = ran("fit", *flags, "-o", "json")
+    (found,) = json.loads(out)["items"]
+    SCHEMA.validate(json.loads(out))
+    assert (code, found["verdict"], found["podCounts"]["starting"]) == (1, "does-not-start", 0)
+    assert [(each["deviceCount"], each["ofDevices"]) for each in found["refusedClaims"]] == [(1, 4)] * 3
+    assert found["answer"].startswith("None of the 3 replicas of Deployment default/web starts: driver tpu.google.com")
+    code, out, _ = ran("explain", *flags, "-o", "json")
+    explained = json.loads(out)
+    assert (code, explained["verdict"]) == (1, "does-not-start")
+    code, out, _ = ran("fit", *flags, "--max", "-o", "json")
+    (found,) = json.loads(out)["items"]
+    assert (code, found["verdict"], found["changes"]) == (1, "does-not-start", [])
 
 
 def test_nothing_told_where_all_start(tmp_path: Path) -> None:

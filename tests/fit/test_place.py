@@ -27,7 +27,7 @@ def test_devices_bound_how_many_fit(tmp_path: Path) -> None:
     (found,) = report["items"]
     assert code == report["exitCode"] == 1
     assert found["verdict"] == "can-be-scheduled-in-part"
-    assert found["podCounts"] == {"wanted": 5, "fit": 3, "running": 0, "fewest": 3, "most": 3}
+    assert found["podCounts"] == {"wanted": 5, "fit": 3, "running": 0, "starting": 3, "fewest": 3, "most": 3}
     assert {entry["node"]: entry["podCount"] for entry in found["byNode"]} == {"a": 2, "b": 1}
     taken = [(each["pool"], each["device"]) for one in found["placements"] for each in one["devices"]]
     assert sorted(taken) == [("a", "gpu-0"), ("a", "gpu-1"), ("b", "gpu-0")]
@@ -132,7 +132,7 @@ def test_pods_that_run_already_count(tmp_path: Path) -> None:
     owner = {"kind": "ReplicaSet", "name": "web-5d", "apiVersion": "apps/v1"}
     cluster = [*node("a", 3), *running("web-5d-1", "a", [0], owner=owner)]
     found = item(tmp_path, cluster, [template(), deployment(4)])
-    assert found["podCounts"] == {"wanted": 4, "fit": 3, "running": 1, "fewest": 3, "most": 3}
+    assert found["podCounts"] == {"wanted": 4, "fit": 3, "running": 1, "starting": 3, "fewest": 3, "most": 3}
     assert found["replicaCounts"]["fit"] == 3
 
 

@@ -134,7 +134,7 @@ def test_lists_with_unknown_states_end_with_3(name: str, part: str, tmp_path: Pa
         heads, *rows = [line.split() for line in ran("top", by, *flags)[1].splitlines() if "   " in line] or [[]]
         for row in rows:
             cells = dict(zip(reversed(heads), reversed(row), strict=False))
-            assert (cells["HELD(%)"] == "?") == bool(unsure.pop(0)), row
+            assert (cells["USED(%)"] == "?") == bool(unsure.pop(0)), row
 
 
 def _slices(items: Sequence[JSON]) -> list[JSON]:

@@ -59,9 +59,9 @@ _CHOOSES: Final = _permissions(_LIST, "DeviceClass", "Pod")
 NEEDS: Final[Mapping[str, Needs]] = {
     **dict.fromkeys(("explain", "fit", "share", "ui", "metrics"), _EXPLAINS),
     "snapshot": Needs(_READS, _permissions(_LIST, *SAVED_KINDS), READ),
-    "devices": Needs(_permissions(_LIST, *devices.KINDS), (), READ),
+    "devices": Needs(_permissions(_LIST, *devices.KINDS), _permissions(_LIST, *devices.OF_DRIVERS), READ),
     "claims": Needs(_permissions(_LIST, *claims.KINDS), (), READ),
-    "top": Needs(_permissions(_LIST, *top.KINDS), (), READ),
+    "top": Needs(_permissions(_LIST, *top.KINDS), _permissions(_LIST, "Event"), READ),
     "drivers": Needs(_permissions(_LIST, *drivers.KINDS), (), READ),
     "taint": Needs((*_TAINTS, *_USERS, *_SCENE), (*_WAITS, *_DRAINS), "taint"),
     "untaint": Needs((*_UNTAINTS, *_USERS), (*_WAITS, *_CHOOSES), "untaint"),

@@ -40,6 +40,7 @@ class ClaimsFlags(opt.SchedulingFlags, frozen=True):
     ] = ClaimSort.name
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
+    full: opt.Full = False
     watch: opt.Watch = False
     snapshots: opt.Snapshots = ()
     complete: opt.Complete = False

@@ -31,6 +31,8 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     """
     if flags.namespace and flags.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
+    if flags.full and flags.limit is not None:
+        raise UsageError("--full shows all claims; leave --limit out")
     if flags.alignment:
         pods = tuple(map(_pod_name, flags.pods))
         from kubectl_dra.cli.claims.alignment import run as run_alignment
@@ -79,7 +81,7 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
             claim_uses,
             at.at,
             flags.color.value,
-            wide=output == "wide",
+            wide=flags.full or output == "wide",
             namespace=flags.namespace,
             where=cluster_flags(flags, connection),
             limit=flags.limit,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
 from kubectl_dra.cli.release import assumed
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
@@ -24,6 +25,7 @@ from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import with_exit_code, write
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node")
 """The kinds that the list is made from."""
+OF_DRIVERS = ("Pod", "Event")
+"""The kinds that tell where drivers do not run; of events those about pods that a driver does not prepare."""
 
 
 def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
@@ -57,11 +61,10 @@ def _look(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, 
     return inventory, lambda: print_devices(inventory, settings, snapshot, flags, connection)
 
 
-def listed(
-    flags: DevicesFlags, connection: ConnectionFlags, kinds: Sequence[str] = KINDS
-) -> tuple[Inventory, Settings, Snapshot]:
-    """The devices that are wanted, what was assumed, and the cluster; of a live one these kinds are read."""
-    snapshot = listing.read(flags, connection, kinds, flags.namespace)
+def listed(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory, Settings, Snapshot]:
+    """The devices that are wanted, what was assumed, and the cluster."""
+    kinds = KINDS if flags.output is DevicesOutput.name and not flags.free else (*KINDS, *OF_DRIVERS)
+    snapshot = listing.read(flags, connection, kinds, flags.namespace, reasons=(FAILED_PREPARE,))
     settings = assumed(snapshot, flags.release, flags.gates)
     cycle = settings.scheduler.cycle(snapshot)
     named = tuple(word for word in flags.places if "/" in word)
@@ -76,7 +79,8 @@ def listed(
         free=flags.free,
         tainted=flags.tainted,
     )
-    inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
+    unread = (NotSeen(gap) for gap in snapshot.unread(("Pod",)) if gap.reason != ABSENT and "Pod" in kinds)
+    inventory = take_inventory(snapshot, cycle, wanted, (*rules_notes(snapshot, settings), *unread))
     return inventory, settings, snapshot
 
 

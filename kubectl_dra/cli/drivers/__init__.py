@@ -23,6 +23,7 @@ class DriversFlags(opt.CommandFlags, frozen=True):
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
+    full: opt.Full = False
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Look again every five seconds; on a terminal in place.")
     ] = False

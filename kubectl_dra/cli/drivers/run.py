@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.drivers import DriversFlags
@@ -33,6 +35,10 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
     Raises:
         DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not answer.
     """
+    if flags.full and flags.limit is not None:
+        raise UsageError("--full shows all drivers; leave --limit out")
+    if flags.full and flags.output is TableOutput.text:
+        flags = replace(flags, output=TableOutput.wide)
     if flags.drain_check and len(flags.nodes) != 1:
         raise UsageError("--drain-check is about one node: add --node NODE")
     if flags.drain_check and flags.output is TableOutput.name:

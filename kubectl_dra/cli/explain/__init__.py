@@ -70,9 +70,13 @@ class ExplainFlags(opt.SchedulingFlags, frozen=True):
     with_devices: Annotated[
         bool, typer.Option("--devices", help="List every device and the first reason why it is refused.")
     ] = False
-    full: Annotated[bool, typer.Option("--full", help="Show everything behind the answer, not only fifteen lines.")] = (
-        False
-    )
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Show everything behind the answer, not only fifteen lines; of a list, each in a row of its own.",
+        ),
+    ] = False
     trace: Annotated[
         str,
         typer.Option(

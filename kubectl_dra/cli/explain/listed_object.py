@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.devices.run import KINDS, ObjectAnswer, listed, print_devices
+from kubectl_dra.cli.devices.run import ObjectAnswer, listed, print_devices
 from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
@@ -39,23 +41,23 @@ def run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionF
 
 
 def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, class_answer, class_fix
+    from kubectl_dra.report.had_now import answer_json, class_answer, class_fix, unused_claims
     from kubectl_dra.usage.had_now import class_now
 
-    inventory, settings, snapshot = listed(flags, connection, (*KINDS, "Pod"))
+    inventory, settings, snapshot = listed(flags, connection)
     now = class_now(name, inventory, snapshot, settings.scheduler)
     answer, fix = class_answer(now), class_fix(now)
     about = answer_json("DeviceClass", name, now.verdict, answer, fix)
     print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
-    _print_rest(fix, None, flags, connection)
+    _print_rest(fix, unused_claims(now.idle), None, flags, connection)
     return now.exit_code
 
 
 def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, device_answer, device_fix, device_next
+    from kubectl_dra.report.had_now import answer_json, device_answer, device_fix, device_next, unused_claims
     from kubectl_dra.usage.had_now import device_now
 
-    inventory, settings, snapshot = listed(flags, connection, (*KINDS, "Pod"))
+    inventory, settings, snapshot = listed(flags, connection)
     if len(inventory.rows) != 1:
         # Several devices, or the same name on several nodes.
         print_devices(inventory, settings, snapshot, flags, connection)
@@ -76,23 +78,30 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     write_blocks(out, [answer])
     out.write("")
     write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full)
-    _print_rest(fix, device_next(now), flags, connection)
+    _print_rest(fix, unused_claims(now.uses), device_next(now), flags, connection)
     return now.exit_code
 
 
-def _print_rest(fix: str, following: CommandLine | None, flags: DevicesFlags, connection: ConnectionFlags) -> None:
-    """The fix and the next command, of text."""
+def _print_rest(
+    fix: str,
+    commands: Sequence[CommandLine],
+    following: CommandLine | None,
+    flags: DevicesFlags,
+    connection: ConnectionFlags,
+) -> None:
+    """The fix with its commands and the next command, of text."""
     if flags.output is not DevicesOutput.text:
         return
-    from kubectl_dra.report.blocks import Section, Tone, prose, shell
+    from kubectl_dra.report.blocks import Items, Section, Tone, prose, shell
     from kubectl_dra.report.blocks_text import write_blocks
     from kubectl_dra.report.paint import Painter
 
-    out = Painter(color=flags.color.value)
+    out, where = Painter(color=flags.color.value), cluster_flags(flags, connection)
     if fix:
-        write_blocks(out, [Section("Fixes", (prose(f"- {fix}", Tone.GOOD, 2),))])
+        how = (shell(commands, where),) if commands else ()
+        write_blocks(out, [Section("Fixes", (Items(((prose(fix, Tone.GOOD, 0), *how),)),))])
     if following is not None:
-        write_blocks(out, [shell((following,), cluster_flags(flags, connection), "Next")])
+        write_blocks(out, [shell((following,), where, "Next")])
 
 
 def _run_driver(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:

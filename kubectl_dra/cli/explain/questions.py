@@ -266,7 +266,8 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     narrowed = flags.target or flags.labels or flags.what_if or flags.node or flags.request
     if narrowed or manifest is None or not manifest.workloads:
         return alone
-    if any(diagnosis.verdict is Verdict.UNDETERMINED for diagnosis in diagnoses):
+    # Whether a pod starts is known once all have their nodes.
+    if any(each.verdict is Verdict.UNDETERMINED and not (each.not_starting or each.refused) for each in diagnoses):
         return alone
     fit_answer = _fitted(posed, manifest)
     if fit_answer is None:

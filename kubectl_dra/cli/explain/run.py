@@ -151,6 +151,10 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
         from kubectl_dra.explain.rivals import with_rivals
 
         diagnosis = with_rivals(diagnosis, posed.question, posed.snapshot, posed.settings)
+    if diagnosis.not_starting or diagnosis.refused:
+        from kubectl_dra.explain.would_start import judged_by_start
+
+        diagnosis = judged_by_start(diagnosis)
     if flags.whole_page or flags.output is not ExplainOutput.text:
         from kubectl_dra.explain.pod_timeline import also_possible, way_of
 
@@ -257,7 +261,8 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
 
         short = flags.summary and not flags.full
         headers = not flags.no_headers
-        write_overview(overview, color, flags=_of_everything(flags), where=where, short=short, headers=headers)
+        of = _of_everything(flags)
+        write_overview(overview, color, flags=of, where=where, short=short, full=flags.full, headers=headers)
     elif output == "name":
         put("".join(f"{name}\n" for alike in overview.found for name in alike.names))
     elif output == "html":

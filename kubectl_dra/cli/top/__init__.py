@@ -52,7 +52,7 @@ class TopFlags(opt.CommandFlags, frozen=True):
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
-    full: Annotated[bool, typer.Option("--full", help="Show all rows, not the first thirty.")] = False
+    full: Annotated[bool, typer.Option("--full", help="Show all rows and columns, whatever room there is.")] = False
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")
     ] = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
@@ -18,7 +19,7 @@ from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 
 KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Node", "Pod")
-"""The kinds that are counted."""
+"""The kinds that are counted, or tell who holds devices and where drivers run."""
 
 
 def run(flags: TopFlags, connection: ConnectionFlags) -> int:
@@ -48,7 +49,7 @@ def _code(report: UseReport) -> int:
 
 def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Callable[[], None]]:
     """The counts, and what prints them."""
-    snapshot = listing.read(flags, connection, KINDS, flags.namespace)
+    snapshot = listing.read(flags, connection, (*KINDS, "Event"), flags.namespace, reasons=(FAILED_PREPARE,))
     settings = assumed(snapshot, flags.release, flags.gates)
     (report,) = use_reports(snapshot, settings.scheduler, (flags.by or UseBy.nodes,), flags.sort, flags.namespace)
     return report, lambda: _print(report, moment(snapshot), flags)
@@ -62,7 +63,7 @@ def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
         if report.claims:
             tell_age(at)
         limit = None if flags.full else flags.limit or MAX_ROWS
-        write_top(report, at.at, flags.color.value, limit=limit, headers=not flags.no_headers)
+        write_top(report, at.at, flags.color.value, limit=limit, full=flags.full, headers=not flags.no_headers)
     else:
         from kubectl_dra.report.top import to_json
 

@@ -36,7 +36,7 @@ from kubectl_dra.taint.wait_until_drained import slices_of
 
 LOOK_SECONDS = 2.0
 _SEEN_KINDS = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
-_LEFT_TO_CLAIMS = (DeviceState.FREE, DeviceState.SHARED, DeviceState.HELD, DeviceState.UNKNOWN)
+_LEFT_TO_CLAIMS = (DeviceState.FREE, DeviceState.SHARED, DeviceState.HELD, DeviceState.UNSERVED, DeviceState.UNKNOWN)
 _DECISIVE = ("ResourceSlice", "DeviceTaintRule")
 
 

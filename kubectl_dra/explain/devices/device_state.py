@@ -17,6 +17,7 @@ from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.cluster import ANY_NODE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import not_published
+from kubectl_dra.explain.devices.unserved import WholeNodes, away
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
@@ -86,7 +87,7 @@ def _node(claim: ResourceClaim, snapshot: Snapshot) -> str:
 class DeviceState(StrEnum):
     """What the scheduler could do with a device now, in the order in which a summary counts them.
 
-    The state is the first that applies of unusable, held, shared, blocked, tainted, unknown.
+    The state is the first that applies of unusable, held, shared, blocked, tainted, unknown, unserved.
     """
 
     FREE = "free"
@@ -98,6 +99,10 @@ class DeviceState(StrEnum):
     """Only requests that tolerate its taints can get it."""
     BLOCKED = "blocked"
     """Other devices use up its counters (KEP-4815)."""
+    UNSERVED = "unserved"
+    """The scheduler would give it, and a pod that gets it does not start: its driver does not run on its node, or
+    refuses a claim for it.
+    """
     UNUSABLE = "unusable"
     """Its pool is incomplete, invalid or obsolete, or no node sees it."""
     UNKNOWN = "unknown"
@@ -122,12 +127,15 @@ NOTHING: Final[Mapping[str, Quantity]] = {}
 
 
 class DeviceLocation(NamedTuple):
-    """Where a device is: the nodes, in words, the node named by its scope, and what makes it unusable there."""
+    """Where a device is: the nodes, in words, the node named by its scope, what makes it unusable there, and why pods
+    that get it do not start there.
+    """
 
     nodes: Sequence[str]
     where: str
     named: str
     problem: Words
+    away: Words
 
 
 class DeviceStates:
@@ -140,6 +148,7 @@ class DeviceStates:
         # All devices of a slice without scopes of their own are in the same place.
         self._places: dict[str, DeviceLocation] = {}
         self._counters: dict[PoolID, Table] = {}
+        self._whole = WholeNodes(view.published, lambda item: self._by_scheduler(item, self.place(item))[0])
         # Claims that hold a device, rules that taint it, or the lack of its node.
         self._hidden = next((unread for unread in unread_devices(snapshot) if unread.gap.kind != "ResourceSlice"), None)
 
@@ -152,13 +161,25 @@ class DeviceStates:
         scope = item.slice.scope if shared else item.device.scope
         nodes = tuple(self._view.nodes_of(item))
         where = scope.node_name or (nodes[0] if len(nodes) == 1 and nodes[0] != ANY_NODE else str(scope))
-        place = DeviceLocation(nodes, where, scope.node_name, self._problem(item, nodes))
+        gone = away(item.slice.driver, nodes, self._snapshot)
+        place = DeviceLocation(nodes, where, scope.node_name, self._problem(item, nodes), gone)
         if shared:
             self._places[item.slice.name] = place
         return place
 
     def state(self, item: PublishedDevice, place: DeviceLocation) -> tuple[DeviceState, Words]:
         """The state of a device, and the reason."""
+        state, reason = self._by_scheduler(item, place)
+        if state is DeviceState.FREE and (why := self.unserved(item, place)):
+            return DeviceState.UNSERVED, why
+        return state, reason
+
+    def unserved(self, item: PublishedDevice, place: DeviceLocation) -> Words:
+        """Why a pod that gets some of a device now does not start; empty where nothing is known to keep it."""
+        return place.away or self._whole.refused(item)
+
+    def _by_scheduler(self, item: PublishedDevice, place: DeviceLocation) -> tuple[DeviceState, Words]:
+        """The state of a device as far as the scheduler decides about it, and the reason."""
         state = self._cycle.state
         if place.problem:
             return DeviceState.UNUSABLE, place.problem

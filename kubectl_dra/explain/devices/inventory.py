@@ -106,7 +106,8 @@ class DeviceRow(NamedTuple):
     ``nodes`` see its slice and may use it; ``where`` says so in words: a node's name, or which nodes. ``classes``
     are the DeviceClasses that select it. ``reason`` tells why the state is what it is, empty for free. ``holders``
     are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity. ``also_tainted``:
-    taints keep it from new claims, though its state is another one.
+    taints keep it from new claims, though its state is another one. ``unserved``: why a pod that gets what is left of
+    it does not start.
     """
 
     id: DeviceID
@@ -121,6 +122,7 @@ class DeviceRow(NamedTuple):
     holders: tuple[ResourceClaim, ...]
     consumed: Mapping[str, Quantity]
     also_tainted: bool = False
+    unserved: Words = ""
 
     @property
     def used_part(self) -> float:
@@ -395,7 +397,12 @@ class _Listing:
             holders,
             consumed,
             state is not DeviceState.TAINTED and bool(self._states.blocking(item)),
+            self._states.unserved(item, place) if state in _GIVEN else "",
         )
+
+
+_GIVEN = (DeviceState.UNSERVED, DeviceState.SHARED)
+"""States of devices of which the scheduler gives something."""
 
 
 def _or(kind: str, names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Finding, RemedyPlan
-from kubectl_dra.explain.not_starting import troubled_nodes
+from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.phrase import ObjectName
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
@@ -137,7 +137,8 @@ class AddNode(Change, frozen=True):
 def one_more_node(analysis: Analysis) -> RemedyPlan | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
     world = analysis.world
-    with_devices = (more for more in node_copies(world.outcome.state, troubled_nodes(analysis.snapshot)) if more.slices)
+    troubled, broken = troubled_nodes(analysis.snapshot), broken_nodes(analysis.snapshot)
+    with_devices = (more for more in node_copies(world.outcome.state, troubled, broken) if more.slices)
     for more in islice(with_devices, NODE_KINDS_TRIED):
         change = AddNode(more.like, more)
         if proof := change.made_in(world).proof([more.node]):

@@ -23,6 +23,7 @@ STATE_WORDS = {
     "held": "a claim holds all of it",
     "tainted": "only requests that tolerate its taints get it",
     "blocked": "other devices take the counters that it needs",
+    "unserved": "free, but its driver does not run there, or refuses a claim for it",
     "unusable": "its pool is incomplete, invalid or obsolete, or no node sees it",
     "unknown": "no holder is known, but not all claims could be read",
 }
