@@ -16,6 +16,7 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CommandLine
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
@@ -25,6 +26,7 @@ from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, unpublished
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, next_look
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.next_step import to_see_more
@@ -63,8 +65,8 @@ class NodeAnswer(Struct, frozen=True):
     ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
     answers about its pods that need devices and have not ended; ``others`` the claims that hold devices of it for none
     of these pods; ``held`` its devices that are held and not published, ``tainted`` those that taints keep from new
-    claims. ``fault`` is what is wrong first, empty if
-    nothing is, ``of`` the driver that is at fault, and ``next`` what to look at for that or for what is unknown.
+    claims. ``fault`` is what is wrong first, empty if nothing is, ``of`` the driver that is at fault, ``commands`` make
+    the ``fix``, and ``next`` is what to look at for that or for what is unknown.
     """
 
     name: str
@@ -77,6 +79,7 @@ class NodeAnswer(Struct, frozen=True):
     of: NodeDriver | None = None
     fault: Words = ""
     fix: Words = ""
+    commands: tuple[CommandLine, ...] = ()
     next: NextStep | None = None
     unread: tuple[Unread, ...] = ()
 
@@ -117,7 +120,8 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     tainted = tuple(_tainted(name, snapshot, settings))
     state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, others, tainted, unread=unread)
     for fault, fix, look, driver in _faults(state, snapshot):
-        return replace(state, fault=fault, fix=fix, next=look, of=driver)
+        commands = labelling(driver) if driver is not None else ()
+        return replace(state, fault=fault, fix=fix, commands=commands, next=look, of=driver)
     unclear = (why for pod in state.unclear for why in pod.unclear)
     more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)
     return replace(state, next=more)
@@ -183,8 +187,7 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
     for row in state.drivers:
         # Of what the kubelet does not reach the pod that waits says more.
         if row.state.broken and row.state is not DriverState.NODE_DOWN and row.failing is None:
-            change = say("Repair driver {driver} on node {node}.", driver=row.driver, **words)
-            yield at_fault(row), change, next_look(row), row
+            yield at_fault(row), repair(row), next_look(row), row
     there = {row.driver for row in state.drivers if row.pod is not None}
     for group in state.held:
         # Where its pod runs, the kubelet has just started: it deletes all slices of the node, and they come back.

@@ -6,7 +6,7 @@ JSON and YAML have the shape of ``schemas/drivers.json``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from kubectl_dra.command import ClusterFlags
 from kubectl_dra.drivers.concerns import Concern
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
+from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
@@ -70,12 +71,17 @@ def write_drivers(
         out.write("")
     elif headers:
         out.sentence(summary(by_node))
+    shared = _shared(by_node.rows) if headers else {}
+    told = {state for state in shared if not explained or state is not by_node.rows[0].state}
+    for state in told:
+        out.sentence(f"{state.value}: {shared[state]}")
+    if told or (headers and not explained):
         out.write("")
     write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
     wide = output == "wide"
     shown = by_node.rows[: limit or MAX_ROWS]
     odd = any((row.driver, row.node) in concerns for row in shown)
-    rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at)) for row in shown)]
+    rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at, shared)) for row in shown)]
     if odd:
         notes = ["NOTE", *(_notes(row, concerns) or EMPTY for row in shown)]
         rows = [(*cells, note) for cells, note in zip(rows, notes, strict=True)]
@@ -85,8 +91,19 @@ def write_drivers(
     first = by_node.rows[0]
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
     shows = first.state.broken or (first.state is DriverState.UNKNOWN and not by_node.gaps)
-    if headers and shows and (following := command(next_look(first), Invocation())):
+    following = command(next_look(first), Invocation()) if shows else None
+    if headers and _mended(first):
+        out.write("")
+        out.sentence(f"Fix: {written(repair(first))}")
+    if headers and (fix := labelling(first)):
+        write_blocks(out, [shell(fix, where)])
+    if headers and following is not None:
         write_blocks(out, [shell((following,), where, "Next")])
+
+
+def _mended(row: NodeDriver) -> bool:
+    """Whether a fix is told: where a pod waits for the driver, its own answer has more, but why the driver is away."""
+    return row.state.broken and (row.failing is None or bool(labelling(row)))
 
 
 def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
@@ -102,6 +119,14 @@ def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str])
 def _notes(row: NodeDriver, concerns: Concerns) -> str:
     oddities = concerns.get((row.driver, row.node), ())
     return "; ".join(written(concern_words(concern, row.driver, row.node)) for concern in oddities)
+
+
+def _shared(rows: Sequence[NodeDriver]) -> Mapping[DriverState, str]:
+    """Why drivers are in a state, where several are and for the same reason: that is said once."""
+    reasons: dict[DriverState, list[str]] = {}
+    for row in rows:
+        reasons.setdefault(row.state, []).append(written(why(row, naming=False)))
+    return {state: said[0] for state, said in reasons.items() if said[1:] and said[0] and len({*said}) == 1}
 
 
 def summary(by_node: NodeDrivers) -> str:
@@ -142,21 +167,22 @@ def _style(state: DriverState) -> str:
     return "red" if state.broken else "yellow" if state.open else "green" if state is DriverState.HEALTHY else ""
 
 
-def _cells(row: NodeDriver, wide: bool, at: datetime) -> Iterator[str]:
+def _cells(row: NodeDriver, wide: bool, at: datetime, shared: Container[DriverState]) -> Iterator[str]:
     pod = row.pod
     yield from (row.driver, row.node or EMPTY, row.state.value)
     yield f"{row.devices:,} of {row.usual:,}" if row.devices < row.usual else f"{row.devices:,}"
     yield f"{pod.restarts:,}" if pod is not None else EMPTY
     yield (pod.version if pod is not None else "") or EMPTY
     yield times.age(row.since, at) if row.since else EMPTY
-    yield f"{pod.namespace}/{pod.name}" if pod is not None else EMPTY
+    # A pod in which nothing is wrong is of interest to few.
+    yield f"{pod.namespace}/{pod.name}" if pod is not None and (wide or row.state is not DriverState.HEALTHY) else EMPTY
     if wide:
         yield from (f"{row.slices:,}", f"{row.generation:,}" if row.slices else EMPTY)
         yield (pod.api_version if pod is not None else "") or EMPTY
         yield (pod.image if pod is not None else "") or EMPTY
         gates = pod.gates if pod is not None else ()
         yield ",".join(f"{name}={str(on).lower()}" for name, on in gates) or EMPTY
-    yield written(why(row, naming=False)) or EMPTY
+    yield EMPTY if row.state in shared else written(why(row, naming=False)) or EMPTY
 
 
 def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "", *, where: ClusterFlags) -> dict[str, Any]:
@@ -219,6 +245,9 @@ def _row(row: NodeDriver, where: ClusterFlags) -> dict[str, Any]:
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
+    if _mended(row):
+        commands = commands_json(*labelling(row), where=where)
+        out["fix"] = {"text": written(repair(row)), **({"commands": commands} if commands else {})}
     if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
         (out["next"],) = shown
     return out

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, kubectl
-from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
@@ -81,7 +81,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     yield Answer(*node_answer(state), {0: Tone.GOOD, 1: Tone.BAD}.get(state.exit_code, Tone.WARNING))
     if state.drivers:
         # The one at fault is in the answer.
-        said = [EMPTY if row is state.of else written(why(row)) or EMPTY for row in state.drivers]
+        said = [EMPTY if _in_answer(row, state) else written(why(row)) or EMPTY for row in state.drivers]
         cells = ((row.driver, row.state.value, f"{row.devices:,}") for row in state.drivers)
         told = {*said} != {EMPTY}
         rows = [("DRIVER", "STATE", "DEVICES", *(("WHY",) if told else ()))]
@@ -113,7 +113,10 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         hidden = len(state.tainted) - len(shown_rows)
         table = TableBlock(rows, (), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Devices out of service here", (table,))
-    fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0),)] if (text := _fix(state)) else []
+    text, commands = _fix(state), _fix_commands(state, invocation)
+    fixes: list[tuple[Block, ...]] = []
+    if text:
+        fixes.append((prose(text, Tone.GOOD, 0), *((shell(commands, invocation.where),) if commands else ())))
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:
         what = written(free.what)
@@ -128,8 +131,17 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     notes = [*held, *sentences(unread)]
     if notes:
         yield noted(notes)
-    if following := _next(state, invocation):
+    if (following := _next(state, invocation)) and following not in commands:
         yield shell((following,), invocation.where, "Next")
+
+
+def _in_answer(row: NodeDriver, state: NodeAnswer) -> bool:
+    """Whether the first sentence says what ails a driver: of itself, or of the pod that waits for it."""
+    first = state.troubled[0] if state.troubled and not state.fault else None
+    call = row.failing
+    if row is state.of or first is None or call is None or row.left_out is not None:
+        return row is state.of
+    return (first.namespace, first.name) == (call.namespace, call.pod)
 
 
 def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
@@ -174,6 +186,18 @@ def _fix(state: NodeAnswer) -> str:
     return fix(first) if first is not None else ""
 
 
+def _fix_commands(state: NodeAnswer, invocation: Invocation) -> tuple[CommandLine, ...]:
+    """The commands that make the fix, or show what to repair."""
+    if state.fault:
+        look = command(state.next, invocation)
+        return state.commands or ((look,) if look is not None else ())
+    first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None
+    if first is None or (first.remedy is not None and first.remedy.commands):
+        return first.remedy.commands if first is not None and first.remedy is not None else ()
+    place = command(first.place_of_fix, invocation)
+    return (place,) if place is not None else ()
+
+
 def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
     if state.fault or not state.troubled:
         return command(state.next, invocation)
@@ -182,8 +206,11 @@ def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
 
 
 def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
-    made = making([held.freeing]) if held.freeing is not None else ()
-    return {"commands": told} if (told := commands_json(*made, where=invocation.where)) else {}
+    return _told(making([held.freeing]) if held.freeing is not None else (), invocation)
+
+
+def _told(commands: Sequence[CommandLine], invocation: Invocation) -> dict[str, Any]:
+    return {"commands": told} if (told := commands_json(*commands, where=invocation.where)) else {}
 
 
 def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]:
@@ -197,7 +224,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
         "exists": state.object is not None,
         **({} if ready is None else {"ready": ready}),
         "answer": f"{lead}: {reason}.",
-        "fix": {"text": _fix(state)},
+        "fix": {"text": _fix(state), **_told(_fix_commands(state, invocation), invocation)},
         "drivers": [
             {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from tests.cli.conftest import Ran
 from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
 from tests.drivers.test_drivers_on_nodes import LIKES, STATES
@@ -306,6 +307,37 @@ def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dr
             assert "kubectl describe daemonset/npu-driver -n drivers" in flat
 
 
+def test_explain_of_an_unregistered_driver_reads_the_daemon_set_that_leaves_its_node_out(
+    dra: Dra, tmp_path: Path
+) -> None:
+    waits = user("a", "Pending")
+    waits["spec"]["resourceClaims"] = [{"name": "npu", "resourceClaimName": "a"}]
+    unregistered = event("Pod", "a", FAILED_PREPARE, f"DRA driver {DRIVER} is not registered")
+    unregistered["metadata"]["namespace"] = unregistered["involvedObject"]["namespace"] = "ml"
+    items = [
+        *(node("n1", npu="yes"), slices("n1", 2), plugin("n1"), daemon_set(desired=1, selector={"npu": "yes"})),
+        *(node("n2"), slices("n2", 2), claim("a", "a"), waits, unregistered),
+    ]
+    label = "kubectl label node n2 npu=yes"
+    for asked in (("explain", "pod/a", "-n", "ml"), ("explain", "node/n2"), ("drivers",)):
+        server = APIServer()
+        server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
+        server.routes["/version"] = {"gitVersion": "v1.36.2"}
+        more = {
+            "/api/v1/namespaces": "Namespace",
+            "/api/v1/resourcequotas": "ResourceQuota",
+            "/api/v1/namespaces/ml/events": "Event",
+            "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
+            "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
+        }
+        for path, kind in {**PATHS, **more}.items():
+            server.routes[path] = [item for item in items if item["kind"] == kind]
+        ran = dra(*asked, "--kubeconfig", server.kubeconfig(tmp_path))
+        server.close()
+        assert ran.code == 1, ran.err
+        assert any(line.strip().startswith(f"Writes: $ {label}") for line in ran.out.splitlines()), ran.out
+
+
 def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
     cluster = saved(tmp_path, CRASHING, [*READ, "DeviceTaintRule"])
     for command in ("top", "devices"):
@@ -359,8 +391,9 @@ def test_watching_shows_the_table_only(dra: Dra, tmp_path: Path) -> None:
 def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra) -> None:
     cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
     ran = dra("drivers", "--snapshot", str(cluster))
-    assert ran.code == 3 and "its pod was not found" in ran.out
-    assert ran.out.splitlines()[-1] == "Next (in the cluster, not the snapshot): kubectl get daemonsets -A"
+    assert ran.code == 3 and "no pod was recognized as the driver's" in ran.out
+    pods = "kubectl get pods -A --field-selector spec.nodeName=l40s-1"
+    assert ran.out.splitlines()[-1] == f"Next (in the cluster, not the snapshot): {pods}"
 
 
 def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ DRIVER_ANSWERS = {
     ),
     "pool-incomplete": (1, "pool-incomplete on a30-1: the pool is incomplete: 2 of 3 slices", "pool-incomplete"),
     "gpu-part-switched-off": (1, "switched-off on h100-1: its GPU part is off", "switched-off"),
-    "fits": (3, "unknown on ip-10-0-42-143.us-west-2.compute.internal: its pod was not found", "unknown"),
+    "fits": (3, "unknown on ip-10-0-42-143.us-west-2.compute.internal: no pod was recognized", "unknown"),
 }
 
 
