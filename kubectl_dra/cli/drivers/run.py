@@ -17,7 +17,7 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
-from kubectl_dra.drivers.while_away import WhileAway, drain_check, updates_of
+from kubectl_dra.drivers.while_away import WhileAway, drain_check, evicted_beside, updates_of
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import write
@@ -122,7 +122,10 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
         claims=tuple(claim for check in checks for claim in check.claims),
         of_plugins=tuple(user for check in checks for user in check.of_plugins),
         updates=updates_of(drivers.rows),
+        rows=drivers.rows,
     )
+    # A pod of one driver may use another that was not asked about.
+    users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
     output = flags.output.value
     code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL) else 0
     if users.pods(WhileAway.WAITS, WhileAway.HANGS):
