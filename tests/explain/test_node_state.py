@@ -163,7 +163,7 @@ def test_a_node_whose_devices_are_all_tainted_is_out_of_service() -> None:
     first = " ".join(text.partition("\n\n")[0].split())
     assert code == 1, err
     assert first.startswith(f"Node h100-1: all 4 devices are tainted with {rule} (DeviceTaintRule h100-1-firmware)")
-    assert f"gpu-0..3   {rule}\n" in text and "$ kubectl delete devicetaintrule/h100-1-firmware" in text
+    assert f"\ngpu-0..3   {rule}" in text and "$ kubectl delete devicetaintrule/h100-1-firmware" in text
     assert f"Next: kubectl dra taint --list --snapshot {path}" in text
     SCHEMA.validate(json.loads(ran("explain", "node/h100-1", "--snapshot", path, "-o", "json")[1]))
     code, text, _ = ran("explain", "node/h100-1", "--snapshot", str(EXAMPLES / "all-tainted" / "cluster.yaml"))

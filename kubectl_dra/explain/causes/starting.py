@@ -142,9 +142,7 @@ def _not_prepared(
             "driver {drivers:some} on node {node} could not prepare the devices, and does not publish {devices:some} "
             "any more: {message}"
         )
-        remedy = Remedy(
-            say("Delete pod {pod}, so that it is placed again with devices that exist. {fix}", fix=kind.fix, **names)
-        )
+        remedy = Remedy(say("Delete pod {pod}, so that it is placed again with devices that exist.", **names))
     elif said is not None:
         text = "driver {drivers:some} on node {node} could not prepare the devices: {message}"
     return Finding(
