@@ -6,7 +6,7 @@ JSON and YAML have the shape of ``schemas/drivers.json``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -66,43 +66,66 @@ def write_drivers(
     if not by_node.rows:
         out.sentence(_nothing(by_node, drivers, nodes))
         return
+    shared = _shared(by_node.rows) if headers else {}
+    if headers:
+        _write_head(out, by_node, shared, explained)
+    write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
+    shown, wide = by_node.rows[: limit or MAX_ROWS], output == "wide"
+    # The answer about a driver says why of the first.
+    told = [row.state in shared or bool(explained and row is shown[0]) for row in shown]
+    rows = [tuple(_cells(row, wide, at, known)) for row, known in zip(shown, told, strict=True)]
+    notes = [_notes(row, concerns) or EMPTY for row in shown]
+    table = [(*HEADER, *(WIDE if wide else ()), "WHY", "NOTE")]
+    table += [(*row, note) for row, note in zip(rows, notes, strict=True)]
+    marks = [(row.state.value, _style(row.state)) for row in shown]
+    table = _filled(table, _OPTIONAL if headers else ("NOTE",))
+    hidden, below = len(by_node.rows) - len(shown), BELOW if wide else _BELOW
+    write_blocks(out, [TableBlock(table, below, True, "STATE", marks, hidden, "--limit shows more")])
+    if headers:
+        _write_steps(out, by_node, explained, where)
+
+
+def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState, str], explained: str) -> None:
+    """Write the answer or the summary, and why drivers are in a state where that is the same for all."""
     if explained:
         write_blocks(out, [driver_answer(explained, by_node)])
-        out.write("")
-    elif headers:
+    else:
         out.sentence(summary(by_node))
-    shared = _shared(by_node.rows) if headers else {}
-    told = {state for state in shared if not explained or state is not by_node.rows[0].state}
-    for state in told:
-        out.sentence(f"{state.value}: {shared[state]}")
-    if told or (headers and not explained):
-        out.write("")
-    write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
-    wide = output == "wide"
-    shown = by_node.rows[: limit or MAX_ROWS]
-    odd = any((row.driver, row.node) in concerns for row in shown)
-    rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at, shared)) for row in shown)]
-    if odd:
-        notes = ["NOTE", *(_notes(row, concerns) or EMPTY for row in shown)]
-        rows = [(*cells, note) for cells, note in zip(rows, notes, strict=True)]
-    marks = [(row.state.value, _style(row.state)) for row in shown]
-    hidden = len(by_node.rows) - len(shown)
-    write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, hidden, "--limit shows more")])
+    for state, reason in shared.items():
+        if not explained or state is not by_node.rows[0].state:
+            out.sentence(f"{state.value}: {reason}")
+    out.write("")
+
+
+def _write_steps(out: Painter, by_node: NodeDrivers, explained: str, where: ClusterFlags) -> None:
+    """Write what to do about the worst, and the command that shows why it is as it is."""
     first = by_node.rows[0]
-    # Why nobody knows how a driver is shows in the cluster only if everything could be read.
-    shows = first.state.broken or (first.state is DriverState.UNKNOWN and not by_node.gaps)
-    following = command(next_look(first), Invocation()) if shows else None
-    if headers and _mended(first):
+    if _mended(first, explained):
         out.write("")
         out.sentence(f"Fix: {written(repair(first))}")
-    if headers and (fix := labelling(first)):
+    if fix := labelling(first):
         write_blocks(out, [shell(fix, where)])
-    if headers and following is not None:
+    # Why nobody knows how a driver is shows in the cluster only if everything could be read.
+    shows = first.state.broken or (first.state is DriverState.UNKNOWN and not by_node.gaps)
+    if shows and (following := command(next_look(first), Invocation())) is not None:
         write_blocks(out, [shell((following,), where, "Next")])
 
 
-def _mended(row: NodeDriver) -> bool:
+_OPTIONAL: Final = ("RESTARTS", "VERSION", "SINCE", "POD", "WHY", "NOTE")
+"""Columns that are left out where no row has anything in them; without headings the columns are always the same."""
+
+
+def _filled(table: Sequence[tuple[str, ...]], optional: Sequence[str]) -> list[tuple[str, ...]]:
+    """The table without the optional columns of which no row has anything."""
+    columns = enumerate(zip(*table, strict=True))
+    kept = [number for number, (name, *cells) in columns if name not in optional or {*cells} != {EMPTY}]
+    return [tuple(row[number] for number in kept) for row in table]
+
+
+def _mended(row: NodeDriver, explained: str = "") -> bool:
     """Whether a fix is told: where a pod waits for the driver, its own answer has more, but why the driver is away."""
+    if explained and row.wanted_by:
+        return True
     return row.state.broken and (row.failing is None or bool(labelling(row)))
 
 
@@ -145,16 +168,19 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
         return Answer(lead, "it was not found in what was read", Tone.WARNING)
     first, states = rows[0], Counter(row.state for row in rows)
     on = f" on {first.node}" if first.node else ""
-    if first.state.broken or first.state.open:
-        same, others = states[first.state] - 1, len(rows) - states[first.state]
-        more = [f"on {amount(same, 'more node')} the same"] if same else []
-        rest = Counter(row.state.value for row in rows if row.state is not first.state)
-        counted = ", ".join(f"{count:,} {state}" for state, count in rest.items())
-        more += [f"on {amount(others, 'more node')}: {counted}"] if others else []
-        listed = f" ({'; '.join(more)})" if more else ""
-        return Answer(f"{lead}: {first.state.value}{on}", f"{written(why(first))}{listed}", _TONES[first.state.broken])
     nodes = amount(len({row.node for row in rows} - {""}), "node")
     devices = amount(sum(row.devices for row in rows))
+    if first.state is DriverState.UNKNOWN and len(states) == 1 and len({written(why(row)) for row in rows}) == 1:
+        said = f"it publishes {devices} on {nodes}; whether it runs there is unknown: {written(why(first))}"
+        return Answer(lead, said, Tone.WARNING)
+    if first.state.broken or first.state.open:
+        same, others = states[first.state] - 1, len(rows) - states[first.state]
+        rest = Counter(row.state.value for row in rows if row.state is not first.state)
+        counted = ", ".join(f"{count:,} {state}" for state, count in rest.items())
+        alike = f" and {amount(same, 'more node')}" if same else ""
+        besides = f" ({counted} on {amount(others, 'more node')})" if others else ""
+        said = f"{lead}: {first.state.value}{on}{alike}{besides}"
+        return Answer(said, written(why(first)), _TONES[first.state.broken])
     if not states[DriverState.HEALTHY]:
         return Answer(lead, written(why(first)), Tone.WARNING)
     return Answer(lead, f"nothing is wrong on {nodes}; it publishes {devices}", Tone.GOOD)
@@ -167,7 +193,7 @@ def _style(state: DriverState) -> str:
     return "red" if state.broken else "yellow" if state.open else "green" if state is DriverState.HEALTHY else ""
 
 
-def _cells(row: NodeDriver, wide: bool, at: datetime, shared: Container[DriverState]) -> Iterator[str]:
+def _cells(row: NodeDriver, wide: bool, at: datetime, told: bool) -> Iterator[str]:
     pod = row.pod
     yield from (row.driver, row.node or EMPTY, row.state.value)
     yield f"{row.devices:,} of {row.usual:,}" if row.devices < row.usual else f"{row.devices:,}"
@@ -182,7 +208,7 @@ def _cells(row: NodeDriver, wide: bool, at: datetime, shared: Container[DriverSt
         yield (pod.image if pod is not None else "") or EMPTY
         gates = pod.gates if pod is not None else ()
         yield ",".join(f"{name}={str(on).lower()}" for name, on in gates) or EMPTY
-    yield EMPTY if row.state in shared else written(why(row, naming=False)) or EMPTY
+    yield EMPTY if told else written(why(row, naming=False)) or EMPTY
 
 
 def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "", *, where: ClusterFlags) -> dict[str, Any]:

@@ -461,3 +461,13 @@ def test_a_pod_with_several_claims_is_counted_once() -> None:
     claims = tuple(ClaimOfDriver(DRIVER, "n2", "ml", pod.outcome, (), (pod,)) for pod in pods)
     users = DriverUsers(claims, (), of_plugins=(PluginUser("npu", 1, PodOfDriver("ml", "a", WhileAway.MAY_FAIL)),))
     assert users.pods(*WhileAway) == users.pods(WhileAway.WAITS) == (pods[1],)
+
+
+def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra) -> None:
+    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    lines = dra("drivers", "--snapshot", cluster).out.splitlines()
+    assert lines[:2] == ["1 driver on 3 nodes: 3 unknown", "unknown: no pod was recognized as the driver's"]
+    assert lines[3].split() == ["DRIVER", "NODE", "STATE", "DEVICES", "SINCE"]
+    bare = dra("drivers", "--snapshot", cluster, "--no-headers").out.splitlines()
+    assert bare[0].split()[:6] == ["gpu.nvidia.com", "l40s-1", "unknown", "4", "-", "-"]
+    assert all(line.endswith("no pod was recognized as the driver's") for line in bare)

@@ -41,10 +41,14 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
     if flags.drain_check:
         return _drain(flags, connection)
-    return listing.run(lambda: _look(flags, connection, explained), _code, watch=flags.watch)
+    return listing.run(
+        lambda: _look(flags, connection, explained), lambda drivers: _code(drivers, explained), watch=flags.watch
+    )
 
 
-def _code(drivers: NodeDrivers) -> int:
+def _code(drivers: NodeDrivers, explained: str) -> int:
+    if explained and drivers.rows and all(row.wanted_by for row in drivers.rows):
+        return EXIT_NO
     if any(row.state.broken for row in drivers.rows):
         return EXIT_NO
     if drivers.gaps or any(row.state.open for row in drivers.rows):
@@ -73,7 +77,7 @@ def _print(
         from kubectl_dra.report.drivers import to_json
 
         found = to_json(drivers, concerns, explained, where=cluster_flags(flags, connection))
-        write(found, output, sys.stdout, _code(drivers))
+        write(found, output, sys.stdout, _code(drivers, explained))
     else:
         from kubectl_dra.report.drivers import write_drivers
 
