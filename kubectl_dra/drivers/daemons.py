@@ -98,9 +98,9 @@ def missing_nodes(daemon: DaemonSet, nodes: Iterable[Node], have: Container[str]
 def left_out(daemon: DaemonSet, node: Node) -> LeftOut | None:
     """Why a DaemonSet wants no pod on a node; None if it wants one (pkg/controller/daemon: NodeShouldRunDaemonPod)."""
     spec = daemon.spec.template.spec
-    for key, value in spec.node_selector.items():
-        if node.labels.get(key) != value:
-            return LeftOut(label=f"{key}={value}")
+    missing = [f"{key}={value}" for key, value in spec.node_selector.items() if node.labels.get(key) != value]
+    if missing:
+        return LeftOut(labels=tuple(missing))
     if not _matches(daemon, node):
         return LeftOut()
     always = tuple(Toleration(key=key, operator="Exists") for key in _ALWAYS)

@@ -8,18 +8,15 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.plugins import DaemonSet, PluginSpec
-from kubectl_dra.api.pods import Pod, version_of
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment
-from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.concerns import held_unpublished, not_published
 from kubectl_dra.drivers.daemons import (
     REPLICAS,
@@ -30,6 +27,7 @@ from kubectl_dra.drivers.daemons import (
     node_of,
     replica_state,
 )
+from kubectl_dra.drivers.driver_pods import pods_of_drivers
 from kubectl_dra.drivers.hardware import kind_of, promised, unserved
 from kubectl_dra.drivers.health import (
     SEVERITY,
@@ -38,20 +36,13 @@ from kubectl_dra.drivers.health import (
     DriverState,
     NodeDriver,
     PoolCount,
-    pod_health,
     seconds_since,
     usual_count,
 )
-from kubectl_dra.drivers.kubelet_calls import unreached
+from kubectl_dra.drivers.kubelet_calls import failing_calls
 from kubectl_dra.drivers.part_off import NVIDIA, part_off
 from kubectl_dra.drivers.pod_recognition import (
     Looks,
-    Served,
-    container_of,
-    gates_of,
-    is_storage,
-    kubelet_root,
-    registers,
 )
 
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"'\\]{1,63})\1""")
@@ -117,7 +108,7 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     plugins = [pod for pod in snapshot.pods.values() if pod.plugin is not None and not pod.finished]
     daemons: Mapping[Key, DaemonSet] = snapshot.others.get("DaemonSet", {})
     looks = Looks(named)
-    pods = _pods(snapshot, plugins, published, looks)
+    pods = pods_of_drivers(snapshot, plugins, published, looks)
     rows: dict[tuple[str, str], NodeDriver] = {}
     pools = newest_slices(snapshot.slices)
     for key, slices in published.items():
@@ -195,77 +186,6 @@ def _asked_for(snapshot: Snapshot) -> Iterator[str]:
         yield from named_in(device_class.selectors)
 
 
-def _pods(
-    snapshot: Snapshot,
-    plugins: Sequence[Pod],
-    published: Iterable[tuple[str, str]],
-    looks: Looks,
-) -> dict[tuple[str, str], DriverPod]:
-    """The pod of each driver on each node; of several, the newest that is not being deleted."""
-    at = moment(snapshot)
-    pods_served: dict[tuple[str, str], tuple[Pod, Served]] = {}
-    unnamed: dict[str, list[Pod]] = defaultdict(list)
-    for pod in plugins:
-        assert pod.plugin is not None
-        owner = pod.metadata.controller()
-        name = owner.name if owner is not None else ""
-        served = looks.of(pod.plugin.spec, name)
-        if not served and registers(pod.plugin.spec) and not is_storage(pod.plugin.spec):
-            unnamed[f"{pod.metadata.namespace}/{name or pod.metadata.name}"].append(pod)
-        for driver_served in served:
-            _keep(pods_served, driver_served, pod)
-    for driver, pods in _by_nodes(pods_served, published, unnamed):
-        for pod in pods:
-            _keep(pods_served, Served(driver), pod)
-    out: dict[tuple[str, str], DriverPod] = {}
-    for key, (pod, driver_served) in pods_served.items():
-        assert pod.plugin is not None
-        spec = pod.plugin.spec
-        health = pod_health(pod, pod.plugin, driver_served.container, at)
-        container = container_of(spec, driver_served.container or health.container)
-        image = container.image if container is not None else health.image
-        out[key] = replace(
-            health,
-            image=image,
-            version=version_of(image),
-            api_version=_api_version(key[0], version_of(image)),
-            gates=tuple(gates_of(container, driver_served.gates).items()) if container is not None else (),
-            kubelet_root=kubelet_root(spec),
-        )
-    return out
-
-
-def _keep(pods: dict[tuple[str, str], tuple[Pod, Served]], served: Served, pod: Pod) -> None:
-    key = served.driver, node_of(pod)
-    if not key[1]:
-        return
-    known = pods.get(key)
-    if known is None or _rank(pod) > _rank(known[0]):
-        pods[key] = pod, served
-
-
-def _rank(pod: Pod) -> tuple[bool, str]:
-    return not pod.metadata.deletion_timestamp, pod.metadata.creation_timestamp
-
-
-def _by_nodes(
-    pods_served: Mapping[tuple[str, str], tuple[Pod, Served]],
-    published: Iterable[tuple[str, str]],
-    unnamed: Mapping[str, Sequence[Pod]],
-) -> Iterator[tuple[str, Sequence[Pod]]]:
-    """A driver whose pods nothing names: the only plugin without a name that runs on all nodes of the only such one."""
-    served = {driver for driver, _ in pods_served}
-    nodes: dict[str, set[str]] = defaultdict(set)
-    for driver, node in published:
-        if driver not in served:
-            nodes[driver].add(node)
-    if len(nodes) != 1 or len(unnamed) != 1:
-        return
-    (driver, own), (pods,) = next(iter(nodes.items())), unnamed.values()
-    if own <= {pod.node_name for pod in pods}:
-        yield driver, pods
-
-
 class _Set(NamedTuple):
     """The DaemonSet that makes a driver's pods, as an object if it was read; or the ReplicaSet, of which none is."""
 
@@ -324,7 +244,7 @@ def bare_nodes(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 def _left_out(
     snapshot: Snapshot, rows: Mapping[tuple[str, str], NodeDriver], sets: Mapping[str, _Set], looks: Looks
 ) -> Iterator[NodeDriver]:
-    """The nodes that have the hardware of a driver, and on which no DaemonSet of it wants a pod."""
+    """The nodes that have the hardware of a driver or slices of it, no pod of it, and no DaemonSet that wants one."""
     if snapshot.is_gap("Pod"):
         return
     # A DaemonSet that wants no pod at all is told as such.
@@ -333,10 +253,13 @@ def _left_out(
     for (_, name), daemon in snapshot.others.get("DaemonSet", {}).items():
         for served in looks.of(daemon.spec.template.spec, name) if daemon.is_plugin else ():
             every.setdefault(served.driver, []).append(daemon)
-    for driver, node in unserved(snapshot.nodes, rows, specs):
-        why = left_out(specs[driver], node)
-        if why is not None and all(left_out(daemon, node) is not None for daemon in every[driver]):
-            yield NodeDriver(driver, node.name, DriverState.LEFT_OUT, left_out=why)
+    bare = (NodeDriver(name, node.name, DriverState.LEFT_OUT) for name, node in unserved(snapshot.nodes, rows, specs))
+    abandoned = (row for row in rows.values() if row.pod is None and row.driver in specs)
+    for row in (*bare, *abandoned):
+        node = snapshot.nodes.get(row.node)
+        reasons = [left_out(daemon, node) for daemon in every[row.driver]] if node is not None else []
+        if reasons and None not in reasons:
+            yield replace(row, left_out=reasons[0])
 
 
 def _judged(
@@ -358,7 +281,7 @@ def _judged(
     usual = {key: usual_count([row.devices for row in alike]) for key, alike in by_kind.items()}
     slices_known = not snapshot.is_gap("ResourceSlice")
     held: Mapping[tuple[str, str], int] | None = None
-    calls = unreached(snapshot)
+    calls = failing_calls(snapshot)
     for row in rows.values():
         node = snapshot.nodes.get(row.node)
         key = row.driver, kinds.get(row.node)
@@ -381,7 +304,7 @@ def _judged(
             wait = DriverState.SILENT if row.claims and row.state is DriverState.IDLE else row.state
             yield replace(row, state=wait)
             continue
-        if row.left_out is not None:
+        if row.state is DriverState.LEFT_OUT:
             yield row
             continue
         if snapshot.lacks_node(row.node):
@@ -389,8 +312,8 @@ def _judged(
             yield replace(row, state=DriverState.NODE_DOWN, node_gone=True)
             continue
         state = _state(row, node, slices_known, pods_known and row.driver in running, kinds.get(row.node) is not None)
-        failing = calls.get((row.driver, row.node)) if state in _QUIET else None
-        if failing is not None:
+        failing = calls.get((row.driver, row.node))
+        if failing is not None and state in (_ANSWERS if failing.said else _QUIET):
             yield replace(row, state=failing.state, failing=failing)
             continue
         quiet = state is DriverState.SILENT or (state is DriverState.IDLE and not row.slices)
@@ -409,6 +332,8 @@ def _judged(
 
 _QUIET: Final = (DriverState.UNKNOWN, DriverState.NO_POD, DriverState.HEALTHY, DriverState.NOT_READY)
 """States that do not explain why the kubelet does not reach a driver."""
+_ANSWERS: Final = (DriverState.UNKNOWN, DriverState.HEALTHY, DriverState.NOT_READY)
+"""States in which a driver can answer."""
 
 
 def _publishes_soon(row: NodeDriver, node: Node | None, at: Moment) -> bool:
@@ -441,9 +366,3 @@ def _state(row: NodeDriver, node: Node | None, slices_known: bool, pods_known: b
     if row.devices < row.usual and sure:
         return DriverState.FEWER
     return DriverState.NOT_READY if pod.state is DriverState.NOT_READY else DriverState.HEALTHY
-
-
-@lru_cache(256)
-def _api_version(driver: str, version: str) -> str:
-    known = catalogue().driver(driver) if version else None
-    return known.api_version(version) if known is not None else ""

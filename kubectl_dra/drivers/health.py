@@ -35,6 +35,8 @@ class DriverState(StrEnum):
     """The kubelet of the node does not know it, so no pod with devices of it starts."""
     NOT_ANSWERING = "not-answering"
     """The kubelet of the node calls it and gets no answer."""
+    PREPARE_FAILING = "prepare-failing"
+    """It runs and answers the kubelet that it cannot prepare the devices of a pod, which does not start."""
     SILENT = "publishes-nothing"
     """It publishes no devices though it should: its pod runs, or claims wait for them."""
     FEWER = "publishes-less"
@@ -54,7 +56,7 @@ class DriverState(StrEnum):
     LEFT_OUT = "no-pod-wanted"
     """The node has its hardware, and its DaemonSet wants no pod there, perhaps on purpose."""
     UNKNOWN = "unknown"
-    """It publishes devices; its pod was not found."""
+    """It publishes devices; no pod was recognized as the driver's."""
     HEALTHY = "healthy"
 
     @property
@@ -81,6 +83,7 @@ _BROKEN: Final = (
     DriverState.PART_OFF,
     DriverState.NOT_REGISTERED,
     DriverState.NOT_ANSWERING,
+    DriverState.PREPARE_FAILING,
     DriverState.SILENT,
     DriverState.FEWER,
     DriverState.INCOMPLETE,
@@ -155,11 +158,11 @@ class DaemonState(Struct, frozen=True):
 
 
 class LeftOut(NamedTuple):
-    """Why a DaemonSet wants no pod on a node: a label of its node selector that the node lacks, or a taint of the node
+    """Why a DaemonSet wants no pod on a node: labels of its node selector that the node lacks, or a taint of the node
     that its pods do not tolerate. Neither: its node affinity does not match.
     """
 
-    label: str = ""
+    labels: tuple[str, ...] = ()
     taint: str = ""
 
 
@@ -173,12 +176,19 @@ class PoolCount(NamedTuple):
 
 
 class FailingCall(NamedTuple):
-    """How the kubelet fails to reach a driver, the namespace and name of the pod that waits for it, and since when."""
+    """How the kubelet's calls of a driver fail, the namespace and name of a pod that waits for it, and since when.
+
+    ``times`` is how often the call for this pod failed, ``said`` what the driver answered, if it did. ``others`` is
+    how many more pods wait.
+    """
 
     state: DriverState
     namespace: str
     pod: str
     since: str
+    times: int = 1
+    said: str = ""
+    others: int = 0
 
 
 class NodeDriver(Struct, frozen=True):
@@ -189,10 +199,10 @@ class NodeDriver(Struct, frozen=True):
     it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
     publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
     ``pods_read``: it has no pod but the one that was found. ``incomplete`` is the first pool of which slices are
-    missing, with how many there are and how many it should have. ``failing``: the kubelet does
-    not reach it. ``wanted_by`` are the classes that select its devices, for which ``claims`` wait, where it publishes
-    nothing anywhere, and ``other_part`` is the part of it that runs where this one is off. ``left_out`` is why its
-    DaemonSet wants no pod on a node that has its hardware.
+    missing, with how many there are and how many it should have. ``failing``: the kubelet does not reach it, or it
+    cannot prepare what a pod has. ``wanted_by`` are the classes that select its devices, for which ``claims`` wait,
+    where it publishes nothing anywhere, and ``other_part`` is the part of it that runs where this one is off.
+    ``left_out`` is why its DaemonSet wants no pod on a node that has its hardware, or on which its slices are left.
     """
 
     driver: str

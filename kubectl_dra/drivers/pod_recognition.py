@@ -36,6 +36,10 @@ class Looks:
         by_identity = self._found.setdefault(owner, ByIdentity())
         return by_identity.of(spec, lambda spec: tuple(self._served(spec, owner)))
 
+    def called_like(self, spec: PluginSpec, owner: str) -> tuple[str, ...]:
+        """The drivers of which a pod has the name or the image, whatever its containers are called."""
+        return tuple(look.driver for look in catalogue().looks if _signed(look, spec, owner))
+
     def _served(self, spec: PluginSpec, owner: str) -> Iterator[Served]:
         served: dict[str, str] = {}
         for container in spec.containers:
@@ -73,16 +77,19 @@ def _settings(container: PluginContainer) -> Iterator[tuple[str, str]]:
 def _fits(look: PodLook, spec: PluginSpec, owner: str) -> str | None:
     """The driver's container if the pod looks like one of this driver; None if it does not."""
     names = [container.name for container in spec.containers]
-    if look.required and look.container not in names:
+    if (look.required and look.container not in names) or not _signed(look, spec, owner):
         return None
+    return look.container if look.container in names else names[0] if len(names) == 1 else ""
+
+
+def _signed(look: PodLook, spec: PluginSpec, owner: str) -> bool:
+    """Whether a pod's DaemonSet, an image or a program of it is called like this driver's."""
     said = [owner]
     for container in spec.containers:
         said += [container.image, *container.command[:1], *container.args[:1]]
         if container.command[:1] == ("bash",):
             said += container.args
-    if not any(sign in text for sign in look.signs for text in said):
-        return None
-    return look.container if look.container in names else names[0] if len(names) == 1 else ""
+    return any(sign in text for sign in look.signs for text in said)
 
 
 def is_storage(spec: PluginSpec) -> bool:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.extended_resources import amount_of, resources_of
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
+from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of, waiting_for
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import NodeDriver
@@ -48,7 +48,7 @@ class PodOfDriver(NamedTuple):
 
 
 class ClaimOfDriver(NamedTuple):
-    """A claim with devices of a driver on a node, and the pods that use it."""
+    """A claim with devices of a driver on a node, and the pods that use it. ``awaited``: others are going to."""
 
     driver: str
     node: str
@@ -56,6 +56,12 @@ class ClaimOfDriver(NamedTuple):
     name: str
     devices: tuple[DeviceID, ...]
     pods: tuple[PodOfDriver, ...]
+    awaited: bool = False
+
+    @property
+    def unused(self) -> bool:
+        """Whether it has its devices for nobody."""
+        return not self.pods and not self.awaited
 
 
 class PluginUser(NamedTuple):
@@ -82,18 +88,37 @@ class Update(NamedTuple):
 class DriverUsers(NamedTuple):
     """The claims that a restart concerns, how the node's drivers are updated, and what could not be read.
 
-    ``of_plugins`` are the pods that have devices of a device plugin.
+    ``of_plugins`` are the pods that have devices of a device plugin, ``beside`` those without any that a drain of the
+    node evicts as well. ``rows`` is how the drivers are there.
     """
 
     claims: tuple[ClaimOfDriver, ...]
     gaps: tuple[Gap, ...]
     updates: tuple[Update, ...] = ()
     of_plugins: tuple[PluginUser, ...] = ()
+    beside: tuple[PodOfDriver, ...] = ()
+    rows: tuple[NodeDriver, ...] = ()
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
-        """The pods of some outcomes, each once."""
-        pods = (*(pod for claim in self.claims for pod in claim.pods), *(user.pod for user in self.of_plugins))
-        return tuple(dict.fromkeys(pod for pod in pods if pod.outcome in outcomes))
+        """The pods of some outcomes, each once: what one with several claims waits for first decides."""
+        worst: dict[tuple[str, str], PodOfDriver] = {}
+        for pod in (*(pod for claim in self.claims for pod in claim.pods), *(user.pod for user in self.of_plugins)):
+            known = worst.setdefault((pod.namespace, pod.name), pod)
+            if _WORST.index(pod.outcome) < _WORST.index(known.outcome):
+                worst[pod.namespace, pod.name] = pod
+        return tuple(pod for pod in worst.values() if pod.outcome in outcomes)
+
+    @property
+    def unused(self) -> tuple[ClaimOfDriver, ...]:
+        """The claims that have devices of the node for nobody."""
+        return tuple(claim for claim in self.claims if claim.unused)
+
+    def row(self, driver: str) -> NodeDriver | None:
+        """How a driver is on the node."""
+        return next((row for row in self.rows if row.driver == driver), None)
+
+
+_WORST: Final = (WhileAway.HANGS, WhileAway.WAITS, WhileAway.UNKNOWN, WhileAway.MAY_FAIL, WhileAway.RUNS)
 
 
 def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
@@ -107,9 +132,20 @@ def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     return DriverUsers(tuple(claims), snapshot.unread(kinds), of_plugins=tuple(users))
 
 
+def evicted_beside(users: DriverUsers, snapshot: Snapshot, node: str) -> Iterator[PodOfDriver]:
+    """The pods of a node that its drain evicts and that use none of its devices (kubectl drain: filters.go)."""
+    own = {(pod.namespace, pod.name) for pod in users.pods(*WhileAway)}
+    for pod in snapshot.pods.values():
+        meta, owner = pod.metadata, pod.metadata.controller()
+        if pod.node_name != node or pod.finished or (meta.namespace, meta.name) in own:
+            continue
+        if owner is None or owner.kind not in ("DaemonSet", "Node"):
+            yield PodOfDriver(meta.namespace, meta.name, WhileAway.RUNS, _owner(pod))
+
+
 def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
-    """How the DaemonSets of drivers replace their pods, as far as they were read."""
-    daemons = ((row.driver, row.daemon) for row in rows)
+    """How the DaemonSets of drivers replace their pods, where they have one, as far as they were read."""
+    daemons = ((row.driver, row.daemon) for row in rows if row.pod is not None)
     return tuple(
         Update(driver, daemon.namespace, daemon.name, daemon.update, daemon.surge)
         for driver, daemon in daemons
@@ -135,7 +171,8 @@ def _claims(snapshot: Snapshot, node: str, driver: str) -> Iterator[ClaimOfDrive
             if driver in ("", name):
                 meta = claim.metadata
                 pods = tuple(pod for pod, _ in users)
-                yield ClaimOfDriver(name, node, meta.namespace, meta.name, tuple(devices), pods)
+                awaited = not pods and bool(waiting_for(claim, snapshot))
+                yield ClaimOfDriver(name, node, meta.namespace, meta.name, tuple(devices), pods, awaited)
 
 
 def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_dra.api.behaviour import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
-from kubectl_dra.drivers.health import DriverPod, DriverState, LeftOut, NodeDriver
+from kubectl_dra.drivers.health import DriverPod, DriverState, FailingCall, LeftOut, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
 
@@ -25,7 +25,7 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         return say("there is no node {node} any more", node=row.node)
     if row.wanted_by:
         return _wanted(row)
-    if row.left_out is not None:
+    if row.state is DriverState.LEFT_OUT and row.left_out is not None:
         return _left_out(row, row.left_out)
     if row.state is DriverState.UNKNOWN and not row.pods_read:
         return "pods were not read"
@@ -40,11 +40,24 @@ def why(row: NodeDriver, *, naming: bool = True) -> Words:
         slices=row.slices,
         likes=nodes_named(row.likes),
         pool=row.incomplete,
-        waiting=ObjectName("Pod", row.failing.pod, row.failing.namespace) if row.failing is not None else "",
+        **(_failing(row, row.failing) if row.failing is not None else {}),
         beside=_beside(row),
         node=row.node,
         in_use=row.in_use,
     )
+
+
+def _failing(row: NodeDriver, call: FailingCall) -> dict[str, object]:
+    """The parts of a sentence about how the kubelet's calls of a driver fail."""
+    absent = row.pod is None and row.left_out is not None
+    return {
+        "waiting": ObjectName("Pod", call.pod, call.namespace),
+        "others": say(" and {count} more", count=call.others) if call.others else "",
+        "do": "do" if call.others else "does",
+        "times": say(" ({count:time})", count=call.times) if call.times > 1 else "",
+        "said": call.said.rstrip(" .\n"),
+        "absent": say("; {why}", why=_left_out(row, row.left_out)) if absent and row.left_out is not None else "",
+    }
 
 
 def at_fault(row: NodeDriver) -> Words:
@@ -86,8 +99,10 @@ _AT_FAULT: Final = {
 _OF_POD: Final = (DriverState.CRASHING, DriverState.NOT_STARTING)
 _TEXTS: Final = {
     DriverState.GONE: "it publishes nothing any more and has no pod there, though claims hold {in_use:device} of it",
-    DriverState.NOT_REGISTERED: "the kubelet says that it is not registered, so pod {waiting} does not start",
-    DriverState.NOT_ANSWERING: "the kubelet gets no answer of it, so pod {waiting} does not start",
+    DriverState.NOT_REGISTERED: "the kubelet says that it is not registered, so pod {waiting}{others} {do} not start"
+    "{absent}",
+    DriverState.NOT_ANSWERING: "the kubelet gets no answer of it, so pod {waiting}{others} {do} not start{absent}",
+    DriverState.PREPARE_FAILING: "it cannot prepare the devices of pod {waiting}{others}{times}: {said}",
     DriverState.SILENT: "{pod} runs and publishes no devices{beside}",
     DriverState.FEWER: "it publishes {devices:device}{beside}",
     DriverState.INCOMPLETE: "the pool is incomplete: {pool.found} of {pool.expected} slices, so nothing of it is "
@@ -97,7 +112,7 @@ _TEXTS: Final = {
     DriverState.ENDING: "{pod} is being deleted",
     DriverState.STARTING: "{pod} is starting",
     DriverState.IDLE: "it publishes no devices; nothing says that the node has any",
-    DriverState.UNKNOWN: "its pod was not found",
+    DriverState.UNKNOWN: "no pod was recognized as the driver's",
     DriverState.HEALTHY: "",
 }
 
@@ -159,6 +174,8 @@ def _no_pod(row: NodeDriver) -> Words:
     if daemon is None:
         return say("no pod of it is on the node{left}", left=slices_left)
     name = maker_of_pods(row)
+    if row.left_out is not None:
+        return say("{why}{left}", why=_left_out(row, row.left_out), left=slices_left)
     if daemon.labels:
         text = "{name} selects no node: none has label {labels}{left}"
         return say(text, name=name, labels=list(daemon.labels), left=slices_left)
@@ -172,8 +189,9 @@ def _left_out(row: NodeDriver, why: LeftOut) -> Words:
     name = maker_of_pods(row)
     if why.taint:
         return say("{name} does not tolerate taint {taint} of the node", name=name, taint=why.taint)
-    if why.label:
-        return say("{name} asks for label {label}, which the node does not have", name=name, label=why.label)
+    if why.labels:
+        text = "{name} asks for label {labels:some 3}, which node {node} does not have"
+        return say(text, name=name, labels=why.labels, node=ObjectName("Node", row.node))
     return say("the node affinity of {name} does not match the node", name=name)
 
 
@@ -187,17 +205,21 @@ def maker_of_pods(row: NodeDriver) -> Words:
 
 def next_look(row: NodeDriver) -> NextStep:
     """What shows why a driver is in its state."""
-    pod, daemon = row.pod, row.daemon
     if row.failing is not None:
         return NextStep(Look.EXPLAIN_POD, row.failing.pod, row.failing.namespace)
-    if row.state is DriverState.INCOMPLETE and pod is None:
-        return NextStep(Look.SLICES)
+    return look_at_driver(row)
+
+
+def look_at_driver(row: NodeDriver) -> NextStep:
+    """What shows how a driver is: its pod, what makes its pods, or the node."""
+    pod, daemon = row.pod, row.daemon
     if row.state is DriverState.NODE_DOWN:
         return NextStep(Look.ONE_NODE, row.node)
     if pod is None:
         if daemon is not None:
             return NextStep(Look.DAEMON_SET, daemon.name, daemon.namespace, daemon.kind.lower())
-        return NextStep(Look.DAEMON_SETS)
+        there = row.state in (DriverState.INCOMPLETE, DriverState.UNKNOWN)
+        return NextStep(Look.PODS_ON_NODE, row.node) if there else NextStep(Look.DAEMON_SETS)
     if row.state is DriverState.CRASHING:
         return NextStep(Look.LOG_BEFORE, pod.name, pod.namespace, pod.container)
     waits = row.state is DriverState.NOT_STARTING and not (pod.init and not pod.waiting[0])

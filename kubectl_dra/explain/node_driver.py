@@ -21,7 +21,7 @@ from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.driver_words import concern_words, next_look, pod_named, why
+from kubectl_dra.explain.driver_words import concern_words, look_at_driver, pod_named, why
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
 
 if TYPE_CHECKING:
@@ -64,12 +64,13 @@ def with_driver(
         if known is None or known.entry.says == (KUBELET,):
             text = "Repair driver {driver} on node {node}: {why}."
             change = say(text, driver=broken.driver, node=broken.node, why=why(broken))
-    looked = broken or next((row for row in rows if row.pod is not None), None)
+    known_by = (row for row in rows if row.pod is not None or row.daemon is not None)
+    looked = broken or next(known_by, None)
     return replace(
         finding,
         evidence=tuple(facts),
         remedy=_changed(finding.remedy, change),
-        next=next_look(looked) if looked is not None else finding.next,
+        next=look_at_driver(looked) if looked is not None else finding.next,
     )
 
 
@@ -85,7 +86,10 @@ def _gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:
     return next((gate for gate in gates if re.search(rf"\b{gate.name}\b", message)), None)
 
 
-_SAID: Final = (DriverState.GONE, DriverState.NOT_REGISTERED, DriverState.NOT_ANSWERING)
+_SAID: Final = (
+    *(DriverState.GONE, DriverState.NOT_REGISTERED, DriverState.NOT_ANSWERING),
+    DriverState.PREPARE_FAILING,
+)
 
 
 def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterator[Evidence]:

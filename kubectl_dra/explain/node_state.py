@@ -16,8 +16,10 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.drivers.plugin_shares import PluginShare, plugin_shares
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
@@ -25,6 +27,7 @@ from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, unpublished
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, next_look
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.next_step import to_see_more
@@ -63,8 +66,9 @@ class NodeAnswer(Struct, frozen=True):
     ``object`` is None where the cluster has no such node. ``drivers`` are those on it, worst first; ``pods`` the
     answers about its pods that need devices and have not ended; ``others`` the claims that hold devices of it for none
     of these pods; ``held`` its devices that are held and not published, ``tainted`` those that taints keep from new
-    claims. ``fault`` is what is wrong first, empty if
-    nothing is, ``of`` the driver that is at fault, and ``next`` what to look at for that or for what is unknown.
+    claims, of so many ``published`` ones; ``plugins`` what device plugins offer. ``fault`` is what is wrong first,
+    empty if nothing is, ``of`` the driver that is at fault, ``commands`` make the ``fix``, and ``next`` is what to look
+    at for that or for what is unknown.
     """
 
     name: str
@@ -74,9 +78,12 @@ class NodeAnswer(Struct, frozen=True):
     held: tuple[Unpublished, ...]
     others: tuple[HeldHere, ...] = ()
     tainted: tuple[DeviceRow, ...] = ()
+    published: int = 0
+    plugins: tuple[PluginShare, ...] = ()
     of: NodeDriver | None = None
     fault: Words = ""
     fix: Words = ""
+    commands: tuple[CommandLine, ...] = ()
     next: NextStep | None = None
     unread: tuple[Unread, ...] = ()
 
@@ -96,9 +103,19 @@ class NodeAnswer(Struct, frozen=True):
         return tuple(row for row in self.drivers if row.state is DriverState.UNKNOWN)
 
     @property
+    def out_of_service(self) -> bool:
+        """Whether taints keep all of its devices from new claims."""
+        return bool(self.tainted) and len(self.tainted) == self.published
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The DeviceTaintRules that taint its devices."""
+        return tuple(dict.fromkeys(taint.rule for row in self.tainted for taint in row.taints if taint.rule))
+
+    @property
     def exit_code(self) -> int:
-        """1 if something is wrong, 3 if that is unknown."""
-        if self.fault or self.troubled:
+        """1 if something is wrong or no device of it is to be had, 3 if that is unknown."""
+        if self.fault or self.troubled or self.out_of_service:
             return 1
         return 3 if self.unread or self.unclear or self.unseen else 0
 
@@ -114,10 +131,19 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     lost = tuple(group for group in unpublished(snapshot) if group.node == name)
     unread = tuple(unread_of((Stake(kind, "", say(what)) for kind, what in _READ.items()), snapshot))
     others = tuple(_others(name, pods, snapshot, settings))
-    tainted = tuple(_tainted(name, snapshot, settings))
-    state = NodeAnswer(name, snapshot.nodes.get(name), drivers, pods, lost, others, tainted, unread=unread)
+    rows = _devices(name, snapshot, settings)
+    tainted = tuple(row for row in rows if row.also_tainted or row.state is DeviceState.TAINTED)
+    node = snapshot.nodes.get(name)
+    plugins = plugin_shares(node, snapshot) if node is not None else ()
+    state = NodeAnswer(
+        name, node, drivers, pods, lost, others, tainted, published=len(rows), plugins=plugins, unread=unread
+    )
     for fault, fix, look, driver in _faults(state, snapshot):
-        return replace(state, fault=fault, fix=fix, next=look, of=driver)
+        commands = labelling(driver) if driver is not None else ()
+        return replace(state, fault=fault, fix=fix, commands=commands, next=look, of=driver)
+    if state.out_of_service and not state.troubled:
+        look = NextStep(Look.TAINTS) if state.rules else NextStep(Look.TAINTED_DEVICES)
+        return replace(state, fix=_back_in_service(state), commands=_ending_rules(state), next=look)
     unclear = (why for pod in state.unclear for why in pod.unclear)
     more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)
     return replace(state, next=more)
@@ -148,13 +174,22 @@ def _others(name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: 
             yield HeldHere(index.holder(claim), devices, awaited=bool(waiting_for(claim, snapshot)))
 
 
-def _tainted(name: str, snapshot: Snapshot, settings: Settings) -> Iterator[DeviceRow]:
-    """The devices that the node can use and that taints keep from new claims."""
+def _devices(name: str, snapshot: Snapshot, settings: Settings) -> Sequence[DeviceRow]:
+    """The devices that the node can use."""
     if name not in snapshot.nodes or snapshot.is_gap("ResourceSlice"):
-        return
-    for row in take_inventory(snapshot, settings.scheduler.cycle(snapshot), Wanted(nodes=(name,))).rows:
-        if row.also_tainted or row.state is DeviceState.TAINTED:
-            yield row
+        return ()
+    return take_inventory(snapshot, settings.scheduler.cycle(snapshot), Wanted(nodes=(name,))).rows
+
+
+def _back_in_service(state: NodeAnswer) -> Words:
+    """What gives the devices back to new claims."""
+    if state.rules:
+        return say("When the work is done, delete DeviceTaintRule {rules:some 3}.", rules=state.rules)
+    return "Only the driver takes its taints away: see there what is wrong with the devices."
+
+
+def _ending_rules(state: NodeAnswer) -> tuple[CommandLine, ...]:
+    return tuple(deleting("devicetaintrule", rule) for rule in state.rules[:1]) if len(state.rules) == 1 else ()
 
 
 def _is_here(pool: PoolID, node: str, own: Collection[PoolID], published: Collection[PoolID]) -> bool:
@@ -183,8 +218,7 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
     for row in state.drivers:
         # Of what the kubelet does not reach the pod that waits says more.
         if row.state.broken and row.state is not DriverState.NODE_DOWN and row.failing is None:
-            change = say("Repair driver {driver} on node {node}.", driver=row.driver, **words)
-            yield at_fault(row), change, next_look(row), row
+            yield at_fault(row), repair(row), next_look(row), row
     there = {row.driver for row in state.drivers if row.pod is not None}
     for group in state.held:
         # Where its pod runs, the kubelet has just started: it deletes all slices of the node, and they come back.

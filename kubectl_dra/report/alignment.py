@@ -13,7 +13,7 @@ from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, Table
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import names_of_devices, written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, either, some
@@ -106,7 +106,7 @@ def write_alignments(
 
 def _row(item: PodAlignment, kinds: Sequence[Topology]) -> tuple[str, ...]:
     meta = item.pod.metadata
-    devices = some([place.device.device for place in item.places], 3)
+    devices = names_of_devices([place.device.device for place in item.places], 3)
     places = [some(_sorted(_all(item, kind)), 2) or EMPTY for kind in kinds]
     return meta.namespace, meta.name, item.pod.node_name or EMPTY, item.alignment, *places, devices
 
@@ -177,7 +177,7 @@ def _offer(way: Aligned) -> Iterator[Para]:
     split = ""
     if way.pairs:
         split = f", each request written as {len(way.requests)} of count 1 ({requests} are the first pair)"
-    got = some([device.device for device in way.devices], 4)
+    got = names_of_devices([device.device for device in way.devices], 4)
     together = f"{_ON[way.topology]}{' in pairs' if way.pairs else ''}"
     text = f"{start} the constraint below{split}: then a pod like this one gets {got} on {way.node}, {together}."
     yield prose(text, hang=0)

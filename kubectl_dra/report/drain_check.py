@@ -8,67 +8,101 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, kubectl
-from kubectl_dra.drivers.while_away import DriverUsers, PodOfDriver, Update, WhileAway
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.while_away import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
+from kubectl_dra.explain.driver_repair import repair
+from kubectl_dra.explain.driver_words import why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
 from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.text import amount, some
 
 _SAID: Final = {
-    WhileAway.RUNS: "runs on; it can end only when the driver is back",
-    WhileAway.WAITS: "has its devices, and cannot start before the driver is back",
-    WhileAway.HANGS: "is being deleted, and cannot end before the driver is back",
+    WhileAway.RUNS: "runs on",
+    WhileAway.WAITS: "cannot start",
+    WhileAway.HANGS: "cannot end",
+    WhileAway.MAY_FAIL: "may fail",
     WhileAway.UNKNOWN: "was not read",
 }
-_OF_PLUGIN: Final = {
-    WhileAway.RUNS: "runs on; it can end without the plugin",
-    WhileAway.MAY_FAIL: "has not started; it may fail if the plugin is away",
-}
-_HEADER: Final = ("DRIVER", "CLAIM", "DEVICES", "POD", "OWNER", "WHILE-AWAY")
+_HEADER: Final = ("POD", "WHILE-AWAY", "DEVICES", "CLAIM", "OWNER", "DRIVER")
+_DELETED: Final = 3
+"""Unused claims whose command is printed."""
 
 
 def write_drain(users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags) -> None:
     """Write which pods and claims a restart of the node's drivers concerns."""
     out = Painter(color=color)
     out.sentence(_drain_answer(users, node))
+    for driver in dict.fromkeys(claim.driver for claim in users.claims):
+        if advice := _advice(users, driver):
+            out.sentence(advice)
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
         return
     out.write("")
-    write_blocks(out, [TableBlock([_HEADER, *_rows(users)], ("WHILE-AWAY", "OWNER", "DEVICES"), True)])
+    columns = slice(None if len({row[-1] for row in _rows(users)}) > 1 else -1)
+    rows = [row[columns] for row in (_HEADER, *_rows(users))]
+    write_blocks(out, [TableBlock(rows, ("DRIVER", "OWNER", "CLAIM"))])
     pods = users.pods(*{*WhileAway} - {WhileAway.UNKNOWN})
-    if not pods:
-        return
-    out.write("")
-    out.sentence(f"To remove {_removed(users)}, end all of these pods first:")
-    alone = [pod for pod in pods if not pod.owner]
+    if pods:
+        out.write("")
+        _write_removal(out, users, node, pods, where)
+    if users.unused:
+        out.write("")
+        _write_unused(out, users.unused, where)
+    stuck = users.pods(WhileAway.HANGS) or users.pods(WhileAway.WAITS)
+    if stuck:
+        explain = CommandLine(("kubectl", "dra", "explain", f"pod/{stuck[0].name}", "-n", stuck[0].namespace))
+        write_blocks(out, [shell((explain,), where, "Next")])
+
+
+def _write_removal(
+    out: Painter, users: DriverUsers, node: str, pods: Sequence[PodOfDriver], where: ClusterFlags
+) -> None:
+    """Write what to end before the driver is removed, and what else the command ends."""
+    these = "end this pod first" if len(pods) == 1 else "end all of these pods first"
+    out.sentence(f"To remove {_removed(users)}, {these}:")
+    alone = [pod for pod in (*pods, *users.beside) if not pod.owner]
     flags = ("--ignore-daemonsets", *(("--force",) if alone else ()))
     drain = kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
     write_blocks(out, [shell((drain,), where)])
+    if users.beside:
+        out.sentence(f"It also evicts {_named(users.beside)}, which {_use(users.beside)} no devices.")
     if alone:
         out.sentence(f"--force ends what nothing creates again: {_named(alone)}.")
+    out.sentence("If kubectl names emptyDir volumes, add --delete-emptydir-data: what is in them is lost.")
     if hangs := users.pods(WhileAway.HANGS):
         is_deleted = "is being deleted already and ends" if len(hangs) == 1 else "are being deleted already and end"
         out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
-        why = CommandLine(("kubectl", "dra", "explain", f"pod/{hangs[0].name}", "-n", hangs[0].namespace))
-        write_blocks(out, [shell((why,), where, "Next")])
+
+
+def _write_unused(out: Painter, unused: Sequence[ClaimOfDriver], where: ClusterFlags) -> None:
+    """Write how the devices of claims that no pod uses are freed."""
+    names = some([f"{claim.namespace}/{claim.name}" for claim in unused], _DELETED)
+    if len(unused) == 1:
+        out.sentence(f"A drain does not free the devices of claim {names}. If nobody is going to use it:")
+    else:
+        out.sentence(f"A drain does not free the devices of claims {names}. If nobody is going to use them:")
+    for claim in unused[:_DELETED]:
+        write_blocks(out, [shell((deleting("resourceclaim", claim.name, claim.namespace),), where)])
 
 
 def _rows(users: DriverUsers) -> Iterator[tuple[str, ...]]:
     for claim in users.claims:
-        devices = some([device.device for device in claim.devices], 2)
-        head = (claim.driver, f"{claim.namespace}/{claim.name}", devices)
+        devices, name = compressed([device.device for device in claim.devices]), f"{claim.namespace}/{claim.name}"
         for pod in claim.pods:
-            yield (*head, pod.name, pod.owner or EMPTY, _SAID[pod.outcome])
+            pod_name = f"{pod.namespace}/{pod.name}"
+            yield pod_name, _SAID[pod.outcome], devices, name, pod.owner or EMPTY, claim.driver
         if not claim.pods:
-            yield (*head, EMPTY, EMPTY, "unused")
+            yield EMPTY, "unused" if claim.unused else "waits", devices, name, EMPTY, claim.driver
     for resource, count, pod in users.of_plugins:
         name = f"{pod.namespace}/{pod.name}"
-        yield ("device plugin", EMPTY, f"{resource}: {count:,}", name, pod.owner or EMPTY, _OF_PLUGIN[pod.outcome])
+        yield name, _SAID[pod.outcome], f"{resource}: {count:,}", EMPTY, pod.owner or EMPTY, "device plugin"
 
 
 def _removed(users: DriverUsers) -> str:
@@ -82,6 +116,29 @@ def _removed(users: DriverUsers) -> str:
 def _named(pods: Sequence[PodOfDriver]) -> str:
     names = some([f"{pod.namespace}/{pod.name}" for pod in pods], 3)
     return f"pod {names}" if len(pods) == 1 else f"pods {names}"
+
+
+def _use(pods: Sequence[PodOfDriver]) -> str:
+    return "uses" if len(pods) == 1 else "use"
+
+
+def _advice(users: DriverUsers, driver: str) -> str:
+    """What to wait for before a driver is stopped, or what is wrong with it now; empty where nobody waits."""
+    own = users._replace(claims=tuple(claim for claim in users.claims if claim.driver == driver), of_plugins=())
+    waits, hangs = own.pods(WhileAway.WAITS), own.pods(WhileAway.HANGS)
+    which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
+    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
+    row = users.row(driver)
+    if not does:
+        return ""
+    if row is None or row.state.open:
+        return f"If driver {driver} is there, let {which} {does} before you stop it; if it is away, start it."
+    if row.state is DriverState.PREPARE_FAILING or row.state.starts_no_pod:
+        now = "do" if which == "those pods" else "does"
+        said = f"Driver {driver} is {row.state.value}: {written(why(row))}."
+        repaired = f" {written(repair(row))}" if row.pod is None else ""
+        return f"{which.capitalize()} {now} not {does} now, either. {said}{repaired}"
+    return f"Let {which} {does} before you stop driver {driver}."
 
 
 def _updated(update: Update) -> str:
@@ -126,12 +183,7 @@ def _of_claims(users: DriverUsers, node: str) -> str:
     runs_on = ""
     if runs:
         runs_on = f"; {amount(len(runs), 'pod')} {'runs' if len(runs) == 1 else 'run'} on, and can end when it is back"
-    which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
-    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
-    return (
-        f"While the driver on node {node} is away, {listed}{runs_on}. If it is there, let {which} {does} before "
-        "you stop it; if it is away, start it."
-    )
+    return f"While the driver on node {node} is away, {listed}{runs_on}."
 
 
 def _of_plugins(users: DriverUsers) -> Iterator[str]:
@@ -162,6 +214,10 @@ def drain_json(users: DriverUsers, node: str) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DrainCheck",
         "node": node,
+        "evictedBeside": [
+            {"namespace": pod.namespace, "name": pod.name, **({"ownedBy": pod.owner} if pod.owner else {})}
+            for pod in users.beside
+        ],
         "updates": [
             {
                 "driver": update.driver,

@@ -14,6 +14,7 @@ from kubectl_dra.command import ClusterFlags
 from kubectl_dra.drivers.concerns import Concern
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
+from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
@@ -65,28 +66,67 @@ def write_drivers(
     if not by_node.rows:
         out.sentence(_nothing(by_node, drivers, nodes))
         return
+    shared = _shared(by_node.rows) if headers else {}
+    if headers:
+        _write_head(out, by_node, shared, explained)
+    write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
+    shown, wide = by_node.rows[: limit or MAX_ROWS], output == "wide"
+    # The answer about a driver says why of the first.
+    told = [row.state in shared or bool(explained and row is shown[0]) for row in shown]
+    rows = [tuple(_cells(row, wide, at, known)) for row, known in zip(shown, told, strict=True)]
+    notes = [_notes(row, concerns) or EMPTY for row in shown]
+    table = [(*HEADER, *(WIDE if wide else ()), "WHY", "NOTE")]
+    table += [(*row, note) for row, note in zip(rows, notes, strict=True)]
+    marks = [(row.state.value, _style(row.state)) for row in shown]
+    table = _filled(table, _OPTIONAL if headers else ("NOTE",))
+    hidden, below = len(by_node.rows) - len(shown), BELOW if wide else _BELOW
+    write_blocks(out, [TableBlock(table, below, True, "STATE", marks, hidden, "--limit shows more")])
+    if headers:
+        _write_steps(out, by_node, explained, where)
+
+
+def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState, str], explained: str) -> None:
+    """Write the answer or the summary, and why drivers are in a state where that is the same for all."""
     if explained:
         write_blocks(out, [driver_answer(explained, by_node)])
-        out.write("")
-    elif headers:
+    else:
         out.sentence(summary(by_node))
-        out.write("")
-    write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
-    wide = output == "wide"
-    shown = by_node.rows[: limit or MAX_ROWS]
-    odd = any((row.driver, row.node) in concerns for row in shown)
-    rows = [(*HEADER, *(WIDE if wide else ()), "WHY"), *(tuple(_cells(row, wide, at)) for row in shown)]
-    if odd:
-        notes = ["NOTE", *(_notes(row, concerns) or EMPTY for row in shown)]
-        rows = [(*cells, note) for cells, note in zip(rows, notes, strict=True)]
-    marks = [(row.state.value, _style(row.state)) for row in shown]
-    hidden = len(by_node.rows) - len(shown)
-    write_blocks(out, [TableBlock(rows, BELOW if wide else _BELOW, True, "STATE", marks, hidden, "--limit shows more")])
+    for state, reason in shared.items():
+        if not explained or state is not by_node.rows[0].state:
+            out.sentence(f"{state.value}: {reason}")
+    out.write("")
+
+
+def _write_steps(out: Painter, by_node: NodeDrivers, explained: str, where: ClusterFlags) -> None:
+    """Write what to do about the worst, and the command that shows why it is as it is."""
     first = by_node.rows[0]
+    if _mended(first, explained):
+        out.write("")
+        out.sentence(f"Fix: {written(repair(first))}")
+    if fix := labelling(first):
+        write_blocks(out, [shell(fix, where)])
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
     shows = first.state.broken or (first.state is DriverState.UNKNOWN and not by_node.gaps)
-    if headers and shows and (following := command(next_look(first), Invocation())):
+    if shows and (following := command(next_look(first), Invocation())) is not None:
         write_blocks(out, [shell((following,), where, "Next")])
+
+
+_OPTIONAL: Final = ("RESTARTS", "VERSION", "SINCE", "POD", "WHY", "NOTE")
+"""Columns that are left out where no row has anything in them; without headings the columns are always the same."""
+
+
+def _filled(table: Sequence[tuple[str, ...]], optional: Sequence[str]) -> list[tuple[str, ...]]:
+    """The table without the optional columns of which no row has anything."""
+    columns = enumerate(zip(*table, strict=True))
+    kept = [number for number, (name, *cells) in columns if name not in optional or {*cells} != {EMPTY}]
+    return [tuple(row[number] for number in kept) for row in table]
+
+
+def _mended(row: NodeDriver, explained: str = "") -> bool:
+    """Whether a fix is told: where a pod waits for the driver, its own answer has more, but why the driver is away."""
+    if explained and row.wanted_by:
+        return True
+    return row.state.broken and (row.failing is None or bool(labelling(row)))
 
 
 def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
@@ -102,6 +142,14 @@ def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str])
 def _notes(row: NodeDriver, concerns: Concerns) -> str:
     oddities = concerns.get((row.driver, row.node), ())
     return "; ".join(written(concern_words(concern, row.driver, row.node)) for concern in oddities)
+
+
+def _shared(rows: Sequence[NodeDriver]) -> Mapping[DriverState, str]:
+    """Why drivers are in a state, where several are and for the same reason: that is said once."""
+    reasons: dict[DriverState, list[str]] = {}
+    for row in rows:
+        reasons.setdefault(row.state, []).append(written(why(row, naming=False)))
+    return {state: said[0] for state, said in reasons.items() if said[1:] and said[0] and len({*said}) == 1}
 
 
 def summary(by_node: NodeDrivers) -> str:
@@ -120,16 +168,19 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
         return Answer(lead, "it was not found in what was read", Tone.WARNING)
     first, states = rows[0], Counter(row.state for row in rows)
     on = f" on {first.node}" if first.node else ""
-    if first.state.broken or first.state.open:
-        same, others = states[first.state] - 1, len(rows) - states[first.state]
-        more = [f"on {amount(same, 'more node')} the same"] if same else []
-        rest = Counter(row.state.value for row in rows if row.state is not first.state)
-        counted = ", ".join(f"{count:,} {state}" for state, count in rest.items())
-        more += [f"on {amount(others, 'more node')}: {counted}"] if others else []
-        listed = f" ({'; '.join(more)})" if more else ""
-        return Answer(f"{lead}: {first.state.value}{on}", f"{written(why(first))}{listed}", _TONES[first.state.broken])
     nodes = amount(len({row.node for row in rows} - {""}), "node")
     devices = amount(sum(row.devices for row in rows))
+    if first.state is DriverState.UNKNOWN and len(states) == 1 and len({written(why(row)) for row in rows}) == 1:
+        said = f"it publishes {devices} on {nodes}; whether it runs there is unknown: {written(why(first))}"
+        return Answer(lead, said, Tone.WARNING)
+    if first.state.broken or first.state.open:
+        same, others = states[first.state] - 1, len(rows) - states[first.state]
+        rest = Counter(row.state.value for row in rows if row.state is not first.state)
+        counted = ", ".join(f"{count:,} {state}" for state, count in rest.items())
+        alike = f" and {amount(same, 'more node')}" if same else ""
+        besides = f" ({counted} on {amount(others, 'more node')})" if others else ""
+        said = f"{lead}: {first.state.value}{on}{alike}{besides}"
+        return Answer(said, written(why(first)), _TONES[first.state.broken])
     if not states[DriverState.HEALTHY]:
         return Answer(lead, written(why(first)), Tone.WARNING)
     return Answer(lead, f"nothing is wrong on {nodes}; it publishes {devices}", Tone.GOOD)
@@ -142,21 +193,22 @@ def _style(state: DriverState) -> str:
     return "red" if state.broken else "yellow" if state.open else "green" if state is DriverState.HEALTHY else ""
 
 
-def _cells(row: NodeDriver, wide: bool, at: datetime) -> Iterator[str]:
+def _cells(row: NodeDriver, wide: bool, at: datetime, told: bool) -> Iterator[str]:
     pod = row.pod
     yield from (row.driver, row.node or EMPTY, row.state.value)
     yield f"{row.devices:,} of {row.usual:,}" if row.devices < row.usual else f"{row.devices:,}"
     yield f"{pod.restarts:,}" if pod is not None else EMPTY
     yield (pod.version if pod is not None else "") or EMPTY
     yield times.age(row.since, at) if row.since else EMPTY
-    yield f"{pod.namespace}/{pod.name}" if pod is not None else EMPTY
+    # A pod in which nothing is wrong is of interest to few.
+    yield f"{pod.namespace}/{pod.name}" if pod is not None and (wide or row.state is not DriverState.HEALTHY) else EMPTY
     if wide:
         yield from (f"{row.slices:,}", f"{row.generation:,}" if row.slices else EMPTY)
         yield (pod.api_version if pod is not None else "") or EMPTY
         yield (pod.image if pod is not None else "") or EMPTY
         gates = pod.gates if pod is not None else ()
         yield ",".join(f"{name}={str(on).lower()}" for name, on in gates) or EMPTY
-    yield written(why(row, naming=False)) or EMPTY
+    yield EMPTY if told else written(why(row, naming=False)) or EMPTY
 
 
 def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "", *, where: ClusterFlags) -> dict[str, Any]:
@@ -219,6 +271,9 @@ def _row(row: NodeDriver, where: ClusterFlags) -> dict[str, Any]:
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
+    if _mended(row):
+        commands = commands_json(*labelling(row), where=where)
+        out["fix"] = {"text": written(repair(row)), **({"commands": commands} if commands else {})}
     if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
         (out["next"],) = shown
     return out

@@ -30,7 +30,7 @@ from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, FewerReplicas,
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.virtual_machines import without_pod
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.text import amount, ended, some
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str
     where = f" on node {diagnosis.node}" if diagnosis.node else ""
     if diagnosis.kind == "pod" and not diagnosis.claims and where:
         return f"{subject} is{where}", "it has no resource claims" + (f"; but {first}" if first else "")
-    held = some([str(device) for device in diagnosis.held]) or "no devices needed"
+    held = devices_named(diagnosis.held) or "no devices needed"
     return f"{subject} is allocated{where}", held + (f"; but {first}" if first else "")
 
 
@@ -199,7 +199,7 @@ def fix(finding: Finding) -> str:
 
 def proof(proof: Proof, *, short: bool = False) -> str:
     """A proof: on which node it then fits, and unless ``short`` the devices; and what it rests on besides."""
-    devices = f": {some([str(device.device) for device in proof.devices])}" if proof.devices and not short else ""
+    devices = f": {devices_named([device.device for device in proof.devices])}" if proof.devices and not short else ""
     then = f"{_WITH[proof.tried].format(request=proof.request)} it fits on {_where(proof)}"
     return f"{then}{devices}{_beside(proof)}{_contested(proof)}{idle(proof.not_starting)}"
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, kubectl
-from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.drivers.plugin_shares import PluginShare
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
-from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
@@ -39,25 +39,21 @@ def node_answer(state: NodeAnswer) -> tuple[str, str]:
         more = f" (and {amount(len(state.troubled) - 1, 'more pod')})" if state.troubled[1:] else ""
         said = ": ".join(filter(None, parts(state.troubled[0])))
         return subject, f"{said[:1].lower()}{said[1:]}{more}"
+    if state.out_of_service:
+        return subject, f"{_out_of_service(state)}{_idle(state)}"
     if state.unread:
         return f"{subject}: undetermined", written(state.unread[0])
     if state.unclear:
         said = ": ".join(filter(None, parts(state.unclear[0])))
         return subject, f"no fault was found; {said[:1].lower()}{said[1:]}"
     if state.unseen:
-        first, *rest = state.unseen
-        more = f" (and of {amount(len(rest), 'more driver')})" if rest else ""
-        return (
-            subject,
-            f"no fault was found; the state of driver {first.driver}{more} is unknown: {written(why(first))}"
-            f"{_idle(state)}",
-        )
+        return subject, f"no fault was found{_unseen(state)}{_idle(state)}{_limits(state)}"
     if not state.drivers:
-        return subject, "nothing is wrong here; it has no DRA driver"
+        return subject, f"nothing is wrong here; it has no DRA driver{_limits(state)}"
     new = [row.driver for row in state.drivers if row.state is DriverState.STARTING]
     if new:
         return subject, f"nothing is wrong here; {some(new)} {'is' if len(new) == 1 else 'are'} starting"
-    drivers, idle = some([row.driver for row in state.drivers]), _idle(state)
+    drivers, idle = some([row.driver for row in state.drivers]), f"{_idle(state)}{_limits(state)}"
     if not state.pods:
         return subject, f"nothing is wrong with {drivers}; no pod here needs devices{idle}"
     pods = "the pod" if len(state.pods) == 1 else f"the {amount(len(state.pods), 'pod')}"
@@ -72,6 +68,45 @@ def _idle(state: NodeAnswer) -> str:
     return f"; {amount(count)} {'is' if count == 1 else 'are'} idle" if count else ""
 
 
+def _unseen(state: NodeAnswer) -> str:
+    """That nobody can tell how a driver is."""
+    if not state.unseen:
+        return ""
+    first, *rest = state.unseen
+    more = f" (and of {amount(len(rest), 'more driver')})" if rest else ""
+    return f"; the state of driver {first.driver}{more} is unknown: {written(why(first))}"
+
+
+def _out_of_service(state: NodeAnswer) -> str:
+    """That no new claim gets a device of the node."""
+    taints = list(dict.fromkeys(str(taint) for row in state.tainted for taint in row.taints))
+    rules = f" (DeviceTaintRule {some(state.rules, 2)})" if state.rules else ""
+    which = "its only device is" if state.published == 1 else f"all {amount(state.published)} are"
+    it = "it" if state.published == 1 else "one"
+    return f"{which} tainted with {some(taints, 2)}{rules}, so only a request that tolerates that gets {it}"
+
+
+def _limits(state: NodeAnswer) -> str:
+    """What else keeps pods from devices here: taints of some, a cordon, and device plugins that have nothing left."""
+    said = []
+    if state.tainted:
+        said.append(f"{len(state.tainted):,} of {amount(state.published)} {_are(len(state.tainted))} tainted")
+    if state.object is not None and state.object.unschedulable:
+        said.append("it is cordoned, so no new pod comes here")
+    for share in state.plugins:
+        unhealthy = f", and {share.unhealthy:,} unhealthy" if share.unhealthy else ""
+        said.append(f"a device plugin offers {share.offered:,} {share.resource}, {_used(share)} in use{unhealthy}")
+    return "".join(f"; {text}" for text in said)
+
+
+def _used(share: PluginShare) -> str:
+    return "all" if share.full and share.offered else f"{share.used:,}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def write_node_state(state: NodeAnswer, invocation: Invocation, color: str = "auto", *, full: bool = False) -> None:
     """Write who is at fault, the drivers, the pods that need devices, and the next command."""
     write_blocks(Painter(color=color), list(_blocks(state, invocation, full=full)))
@@ -81,7 +116,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     yield Answer(*node_answer(state), {0: Tone.GOOD, 1: Tone.BAD}.get(state.exit_code, Tone.WARNING))
     if state.drivers:
         # The one at fault is in the answer.
-        said = [EMPTY if row is state.of else written(why(row)) or EMPTY for row in state.drivers]
+        said = [EMPTY if _in_answer(row, state) else written(why(row)) or EMPTY for row in state.drivers]
         cells = ((row.driver, row.state.value, f"{row.devices:,}") for row in state.drivers)
         told = {*said} != {EMPTY}
         rows = [("DRIVER", "STATE", "DEVICES", *(("WHY",) if told else ()))]
@@ -97,6 +132,9 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         hidden = len(ranked) - len(shown)
         table = TableBlock(rows, ("STATE", "CAUSE"), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Pods that need devices", (table,))
+    if state.plugins:
+        rows = [("RESOURCE", "OFFERED", "IN-USE", "PODS"), *(_share(share) for share in state.plugins)]
+        yield Section("Device plugins here", (TableBlock(rows, ("PODS",), amid=True),))
     if state.others:
         claims = [(h.holder.claim.key, _names(h.devices, state), _for_whom(h.holder)) for h in state.others]
         shown_claims = claims if full else claims[:_ROWS]
@@ -108,12 +146,19 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
         )
     if state.tainted:
-        shown_rows = state.tainted if full else state.tainted[:_ROWS]
-        rows = [("DEVICE", "TAINT"), *((_names([row.id], state), _taints(row)) for row in shown_rows)]
-        hidden = len(state.tainted) - len(shown_rows)
-        table = TableBlock(rows, (), full, left=hidden, how="--full shows them", amid=True)
+        groups: dict[tuple[str, str], list[DeviceID]] = {}
+        for row in state.tainted:
+            groups.setdefault((_taints(row), _set_by(row)), []).append(row.id)
+        tainted = [(_names(devices, state), *taint) for taint, devices in groups.items()]
+        shown_rows = tainted if full else tainted[:_ROWS]
+        rows = [("DEVICES", "TAINT", "SET-BY"), *shown_rows]
+        hidden = len(tainted) - len(shown_rows)
+        table = TableBlock(rows, ("SET-BY", "TAINT"), left=hidden, how="--full shows them", amid=True)
         yield Section("Devices out of service here", (table,))
-    fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0),)] if (text := _fix(state)) else []
+    text, commands = _fix(state), _fix_commands(state, invocation)
+    fixes: list[tuple[Block, ...]] = []
+    if text:
+        fixes.append((prose(text, Tone.GOOD, 0), *((shell(commands, invocation.where),) if commands else ())))
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:
         what = written(free.what)
@@ -128,8 +173,17 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     notes = [*held, *sentences(unread)]
     if notes:
         yield noted(notes)
-    if following := _next(state, invocation):
+    if (following := _next(state, invocation)) and following not in commands:
         yield shell((following,), invocation.where, "Next")
+
+
+def _in_answer(row: NodeDriver, state: NodeAnswer) -> bool:
+    """Whether the first sentence says what ails a driver: of itself, or of the pod that waits for it."""
+    first = state.troubled[0] if state.troubled and not state.fault else None
+    call = row.failing
+    if row is state.of or first is None or call is None or row.left_out is not None:
+        return row is state.of
+    return (first.namespace, first.name) == (call.namespace, call.pod)
 
 
 def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
@@ -142,9 +196,19 @@ def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
     return some([f"{pool}{compressed(names)}" for pool, names in by_pool.items()], 3) or EMPTY
 
 
+def _share(share: PluginShare) -> tuple[str, ...]:
+    return share.resource, f"{share.offered:,}", f"{share.used:,}", some(share.pods, 3) or EMPTY
+
+
 def _taints(row: DeviceRow) -> str:
-    """The taints of a device, each with the rule that sets it."""
-    return "; ".join(written(with_rule(taint)) for taint in row.taints)
+    """The taints of a device."""
+    return ", ".join(str(taint) for taint in row.taints)
+
+
+def _set_by(row: DeviceRow) -> str:
+    """Who sets the taints of a device: its driver, or rules."""
+    owners = (f"DeviceTaintRule {taint.rule}" if taint.rule else f"driver {row.id.driver}" for taint in row.taints)
+    return ", ".join(dict.fromkeys(owners))
 
 
 def _for_whom(holder: ClaimHolder) -> str:
@@ -168,10 +232,22 @@ def _row(pod: Diagnosis, state: NodeAnswer) -> tuple[str, ...]:
 
 
 def _fix(state: NodeAnswer) -> str:
-    if state.fault:
+    if state.fix:
         return written(state.fix)
     first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None
     return fix(first) if first is not None else ""
+
+
+def _fix_commands(state: NodeAnswer, invocation: Invocation) -> tuple[CommandLine, ...]:
+    """The commands that make the fix, or show what to repair."""
+    if state.fault or (state.out_of_service and not state.troubled):
+        look = command(state.next, invocation)
+        return state.commands or ((look,) if look is not None else ())
+    first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None
+    if first is None or (first.remedy is not None and first.remedy.commands):
+        return first.remedy.commands if first is not None and first.remedy is not None else ()
+    place = command(first.place_of_fix, invocation)
+    return (place,) if place is not None else ()
 
 
 def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
@@ -182,8 +258,11 @@ def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
 
 
 def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
-    made = making([held.freeing]) if held.freeing is not None else ()
-    return {"commands": told} if (told := commands_json(*made, where=invocation.where)) else {}
+    return _told(making([held.freeing]) if held.freeing is not None else (), invocation)
+
+
+def _told(commands: Sequence[CommandLine], invocation: Invocation) -> dict[str, Any]:
+    return {"commands": told} if (told := commands_json(*commands, where=invocation.where)) else {}
 
 
 def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]:
@@ -197,7 +276,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
         "exists": state.object is not None,
         **({} if ready is None else {"ready": ready}),
         "answer": f"{lead}: {reason}.",
-        "fix": {"text": _fix(state)},
+        "fix": {"text": _fix(state), **_told(_fix_commands(state, invocation), invocation)},
         "drivers": [
             {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers
@@ -214,6 +293,16 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
         ],
         "taintedDevices": [
             {**device_json(row.id), "taints": [taint_of(taint, row) for taint in row.taints]} for row in state.tainted
+        ],
+        "devicePlugins": [
+            {
+                "resource": share.resource,
+                "offered": share.offered,
+                "inUse": share.used,
+                "unhealthy": share.unhealthy,
+                "pods": [object_json(*key.split("/", 1)) for key in share.pods],
+            }
+            for share in state.plugins
         ],
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, invocation),

@@ -27,7 +27,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.api.releases import default_features, parse_release
-from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
@@ -90,6 +90,8 @@ def _written(value: object, how: str) -> str:
         singular, several, more = how.partition("|")
         return amount(value, how) if not several else (singular if value == 1 else more)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        if how.startswith("some") and value and all(isinstance(item, DeviceID) for item in value):
+            return devices_named(value, int(how[4:] or _SHOWN))
         names = [written(item) for item in value]
         if how.startswith("some"):
             return some(names, int(how[4:] or _SHOWN))
@@ -284,6 +286,33 @@ _DIGITS: Final = re.compile(r"(0|[1-9][0-9]{0,17})(?![0-9A-Za-z])", re.ASCII)
 
 def compressed(names: Sequence[str]) -> str:
     """``gpu-0``, ``gpu-0..2,5``, ``gpu-0..7-spx``, or of others ``gpu-a + 2 more``, as kubectl writes it."""
+    return _ranged(names) or f"{names[0]} + {len(names) - 1:,} more"
+
+
+def devices_named(devices: Sequence[DeviceID], limit: int = _SHOWN) -> str:
+    """``gpu.nvidia.com/node-1/gpu-0..3``: devices by their pools; where names do not allow it, one by one.
+
+    Of several pools so many are named, and how many devices there are besides.
+    """
+    by_pool: dict[PoolID, list[str]] = {}
+    for device in devices:
+        by_pool.setdefault(PoolID(device.driver, device.pool), []).append(device.device)
+    parts: list[tuple[str, int]] = []
+    for pool, names in by_pool.items():
+        short = _ranged(names)
+        each = [(short, len(names))] if short else [(name, 1) for name in names]
+        parts += [(f"{pool.driver}/{pool.name}/{name}", count) for name, count in each]
+    left = sum(count for _, count in parts[limit:])
+    return ", ".join(text for text, _ in parts[:limit]) + (f" and {left:,} more" if left else "")
+
+
+def names_of_devices(names: Sequence[str], limit: int = _SHOWN) -> str:
+    """``gpu-0..3``, or the first names and how many more there are."""
+    return (_ranged(names) if names else "") or some(names, limit)
+
+
+def _ranged(names: Sequence[str]) -> str:
+    """Names that differ in one number as one; empty where they differ in more."""
     first, *others = names
     if not others:
         return first
@@ -298,7 +327,7 @@ def compressed(names: Sequence[str]) -> str:
         numbers = [_DIGITS.fullmatch(name, len(before), end) for name, end in zip(names, ends, strict=True)]
         if all(numbers):
             return f"{before}{_runs(sorted(int(number[1]) for number in numbers if number))}{after}"
-    return f"{first} + {len(others):,} more"
+    return ""
 
 
 def _runs(numbers: Iterable[int]) -> str:

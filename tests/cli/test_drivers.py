@@ -10,6 +10,8 @@ import jsonschema
 import pytest
 import yaml
 
+from kubectl_dra.api.meta import FAILED_PREPARE
+from kubectl_dra.drivers.while_away import ClaimOfDriver, DriverUsers, PluginUser, PodOfDriver, WhileAway
 from tests.cli.conftest import Ran
 from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
 from tests.drivers.test_drivers_on_nodes import LIKES, STATES
@@ -115,8 +117,8 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     waits = dra(*words, "--snapshot", cluster)
     assert waits.code == 1
     said = " ".join(waits.out.split())
-    assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on, and can end when it is back. If it is" in said
-    assert "let those pods start or end before you stop it; if it is away, start it." in said
+    assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on, and can end when it is back. Let" in said
+    assert f"Let those pods start or end before you stop driver {DRIVER}." in said
     found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
     assert {pod["name"]: pod["whileAway"] for one in found["claims"] for pod in one["pods"]} == {
@@ -148,8 +150,8 @@ def test_pods_of_a_device_plugin_are_users_too(dra: Dra, tmp_path: Path) -> None
         "No claim has devices of a driver on node n2. 1 pod has devices of a device plugin (vendor.test/npu) and runs "
         "on while that is restarted."
     )
-    assert "device plugin - vendor.test/npu: 2 ml/a - runs on; it can end without the plugin" in said
-    assert "To remove the device plugin or the devices' own driver for good, end all of these pods first:" in said
+    assert "ml/a runs on vendor.test/npu: 2" in said
+    assert "To remove the device plugin or the devices' own driver for good, end this pod first:" in said
     assert "kubectl drain n2 --ignore-daemonsets --force" in said
     found = json.loads(dra(*words, "--snapshot", runs, "-o", "json").out)
     SCHEMA.validate(found)
@@ -306,6 +308,37 @@ def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dr
             assert "kubectl describe daemonset/npu-driver -n drivers" in flat
 
 
+def test_explain_of_an_unregistered_driver_reads_the_daemon_set_that_leaves_its_node_out(
+    dra: Dra, tmp_path: Path
+) -> None:
+    waits = user("a", "Pending")
+    waits["spec"]["resourceClaims"] = [{"name": "npu", "resourceClaimName": "a"}]
+    unregistered = event("Pod", "a", FAILED_PREPARE, f"DRA driver {DRIVER} is not registered")
+    unregistered["metadata"]["namespace"] = unregistered["involvedObject"]["namespace"] = "ml"
+    items = [
+        *(node("n1", npu="yes"), slices("n1", 2), plugin("n1"), daemon_set(desired=1, selector={"npu": "yes"})),
+        *(node("n2"), slices("n2", 2), claim("a", "a"), waits, unregistered),
+    ]
+    label = "kubectl label node n2 npu=yes"
+    for asked in (("explain", "pod/a", "-n", "ml"), ("explain", "node/n2"), ("drivers",)):
+        server = APIServer()
+        server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
+        server.routes["/version"] = {"gitVersion": "v1.36.2"}
+        more = {
+            "/api/v1/namespaces": "Namespace",
+            "/api/v1/resourcequotas": "ResourceQuota",
+            "/api/v1/namespaces/ml/events": "Event",
+            "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
+            "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
+        }
+        for path, kind in {**PATHS, **more}.items():
+            server.routes[path] = [item for item in items if item["kind"] == kind]
+        ran = dra(*asked, "--kubeconfig", server.kubeconfig(tmp_path))
+        server.close()
+        assert ran.code == 1, ran.err
+        assert any(line.strip().startswith(f"Writes: $ {label}") for line in ran.out.splitlines()), ran.out
+
+
 def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
     cluster = saved(tmp_path, CRASHING, [*READ, "DeviceTaintRule"])
     for command in ("top", "devices"):
@@ -359,8 +392,9 @@ def test_watching_shows_the_table_only(dra: Dra, tmp_path: Path) -> None:
 def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra) -> None:
     cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
     ran = dra("drivers", "--snapshot", str(cluster))
-    assert ran.code == 3 and "its pod was not found" in ran.out
-    assert ran.out.splitlines()[-1] == "Next (in the cluster, not the snapshot): kubectl get daemonsets -A"
+    assert ran.code == 3 and "no pod was recognized as the driver's" in ran.out
+    pods = "kubectl get pods -A --field-selector spec.nodeName=l40s-1"
+    assert ran.out.splitlines()[-1] == f"Next (in the cluster, not the snapshot): {pods}"
 
 
 def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path: Path) -> None:
@@ -373,17 +407,67 @@ def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path
     assert ran.code == 3 and "Next: " not in ran.out
 
 
-def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra) -> None:
+def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     """kubectl drain refuses pods without an owner, and waits for one that ends only with the driver."""
     cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
     ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
     said = " ".join(ran.out.split())
     assert "$ kubectl drain l40s-1 --ignore-daemonsets --force" in said
     assert "--force ends what nothing creates again: pod research/video-prep-1." in said
+    assert "It also evicts pod kube-system/coredns-7d764666f9-sp4bs, which uses no devices." in said
+    assert "If driver gpu.nvidia.com is there, let that pod end before you stop it; if it is away, start it." in said
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
+    assert max(len(line) for line in ran.out.splitlines() if "kubectl" not in line) <= 80
+    found = json.loads(dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster, "-o", "json").out)
+    SCHEMA.validate(found)
+    coredns = {"namespace": "kube-system", "name": "coredns-7d764666f9-sp4bs", "ownedBy": "Deployment/coredns"}
+    assert found["evictedBeside"] == [coredns]
     assert "The drain waits for pod research/video-prep-1, which is being deleted already" in said
     assert ran.out.splitlines()[-1] == f"Next: kubectl dra explain pod/video-prep-1 -n research --snapshot {cluster}"
     gone = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
     ran = dra("drivers", "--node", "h100-1", "--drain-check", "--snapshot", gone)
     said = " ".join(ran.out.split())
-    assert "1 pod cannot start. If it is there, let that pod start before you stop it; if it is away, start it." in said
+    assert "1 pod cannot start. That pod does not start now, either. Driver gpu.nvidia.com is not-registered: " in said
+    assert "Give node h100-1 label nvidia.com/dra-kubelet-plugin=true, by which DaemonSet" in said
     assert "kubectl drain h100-1 --ignore-daemonsets" in said and ("--force" in said) == (" - " in said)
+
+
+def test_a_pod_that_starts_in_no_case_is_nothing_to_wait_for(dra: Dra) -> None:
+    cluster = str(ROOT / "examples" / "explain" / "prepare-fails" / "cluster.yaml")
+    ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
+    said = " ".join(ran.out.split())
+    assert ran.code == 1 and "before you stop" not in said
+    assert "That pod does not start now, either. Driver gpu.nvidia.com is prepare-failing: it cannot prepare" in said
+    assert ran.out.splitlines()[-1].startswith("Next: kubectl dra explain pod/ide-lea -n dev")
+
+
+def test_a_drain_does_not_free_what_no_pod_uses(dra: Dra, tmp_path: Path) -> None:
+    unused = claim("idle", "b")
+    del unused["status"]["reservedFor"]
+    wanted = {**claim("wanted", "b"), "metadata": {"name": "wanted", "namespace": "ml", "uid": "uid-wanted"}}
+    del wanted["status"]["reservedFor"]
+    waits = user("b", "Pending")
+    waits["spec"] = {"containers": [{"name": "a"}], "resourceClaims": [{"name": "x", "resourceClaimName": "wanted"}]}
+    words = ("drivers", "--node", "n2", "--drain-check")
+    ran = dra(*words, "--snapshot", saved(tmp_path, [*LIKES, unused, wanted, waits]))
+    said = " ".join(ran.out.split())
+    assert "A drain does not free the devices of claim ml/idle. If nobody is going to use it:" in said
+    assert "$ kubectl delete resourceclaim/idle -n ml" in said and "resourceclaim/wanted" not in said
+
+
+def test_a_pod_with_several_claims_is_counted_once() -> None:
+    pods = [PodOfDriver("ml", "a", WhileAway.RUNS, "Job/a"), PodOfDriver("ml", "a", WhileAway.WAITS)]
+    claims = tuple(ClaimOfDriver(DRIVER, "n2", "ml", pod.outcome, (), (pod,)) for pod in pods)
+    users = DriverUsers(claims, (), of_plugins=(PluginUser("npu", 1, PodOfDriver("ml", "a", WhileAway.MAY_FAIL)),))
+    assert users.pods(*WhileAway) == users.pods(WhileAway.WAITS) == (pods[1],)
+
+
+def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra) -> None:
+    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    lines = dra("drivers", "--snapshot", cluster).out.splitlines()
+    assert lines[:2] == ["1 driver on 3 nodes: 3 unknown", "unknown: no pod was recognized as the driver's"]
+    assert lines[3].split() == ["DRIVER", "NODE", "STATE", "DEVICES", "SINCE"]
+    bare = dra("drivers", "--snapshot", cluster, "--no-headers").out.splitlines()
+    assert bare[0].split()[:6] == ["gpu.nvidia.com", "l40s-1", "unknown", "4", "-", "-"]
+    assert all(line.endswith("no pod was recognized as the driver's") for line in bare)

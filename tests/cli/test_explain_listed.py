@@ -91,12 +91,21 @@ def test_the_verdict_is_first(dra: Dra, cluster: str, target: str) -> None:
 DRIVER_ANSWERS = {
     "driver-gone-from-node": (
         1,
-        "not-registered on h100-1: the kubelet says that it is not registered",
+        "not-registered on h100-1 (1 healthy on 1 more node): the kubelet says that it is not registered",
         "not-registered",
     ),
     "pool-incomplete": (1, "pool-incomplete on a30-1: the pool is incomplete: 2 of 3 slices", "pool-incomplete"),
-    "gpu-part-switched-off": (1, "switched-off on h100-1: its GPU part is off", "switched-off"),
-    "fits": (3, "unknown on ip-10-0-42-143.us-west-2.compute.internal: its pod was not found", "unknown"),
+    "gpu-part-switched-off": (1, "switched-off on h100-1 and 2 more nodes: its GPU part is off", "switched-off"),
+    "prepare-fails": (
+        1,
+        "prepare-failing on l40s-1 (1 healthy on 1 more node): it cannot prepare the devices of pod dev/ide-lea (163",
+        "prepare-failing",
+    ),
+    "fits": (
+        3,
+        "it publishes 12 devices on 3 nodes; whether it runs there is unknown: no pod was recognized",
+        "unknown",
+    ),
 }
 
 
@@ -113,6 +122,16 @@ def test_a_driver_with_its_cause_first(dra: Dra, example: str) -> None:
     # The list of all drivers says the same of it.
     rows = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
     assert found["items"] == [row for row in rows if row["driver"] == "gpu.nvidia.com"]
+
+
+def test_a_driver_that_is_nowhere_is_to_be_installed(dra: Dra) -> None:
+    """A class that nobody asks for is no fault of the cluster, but whoever asks about the driver is told no."""
+    path = str(EXAMPLES / "driver-not-installed" / "cluster.yaml")
+    ran = dra("explain", "driver/gpu.amd.com", "--snapshot", path)
+    assert ran.code == 1 and "Fix: Install driver gpu.amd.com, or see why it runs on no node." in ran.out
+    found = json.loads(dra("explain", "driver/gpu.amd.com", "--snapshot", path, "-o", "json").out)
+    jsonschema.validate(found, DRIVERS)
+    assert found["exitCode"] == 1
 
 
 def test_drivers_says_what_explain_says(dra: Dra) -> None:

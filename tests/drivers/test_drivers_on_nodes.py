@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.save import reduced
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, LeftOut
+from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import next_look, why
 from kubectl_dra.report.explain_words import Invocation, command
 from kubectl_dra.report.phrases import written
@@ -151,6 +153,92 @@ def test_one_of_two_drivers_of_a_pod_crashes() -> None:
     assert states == {"gpu.nvidia.com": DriverState.CRASHING, "compute-domain.nvidia.com": DriverState.HEALTHY}
 
 
+def test_a_pod_that_only_its_daemon_sets_name_tells_is_that_of_the_driver_which_publishes() -> None:
+    """NVIDIA's two drivers share names; a pod without their containers and folders serves the one that is there."""
+    shape: Any = {"daemon": "nvidia-dra-driver-gpu-kubelet-plugin", "volumes": []}
+    own = [{"name": "main", "image": "nvcr.io/nvidia/k8s-dra-driver-gpu:v25.12.0"}]
+    there = [node("n1"), plugin("n1", containers=own, **shape), node("n2"), plugin("n2", containers=own, **shape)]
+    found = joined(snapshot_of([*there, slices("n1", 4, "gpu.nvidia.com")]))
+    states = {row.node: (row.state, row.pod is not None) for row in found.rows}
+    assert states == {"n1": (DriverState.HEALTHY, True), "n2": (DriverState.SILENT, True)}
+    both = [slices("n1", 4, "gpu.nvidia.com"), slices("n2", 1, "compute-domain.nvidia.com")]
+    doubtful = joined(snapshot_of([*there, *both])).rows
+    assert {row.state for row in doubtful} == {DriverState.UNKNOWN}
+    assert {written(why(row)) for row in doubtful} == {"no pod was recognized as the driver's"}
+
+
+def test_a_driver_that_cannot_prepare_devices_is_told_with_what_it_says() -> None:
+    said = "prepare devices failed: error applying GpuConfig: time-slicing settings are disabled"
+    refused = [failing("a", f"NodePrepareResources failed for ResourceClaim a: {said}", count=163), *waits("a")]
+    second = [failing("b", "NodePrepareResources: rpc error: out"), *waits("b")]
+    for more, others in (([], ""), (second, " and 1 more")):
+        found = joined(snapshot_of([node("n1"), plugin("n1"), slices("n1", 4), *refused, *more]))
+        (row,) = found.rows
+        assert row.state is DriverState.PREPARE_FAILING and found.broken() == (row,)
+        assert written(why(row)) == f"it cannot prepare the devices of pod drivers/a{others} (163 times): {said}"
+
+
+@pytest.mark.parametrize(
+    ("own", "message", "state"),
+    [
+        # What its pod's status says comes first; the kubelet's own troubles are none of the driver's.
+        ([plugin("n1", [status(state=CRASHES)])], "NodePrepareResources failed for ResourceClaim a: x", "crashing"),
+        ([plugin("n1")], "pod a (1) is not allowed to use ResourceClaim a (2)", "healthy"),
+        ([plugin("n1")], "fetch ResourceClaim drivers/a referenced by pod a: not found", "healthy"),
+    ],
+)
+def test_what_the_kubelet_says_is_not_always_that_the_driver_cannot_prepare(
+    own: list[JSON], message: str, state: str
+) -> None:
+    (row,) = joined(snapshot_of([node("n1"), *own, slices("n1", 4), failing("a", message), *waits("a")])).rows
+    assert row.state.value == state
+
+
+def failing(pod: str, message: str, count: int = 1) -> JSON:
+    """The kubelet's event about a pod."""
+    return {**event("Pod", pod, FAILED_PREPARE, f"Failed to prepare dynamic resources: {message}"), "count": count}
+
+
+def waits(name: str) -> list[JSON]:
+    """A pod on n1 that does not start, and its claim."""
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "drivers", "uid": f"uid-{name}-claim"},
+        "spec": {"devices": {"requests": [{"name": "npu", "exactly": {"deviceClassName": "npu"}}]}},
+        "status": {
+            "allocation": {
+                "devices": {"results": [{"request": "npu", "driver": DRIVER, "pool": "n1", "device": "dev-0"}]}
+            },
+            "reservedFor": [{"resource": "pods", "name": name, "uid": f"uid-{name}"}],
+        },
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "drivers", "uid": f"uid-{name}"},
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "main"}],
+            "resourceClaims": [{"name": "npu", "resourceClaimName": name}],
+        },
+        "status": {"phase": "Pending"},
+    }
+    return [claim, pod]
+
+
+def test_a_node_that_lost_the_label_of_its_daemon_set_is_told_so_while_its_slices_are_left() -> None:
+    own = daemon_set(desired=1, selector={"npu": "yes"})
+    items = [node("n1"), slices("n1", 4), node("n2", npu="yes"), plugin("n2"), slices("n2", 4), own]
+    row = joined(snapshot_of(items)).of(DRIVER, "n1")
+    assert row is not None and (row.state, row.left_out) == (DriverState.NO_POD, LeftOut(labels=("npu=yes",)))
+    name, left = "DaemonSet drivers/npu-driver", "its 1 ResourceSlice is left over"
+    assert written(why(row)) == f"{name} asks for label npu=yes, which node n1 does not have; {left}"
+    assert [str(command) for command in labelling(row)] == ["kubectl label node n1 npu=yes"]
+    assert all(command.effect.changes for command in labelling(row))
+    assert written(repair(row)) == f"Give node n1 label npu=yes, by which {name} selects nodes."
+
+
 def test_a_daemon_set_that_cannot_make_a_pod_says_why() -> None:
     denied = 'pods "npu-driver-" is forbidden: exceeded quota: pods, requested: pods=1'
     items = [node("n1"), node("n2"), plugin("n2"), slices("n2", 1), daemon_set(desired=2)]
@@ -185,7 +273,7 @@ def tainted(of: JSON, key: str) -> JSON:
     ("left", "selector", "why_not"),
     [
         (tainted(node("n1", "big"), "team"), {}, LeftOut(taint="team=ml:NoSchedule")),
-        (node("n1", "big"), {"npu": "yes"}, LeftOut(label="npu=yes")),
+        (node("n1", "big"), {"npu": "yes"}, LeftOut(labels=("npu=yes",))),
     ],
 )
 def test_a_node_that_its_daemon_set_leaves_out(left: JSON, selector: dict[str, str], why_not: LeftOut) -> None:

@@ -34,6 +34,11 @@ OTHERWISE: dict[str, DriverState | None] = {
     "wrong-registry": DriverState.NOT_REGISTERED,
     "wrong-version": DriverState.NOT_REGISTERED,
     "driver-crashed": DriverState.NOT_ANSWERING,
+    # It answers that it cannot.
+    "prepare-error": DriverState.PREPARE_FAILING,
+    "disk-full": DriverState.PREPARE_FAILING,
+    "prepare-times-out": DriverState.PREPARE_FAILING,
+    "comes-back-with-other-names": DriverState.PREPARE_FAILING,
     "driver-crash-loops": DriverState.CRASHING,
     "driver-crash-loops-and-next-waits": DriverState.CRASHING,
     "node-not-ready-before-start": DriverState.NODE_DOWN,

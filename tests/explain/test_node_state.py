@@ -127,10 +127,71 @@ def test_a_device_out_of_service_is_listed(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(served))
     _, text, err = ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line))
-    assert f"Devices out of service here\nDEVICE   TAINT\n{device['name']:8} ecc:NoSchedule\n" in text, err
+    listed = (
+        f"DEVICES   TAINT            SET-BY\n{device['name']}     ecc:NoSchedule   driver {slice_['spec']['driver']}\n"
+    )
+    assert f"Devices out of service here\n{listed}" in text, err
+    assert "; 1 of 2 devices is tainted" in " ".join(text.split())
     found = json.loads(ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), "-o", "json")[1])
     SCHEMA.validate(found)
     own = {"driver": slice_["spec"]["driver"], "pool": slice_["spec"]["pool"]["name"], "device": device["name"]}
     owner = {"kind": "ResourceSlice", "name": slice_["metadata"]["name"]}
     taint = {"key": "ecc", "effect": "NoSchedule", "owner": owner}
     assert found["taintedDevices"] == [{**own, "taints": [taint]}]
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
+
+
+def test_what_a_device_plugin_offers_and_who_has_it(tmp_path: Path) -> None:
+    path = str(EXAMPLES / "extended-resource" / "cluster.yaml")
+    code, text, err = ran("explain", "node/gpu-1", "--snapshot", path)
+    assert code == 0, err
+    assert "; a device plugin offers 2 nvidia.com/gpu, all in use." in " ".join(text.split())
+    assert "RESOURCE         OFFERED   IN-USE   PODS\nnvidia.com/gpu   2         2        media/render-1\n" in text
+    found = json.loads(ran("explain", "node/gpu-1", "--snapshot", path, "-o", "json")[1])
+    SCHEMA.validate(found)
+    pods = [{"namespace": "media", "name": "render-1"}]
+    share = {"resource": "nvidia.com/gpu", "offered": 2, "inUse": 2, "unhealthy": 0, "pods": pods}
+    assert found["devicePlugins"] == [share]
+
+
+def test_a_node_whose_devices_are_all_tainted_is_out_of_service() -> None:
+    path = str(EXAMPLES / "taint-rule-maintenance" / "cluster.yaml")
+    code, text, err = ran("explain", "node/h100-1", "--snapshot", path)
+    rule = "ops.example.com/maintenance=firmware:NoSchedule"
+    first = " ".join(text.partition("\n\n")[0].split())
+    assert code == 1, err
+    assert first.startswith(f"Node h100-1: all 4 devices are tainted with {rule} (DeviceTaintRule h100-1-firmware)")
+    assert f"\ngpu-0..3   {rule}" in text and "$ kubectl delete devicetaintrule/h100-1-firmware" in text
+    assert f"Next: kubectl dra taint --list --snapshot {path}" in text
+    SCHEMA.validate(json.loads(ran("explain", "node/h100-1", "--snapshot", path, "-o", "json")[1]))
+    code, text, _ = ran("explain", "node/h100-1", "--snapshot", str(EXAMPLES / "all-tainted" / "cluster.yaml"))
+    assert code == 1 and "Only the driver takes its taints away" in text and "kubectl dra devices --tainted" in text
+
+
+def test_a_cordoned_node_is_told_so(tmp_path: Path) -> None:
+    line = next(line for line in RECORDED if line["id"] == "running" and line["release"].startswith("1.36."))
+    served = copy.deepcopy(line["served"])
+    own = next(item for item in served["items"] if item["kind"] == "Node" and item["metadata"]["name"] == "gpu-1")
+    own["spec"]["unschedulable"] = True
+    code, text, err = asked({**line, "served": served}, tmp_path)
+    assert code == 0 and "; it is cordoned, so no new pod comes here." in " ".join(text.split()), err
+
+
+@pytest.mark.parametrize(
+    ("example", "node", "command"),
+    [
+        ("pool-incomplete", "a30-1", "kubectl get pods -A --field-selector spec.nodeName=a30-1"),
+        ("driver-gone-from-node", "h100-1", "kubectl label node h100-1 nvidia.com/dra-kubelet-plugin=true"),
+        ("prepare-fails", "l40s-1", "kubectl logs pod/nvidia-dra-driver-gpu-kubelet-plugin-nv9bn"),
+    ],
+)
+def test_what_to_repair_comes_with_the_command_that_shows_or_does_it(example: str, node: str, command: str) -> None:
+    path = str(EXAMPLES / example / "cluster.yaml")
+    code, text, err = ran("explain", f"node/{node}", "--snapshot", path)
+    fixes = text.partition("\nFixes\n")[2].partition("\n\n")[0]
+    assert code == 1 and f"$ {command}" in fixes, err
+    found = json.loads(ran("explain", f"node/{node}", "--snapshot", path, "-o", "json")[1])
+    SCHEMA.validate(found)
+    assert found["fix"]["commands"][0]["text"].startswith(command)

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cel.lexer import tokenize
 from kubectl_dra.explain.devices.typed_names import single_names
+from kubectl_dra.explain.phrase import say
 from kubectl_dra.report.markdown_text import write_page
 from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
-from kubectl_dra.report.phrases import compressed, folded
+from kubectl_dra.report.phrases import compressed, devices_named, folded, names_of_devices, written
 from kubectl_dra.report.table import aligned, fitted, narrowed, shortened
 
 ROWS = [
@@ -218,3 +220,25 @@ def test_any_names_of_several_devices(names: list[str]) -> None:
         assert sorted(single_names(shown)) == sorted(names)
     else:
         assert shown == (names[0] if len(names) == 1 else f"{names[0]} + {len(names) - 1:,} more")
+
+
+@pytest.mark.parametrize(
+    ("names", "limit", "shown"),
+    [
+        (["n1/gpu-0"], 4, "drv/n1/gpu-0"),
+        (["n1/gpu-0", "n1/gpu-1", "n1/gpu-2", "n1/gpu-3"], 1, "drv/n1/gpu-0..3"),
+        (["n1/gpu-0", "n2/gpu-4", "n1/gpu-1"], 4, "drv/n1/gpu-0,1, drv/n2/gpu-4"),
+        (["n1/gpu-0", "n2/gpu-4", "n2/gpu-5", "n1/gpu-1"], 1, "drv/n1/gpu-0,1 and 2 more"),
+        (["n1/red", "n1/green"], 1, "drv/n1/red and 1 more"),
+    ],
+)
+def test_devices_of_a_pool_are_named_together(names: list[str], limit: int, shown: str) -> None:
+    devices = tuple(DeviceID("drv", *name.split("/")) for name in names)
+    assert devices_named(devices, limit) == shown
+    assert written(say(f"{{devices:some {limit}}}", devices=devices)) == shown
+
+
+def test_names_of_devices_alone() -> None:
+    assert names_of_devices(["gpu-0", "gpu-1", "gpu-2"], 1) == "gpu-0..2"
+    assert names_of_devices(["red", "green"], 1) == "red and 1 more"
+    assert names_of_devices([]) == ""

@@ -19,7 +19,7 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
-from kubectl_dra.drivers.while_away import WhileAway, drain_check, updates_of
+from kubectl_dra.drivers.while_away import WhileAway, drain_check, evicted_beside, updates_of
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import write
@@ -47,10 +47,14 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
         raise UsageError("--watch shows the table: leave --drain-check and other outputs out")
     if flags.drain_check:
         return _drain(flags, connection)
-    return listing.run(lambda: _look(flags, connection, explained), _code, watch=flags.watch)
+    return listing.run(
+        lambda: _look(flags, connection, explained), lambda drivers: _code(drivers, explained), watch=flags.watch
+    )
 
 
-def _code(drivers: NodeDrivers) -> int:
+def _code(drivers: NodeDrivers, explained: str) -> int:
+    if explained and drivers.rows and all(row.wanted_by for row in drivers.rows):
+        return EXIT_NO
     if any(row.state.broken for row in drivers.rows):
         return EXIT_NO
     if drivers.gaps or any(row.state.open for row in drivers.rows):
@@ -79,7 +83,7 @@ def _print(
         from kubectl_dra.report.drivers import to_json
 
         found = to_json(drivers, concerns, explained, where=cluster_flags(flags, connection))
-        write(found, output, sys.stdout, _code(drivers))
+        write(found, output, sys.stdout, _code(drivers, explained))
     else:
         from kubectl_dra.report.drivers import write_drivers
 
@@ -128,7 +132,10 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
         claims=tuple(claim for check in checks for claim in check.claims),
         of_plugins=tuple(user for check in checks for user in check.of_plugins),
         updates=updates_of(drivers.rows),
+        rows=drivers.rows,
     )
+    # A pod of one driver may use another that was not asked about.
+    users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
     output = flags.output.value
     code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL) else 0
     if users.pods(WhileAway.WAITS, WhileAway.HANGS):

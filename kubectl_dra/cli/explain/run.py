@@ -37,6 +37,7 @@ from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
+from kubectl_dra.explain.causes.starting import NO_ANSWER, NOT_REGISTERED
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question
@@ -134,7 +135,7 @@ def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Exp
 
 
 def _asks_for_daemons(diagnosis: Diagnosis, snapshot: Snapshot) -> bool:
-    if any(finding.kind is NO_SLICES for finding in diagnosis.findings):
+    if any(finding.kind in (NO_SLICES, NOT_REGISTERED, NO_ANSWER) for finding in diagnosis.findings):
         return True
     from kubectl_dra.drivers.drivers_on_nodes import bare_nodes
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kubectl_dra.api.operators import ComputeDomain
 from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.reading import asked_settings, read_cluster
+from kubectl_dra.cli.explain.reading import asked_settings, read_cluster, with_daemon_sets
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget, elsewhere
 from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
 from kubectl_dra.cluster.snapshot import ABSENT
@@ -49,7 +49,11 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
         if snapshot.is_gap("Node"):
             raise UndeterminedError(f"nodes could not be read, so nobody knows whether there is a node {name}")
         raise NotThere(f"Node {name}", f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
-    state = node_state(name, snapshot, asked_settings(flags, snapshot))
+    settings = asked_settings(flags, snapshot)
+    state = node_state(name, snapshot, settings)
+    if not flags.snapshots and any(row.state.broken and row.pod is None for row in state.drivers):
+        # Its DaemonSet may say why it has no pod.
+        state = node_state(name, with_daemon_sets(snapshot, connection), settings)
     where = cluster_flags(flags, connection)
     invocation = Invocation(("kubectl", "dra", "explain", f"node/{name}", *where.flags), where)
     if flags.output is ExplainOutput.text:

@@ -175,6 +175,7 @@ def _finding(
     *,
     missing: bool = False,
 ) -> Finding:
+    from kubectl_dra.explain.driver_repair import labelling, wanted_again
     from kubectl_dra.explain.driver_words import next_look, why
     from kubectl_dra.explain.node_driver import odd
 
@@ -185,15 +186,14 @@ def _finding(
         where = "runs nowhere"
     more = say(" (and on {count:node} more)", count=len(rows) - 1) if rows[1:] else ""
     text = "driver {driver} {where}: {why}{more}"
-    repair = (
-        "Let driver {driver} run {place}{how}" if first.left_out is not None else "Repair driver {driver} {place}{how}"
-    )
     change: Words = say(
-        repair,
+        "Repair driver {driver} {place}{how}",
         driver=first.driver,
         place=where if first.node else "",
         how=_how(first, analysis, missing=missing),
     )
+    if first.pod is None and first.left_out is not None:
+        change = wanted_again(first, first.left_out)
     if first.state in _COMING:
         change = say(
             "Wait: a driver publishes its devices when it has started{since}, and its log says what keeps it.",
@@ -207,7 +207,7 @@ def _finding(
         UNHEALTHY,
         say(text, driver=first.driver, where=where, why=why(first), more=more),
         (*_facts(first), *odd(analysis.snapshot, [first]), *(silent.evidence if silent is not None else ())),
-        Remedy(change, proof, repairs=True),
+        Remedy(change, proof, repairs=True, commands=labelling(first)),
         claim=silent.claim if silent is not None else "",
         request=silent.request if silent is not None else "",
         next=next_look(first),
@@ -217,7 +217,6 @@ def _finding(
 def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     """What to do, as the end of a sentence and more."""
     from kubectl_dra.data.messages import understood
-    from kubectl_dra.explain.driver_words import maker_of_pods
 
     said = [row.pod.last.message if row.pod and row.pod.last else "", row.pod.waiting[1] if row.pod else ""]
     said.append(row.daemon.failure if row.daemon else "")
@@ -245,11 +244,6 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
             ": its log says why. If somebody deleted its ResourceSlices, restart its pod: drivers built with libraries "
             "before 0.37 do not write them again (kubernetes/kubernetes#140063)."
         )
-    if (why := row.left_out) is not None:
-        text = ": give {name} a toleration for taint {taint}." if why.taint else ": change the node affinity of {name}."
-        if why.label:
-            text = ": give the node label {label}, or change the node selector of {name}."
-        return say(text, name=maker_of_pods(row), taint=why.taint, label=why.label)
     if row.daemon is not None and row.daemon.labels:
         return ": give the nodes with its hardware the label, or change its node selector."
     if row.daemon is not None and row.daemon.failure and row.pod is None:

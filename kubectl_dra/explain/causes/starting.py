@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -141,9 +142,7 @@ def _not_prepared(
             "driver {drivers:some} on node {node} could not prepare the devices, and does not publish {devices:some} "
             "any more: {message}"
         )
-        remedy = Remedy(
-            say("Delete pod {pod}, so that it is placed again with devices that exist. {fix}", fix=kind.fix, **names)
-        )
+        remedy = Remedy(say("Delete pod {pod}, so that it is placed again with devices that exist.", **names))
     elif said is not None:
         text = "driver {drivers:some} on node {node} could not prepare the devices: {message}"
     return Finding(
@@ -156,23 +155,35 @@ def _not_prepared(
 
 def _away(kind: CauseKind, drivers: Sequence[str], node: str, snapshot: Snapshot) -> Remedy:
     """What to do about a driver that the kubelet does not reach: whether its pod runs decides."""
+    from kubectl_dra.explain.driver_repair import labelling, wanted_again
     from kubectl_dra.explain.driver_words import pod_named
     from kubectl_dra.explain.node_driver import on_node
 
-    pod = next((row.pod for row in on_node(snapshot, drivers, node) if row.pod is not None), None)
+    rows = on_node(snapshot, drivers, node)
+    pod = next((row.pod for row in rows if row.pod is not None), None)
     if pod is None:
-        text = (
-            "Start driver {drivers:some} on node {node}: no pod of it was found there. If it is gone for good, delete "
-            "the pod: the kubelet deletes the ResourceSlices of such a driver by itself."
-        )
-    elif kind is NOT_REGISTERED:
+        left = [slice_ for slice_ in snapshot.slices if slice_.driver in drivers and slice_.scope.node_name == node]
+        gone = _GONE_WITH_SLICES if left else _GONE
+        for row in rows:
+            if row.left_out is not None:
+                change = say("{change} {gone}", change=wanted_again(row, row.left_out), gone=gone)
+                return Remedy(change, commands=labelling(row))
+        text = "Start driver {drivers:some} on node {node}: no pod was recognized as the driver's there. {gone}"
+        return Remedy(say(text, drivers=drivers, node=ObjectName("Node", node), gone=gone))
+    if kind is NOT_REGISTERED:
         text = (
             "Read the log of pod {pod}, which runs: it registers in another directory than the kubelet's, or the "
             "kubelet refused its version. If the log says neither, restart the pod."
         )
     else:
         text = "Pod {pod} runs and its driver does not answer: restart the pod, and read its log if that does not help."
-    return Remedy(say(text, drivers=drivers, node=ObjectName("Node", node), pod=pod_named(pod)))
+    return Remedy(say(text, pod=pod_named(pod)))
+
+
+_GONE: Final = "If the driver is gone for good, delete the pod."
+_GONE_WITH_SLICES: Final = (
+    "If the driver is gone for good, delete the pod, and the driver's ResourceSlices for the node if they stay."
+)
 
 
 def _times(event: Event) -> Iterator[Evidence]:

@@ -94,7 +94,15 @@ class Blocked(Struct, frozen=True):
             alike.setdefault(reason, []).append(item)
         lines = []
         for reason, items in list(alike.items())[:MAX_EVIDENCE]:
-            lines.append(Evidence(say("device {devices:some 1}", devices=[item.id for item in items]), field, reason))
+            lines.append(
+                Evidence(
+                    say(
+                        "{count:device|devices} {devices:some 1}", count=len(items), devices=[item.id for item in items]
+                    ),
+                    field,
+                    reason,
+                )
+            )
         if len(alike) > MAX_EVIDENCE:
             lines.append(Evidence("in all", "devices are refused like this", len(self.lost)))
         return tuple(lines)

@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying, taint_owner
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.devices import plain
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import names_of_devices, written
 from kubectl_dra.text import amount, listed, some
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
@@ -107,7 +107,7 @@ def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mar
     total = len(rows)
     facts = [("Devices", f"{total // nodes:,} on each of {nodes:,} nodes, {total:,} in all")] if nodes > 1 else []
     if not facts:
-        facts = [("Devices", f"{total:,}: {some([row.id.device for row in rows], MAX_CLAIMS)}")]
+        facts = [("Devices", f"{total:,}: {names_of_devices([row.id.device for row in rows], MAX_CLAIMS)}")]
     facts.append(("Driver", look.driver))
     kinds = Counter([look.kind] if look.kind else map(_kind, rows))
     if any(kinds):

@@ -1,0 +1,67 @@
+"""What to do about a driver that is broken on a node: in words, and the command that changes something for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_dra.command import CommandEffect, CommandLine, kubectl
+from kubectl_dra.drivers.health import DriverState, LeftOut, NodeDriver
+from kubectl_dra.explain.driver_words import maker_of_pods
+from kubectl_dra.explain.phrase import ObjectName, Words, say
+
+
+def repair(row: NodeDriver) -> Words:
+    """What to do about a driver of a node, which is broken there."""
+    if row.pod is None and row.left_out is not None:
+        return wanted_again(row, row.left_out)
+    words: dict[str, object] = {"driver": row.driver, "node": ObjectName("Node", row.node)}
+    if row.state is DriverState.NODE_DOWN:
+        gone = "Remove what is left of node {node}: its pods and ResourceSlices."
+        return say(gone if row.node_gone else "Bring node {node} back.", **words)
+    if row.wanted_by and row.state is not DriverState.PART_OFF:
+        return say("Install driver {driver}, or see why it runs on no node.", **words)
+    if not row.node:
+        labels = row.daemon.labels if row.daemon is not None else ()
+        text = "Give the nodes with its hardware label {labels:some 3}, by which {maker} selects nodes."
+        if not labels:
+            text = "See why {maker} has no pod."
+        return say(text, labels=list(labels), maker=maker_of_pods(row))
+    if (how := _HOW.get(row.state)) is None:
+        return say("Repair driver {driver} on node {node}.", **words)
+    find = "find its pod there, and " if row.pod is None and row.state in _OF_LOG else ""
+    return say("Repair driver {driver} on node {node}: {find}{how}.", find=find, how=how, **words)
+
+
+_OF_LOG: Final = (DriverState.SILENT, DriverState.FEWER, DriverState.INCOMPLETE)
+"""States that the log of a pod explains which may not have been recognized."""
+_HOW: Final = {
+    DriverState.CRASHING: "read in its log why it ended",
+    DriverState.NOT_STARTING: "see at its pod why that does not start",
+    DriverState.NO_POD: "see why it has no pod there",
+    DriverState.GONE: "start it, and its ResourceSlices come back",
+    DriverState.PART_OFF: "turn its GPU part on with the Helm value resources.gpus.enabled=true",
+    DriverState.SILENT: "read in its log why it publishes no devices",
+    DriverState.FEWER: "read in its log why it publishes fewer devices",
+    DriverState.INCOMPLETE: "read in its log why slices of the pool are missing",
+    DriverState.NOT_READY: "read in its log why it is not ready",
+}
+
+
+def wanted_again(row: NodeDriver, why: LeftOut) -> Words:
+    """What makes the DaemonSet of a driver want a pod on a node again that it leaves out."""
+    if why.labels:
+        text = "Give node {node} label {labels:some 3}, by which {maker} selects nodes."
+    elif why.taint:
+        text = "Let the pods of {maker} tolerate taint {taint} of node {node}, or take the taint away."
+    else:
+        text = "Change the node affinity of {maker}, which does not match node {node}, or the labels of the node."
+    node = ObjectName("Node", row.node)
+    return say(text, node=node, labels=why.labels, taint=why.taint, maker=maker_of_pods(row))
+
+
+def labelling(row: NodeDriver) -> tuple[CommandLine, ...]:
+    """The command that gives a node the labels by which the driver's DaemonSet selects nodes; none if it lacks none."""
+    if row.pod is not None or row.left_out is None or not row.left_out.labels:
+        return ()
+    labels = row.left_out.labels
+    return (kubectl("label", "node", row.node, *labels, others=(row.node,), effect=CommandEffect.WRITES),)
