@@ -359,7 +359,7 @@ def location_of(file: str) -> dict[str, str]:
 
 # The words of a code, be it a rule of lint or a change of migrate.
 
-_SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "note": "info", "refusal": "error"}
+_SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "either": "info", "note": "info", "refusal": "error"}
 
 
 class CodeWords(NamedTuple):
