@@ -52,7 +52,7 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, a path that does not exist, a file that cannot be written.
     """
     if flags.code:
-        return _explain(flags.code)
+        return _explain(flags.code, flags.color)
     if flags.paths[:1] == (PLAN,):
         return _rollout(replace(flags, paths=flags.paths[1:]), connection)
     if flags.of_cluster and not flags.paths and not flags.kustomize:
@@ -354,14 +354,14 @@ def _release(text: str) -> Release:
     return named_release(text, WRITTEN, "migrate writes for", "--kubernetes-version").without_patch
 
 
-def _explain(code: str) -> int:
+def _explain(code: str, color: str) -> int:
     from kubectl_dra.report.markdown_text import write_page
 
     wanted = {page.name: page for page in PAGES.values()} | dict(PAGES)
     page = wanted.get(code) or wanted.get(code.upper())
     if page is None:
         raise unknown_code("code", code, wanted, "migrate prints it beside each change, note and refusal")
-    write_page(page.page.text)
+    write_page(page.page.text, color)
     return 0
 
 
