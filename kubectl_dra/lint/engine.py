@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -226,6 +227,9 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     opinion = None
     if second:
         opinion = verify((item for result in results for item in result.items), job.target)
+    unchecked: Counter[str] = Counter()
+    for result in results:
+        unchecked.update(result.unchecked)
     return Report(
         tuple(_distinct(findings)),
         tuple(result.name for result in results),
@@ -240,6 +244,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         sum(result.left_out for result in results),
         job.target.upgrade,
         tuple(world.unread),
+        unchecked,
     )
 
 
