@@ -138,7 +138,7 @@ def summary(report: Report) -> str:
         text += f", for an upgrade from Kubernetes {report.upgrade.release} to {report.release}."
     else:
         text += f", for Kubernetes {report.release}."
-    if report.unchecked:
+    if report.unchecked and report.upgrade is None:
         kinds = [f"{kind} ({number:,})" if number > 1 else kind for kind, number in report.unchecked.items()]
         text += f" Not checked, because no rule is about them: {some(kinds)}."
     if report.left_out:

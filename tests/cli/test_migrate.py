@@ -95,6 +95,11 @@ def test_the_answer_and_what_the_cluster_needs_come_first(dra: Dra) -> None:
     assert "  do: Map the name" in diff and "Migrated in part only." in diff and "no device plugin may" in diff
 
 
+def test_f_is_not_for_manifests(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    assert "to migrate manifests: kubectl dra migrate a.yaml" in dra("migrate", "-f", "a.yaml").err
+
+
 def test_the_way_back_needs_the_device_plugin(dra: Dra) -> None:
     Path("a.yaml").write_text(POD)
     dra("migrate", "a.yaml", "--write")

@@ -274,6 +274,9 @@ def _files(number: int) -> str:
 def _check_usage(flags: MigrateFlags) -> None:
     if STDIN in flags.paths and STDIN in flags.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
+    if not flags.paths and not flags.kustomize and flags.values:
+        command = CommandLine(("kubectl", "dra", "migrate", *flags.values))
+        raise UsageError(f"-f names the values of a chart, as helm takes them; to migrate manifests: {command}")
     if not flags.paths and not flags.kustomize:
         raise UsageError("say what to migrate: files, directories, - or -k DIR (see kubectl dra migrate --help)")
     ways = [
