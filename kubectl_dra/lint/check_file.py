@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
@@ -18,6 +19,7 @@ from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
+from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
 from kubectl_dra.manifests.changes import Path, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
@@ -53,6 +55,7 @@ class FileResult(Struct, frozen=True):
     items: tuple[Item, ...] = ()
     comments: tuple[Suppression, ...] = ()
     manifests: int = 0
+    unchecked: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     defects: tuple[str, ...] = ()
     digest: int = 0
@@ -103,6 +106,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     blanks: dict[str, int] = {}
     commented = may_have_comments(source)
     manifests = 0
+    others: Counter[str] = Counter()
     for document in each(source):
         if isinstance(document, Skipped):
             skipped.append(document)
@@ -115,7 +119,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
             continue
         manifests += 1
         try:
-            below = list(items_of(document))
+            below = list(items_of(document, others))
         except FileError as error:
             findings.append(plain(files.Unreadable, source.name, error.problem, _start(error)))
             continue
@@ -137,7 +141,9 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         notes = (*notes, f"{given.name}:{line}: {what}")
     comments = tuple(suppressions(source, scalars)) if commented else ()
     kept = tuple(finding for finding in (*findings, *about) if wanted(finding, job.selection))
-    return FileResult(given.name, kept, tuple(items), comments, manifests, notes, tuple(defects), left_out=left_out)
+    return FileResult(
+        given.name, kept, tuple(items), comments, manifests, others, notes, tuple(defects), left_out=left_out
+    )
 
 
 _PLACEHOLDER: Final = re.compile(
@@ -150,6 +156,8 @@ _PLACEHOLDER: Final = re.compile(
 
 def _placeholder(item: Item, finding: LintFinding) -> str:
     """A value that envsubst or a script fills in later, if the finding concerns one."""
+    if finding.code == NamedElsewhere.code:
+        return ""
     value = value_at(item.raw, finding.path)
     blank = _PLACEHOLDER.search(value) if isinstance(value, str) else None
     return "" if blank is None else blank[0]
@@ -181,9 +189,9 @@ def _about_skipped(
     return findings, notes
 
 
-def items_of(document: Document) -> Iterator[Item]:
+def items_of(document: Document, others: Counter[str] | None = None) -> Iterator[Item]:
     """The items of a document that rules examine: DRA objects, pods, quotas, namespaces, workloads and their
-    pods.
+    pods, and what else names devices. The kinds of all others are counted in ``others``.
 
     Raises:
         InputError: a List with items that are not objects.
@@ -191,7 +199,9 @@ def items_of(document: Document) -> Iterator[Item]:
     for manifest in objects((document,)):
         group = manifest.api_version.rpartition("/")[0]
         known = group == GROUP or (group, manifest.kind) in _OTHER_KINDS or manifest.kind in _ASKED_FOR
-        if not known and not loses_claims(manifest.object):
+        if not known and not loses_claims(manifest.object) and not named_devices(manifest.object):
+            if others is not None:
+                others[manifest.kind] += 1
             continue
         item = Item(
             manifest.object,

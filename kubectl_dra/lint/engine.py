@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from msgspec import Struct
 
 from kubectl_dra.lint.accepted import apply
+from kubectl_dra.lint.analysis.claim_requests import references
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
@@ -226,6 +228,9 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     opinion = None
     if second:
         opinion = verify((item for result in results for item in result.items), job.target)
+    unchecked: Counter[str] = Counter()
+    for result in results:
+        unchecked.update(result.unchecked)
     return Report(
         tuple(_distinct(findings)),
         tuple(result.name for result in results),
@@ -240,6 +245,8 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         sum(result.left_out for result in results),
         job.target.upgrade,
         tuple(world.unread),
+        unchecked,
+        tuple(dict.fromkeys(_not_given(world, job.target))),
     )
 
 
@@ -249,6 +256,16 @@ def _processes(files: int) -> int:
     return min(
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, _MOST_PROCESSES
     )
+
+
+def _not_given(world: GivenObjects, target: AssumedCluster) -> Iterator[str]:
+    """The claims and templates that pods use and no file has. Where a cluster is read, rules look there."""
+    if target.snapshot is not None:
+        return
+    for item in world.of_kind("Pod"):
+        for used in references(Context(item, target, world)):
+            if not world.find(used.kind, used.target, item.namespace):
+                yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
 
 
 def _together(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import Release
@@ -27,12 +28,14 @@ none: nothing makes the changes by itself; where there are any, an editor offers
 class Fix(Struct, frozen=True):
     """What to change. ``title`` is a sentence for people; without ``changes`` it is only advice.
 
-    All changes are made, or none. ``safety`` must be the rule's ``fixable``, or safer.
+    All changes are made, or none. ``safety`` must be the rule's ``fixable``, or safer. ``command`` is one to paste; the
+    title leads to it.
     """
 
     title: str
     changes: tuple[Change, ...] = ()
     safety: Safety = "none"
+    command: str = ""
 
 
 class LintFinding(Struct, frozen=True):
@@ -71,7 +74,8 @@ class LocatedFinding(Struct, frozen=True):
     the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the kind
     with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
     ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
-    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it.
+    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command`` is that of the
+    fix.
     """
 
     code: str
@@ -95,6 +99,12 @@ class LocatedFinding(Struct, frozen=True):
     root: Path = ()
     changes: tuple[Change, ...] = ()
     lines: tuple[int, ...] = ()
+    command: str = ""
+
+    @property
+    def advised(self) -> str:
+        """The advice with its command, for those who show both as one text."""
+        return f"{self.advice} {self.command}" if self.command else self.advice
 
     @property
     def order(self) -> tuple[int, int, int, int, str, str]:
@@ -135,10 +145,11 @@ class Report(Struct, frozen=True):
     """The findings of a run, by file in input order and then by place.
 
     ``files`` are the names of the files that were read, ``objects`` the (file, title) of objects that rules
-    examine, ``manifests`` counts all Kubernetes objects. ``notes`` are sentences about what was left out,
-    ``left_out`` counts the files left out as a whole. ``defects`` are failures of lint itself. ``suppressed``
-    counts findings silenced by comments in the files. ``second_opinion`` is set if requested, ``upgrade`` if one
-    was judged. ``unread``: the gaps of the cluster because of which rules could not decide.
+    examine, ``unchecked`` the numbers of the others by kind, ``manifests`` counts all Kubernetes objects. ``notes``
+    are sentences about what was left out, ``left_out`` counts the files left out as a whole. ``defects`` are failures
+    of lint itself. ``suppressed`` counts findings silenced by comments in the files. ``second_opinion`` is set if
+    requested, ``upgrade`` if one was judged. ``unread``: the gaps of the cluster because of which rules could not
+    decide. ``not_given`` are the claims and templates that pods use and no file has.
     """
 
     findings: tuple[LocatedFinding, ...]
@@ -154,6 +165,8 @@ class Report(Struct, frozen=True):
     left_out: int = 0
     upgrade: Upgrade | None = None
     unread: tuple[Gap, ...] = ()
+    unchecked: Mapping[str, int] = field(default_factory=dict)
+    not_given: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

@@ -148,6 +148,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         item.place.path,
         changes,
         lines,
+        "" if fix is None else fix.command,
     )
 
 

@@ -37,6 +37,7 @@ class Rule:
     releases: ClassVar[Releases] = EVERY
     fixable: ClassVar[Safety] = "none"
     scope: ClassVar[Scope] = "object"
+    migrates: ClassVar[bool] = False
 
     def __init_subclass__(
         cls,
@@ -48,10 +49,14 @@ class Rule:
         releases: Releases = EVERY,
         fixable: Safety = "none",
         scope: Scope = "object",
+        migrates: bool = False,
     ) -> None:
-        """A rule says in its class statement what it is; its docstring is for readers of the code."""
+        """A rule says in its class statement what it is; its docstring is for readers of the code.
+
+        ``migrates``: ``kubectl dra migrate`` makes the change, or says what is in the way.
+        """
         cls.code, cls.name, cls.severity, cls.kinds = code, name, severity, kinds
-        cls.releases, cls.fixable, cls.scope = releases, fixable, scope
+        cls.releases, cls.fixable, cls.scope, cls.migrates = releases, fixable, scope, migrates
 
     @classmethod
     def page(cls) -> CodePage:

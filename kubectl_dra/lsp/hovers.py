@@ -65,7 +65,7 @@ def _plain(sentence: str) -> str:
 
 def _rule(finding: LocatedFinding) -> str:
     rule = BY_CODE[finding.code]
-    advice = f"\n\n{_plain(finding.advice)}" if finding.advice else ""
+    advice = f"\n\n{_plain(finding.advised)}" if finding.advice else ""
     return f"**{rule.code}**: {rule.title()}{advice}\n\n{rule.why()}"
 
 

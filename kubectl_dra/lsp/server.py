@@ -294,7 +294,7 @@ def _symbol(document: TextDocument, outline_entry: OutlineEntry) -> lsp.Document
 
 def _diagnostic(finding: LocatedFinding, document: TextDocument) -> lsp.Diagnostic:
     place = span_of(finding, document.source)
-    advice = f"\n{finding.advice}" if finding.advice else ""
+    advice = f"\n{finding.advised}" if finding.advice else ""
     return lsp.Diagnostic(
         range=_at(document, place),
         message=f"{finding.message}{advice}",

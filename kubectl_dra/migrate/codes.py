@@ -65,11 +65,14 @@ WAY_OUT_PATCH: Final = (
 
 
 class ChangePage(Struct, frozen=True):
-    """A code of migrate; its texts are on its page, ``docs/changes/CODE.md``."""
+    """A code of migrate; its texts are on its page, ``docs/changes/CODE.md``.
+
+    ``either``: a safe change where migrate can make it, and a note where people have to.
+    """
 
     code: str
     name: str
-    safety: Safety | Literal["note", "refusal"]
+    safety: Safety | Literal["either", "note", "refusal"]
 
     @property
     def page(self) -> CodePage:
@@ -94,7 +97,7 @@ CHANGES: Final = (
     ChangePage("MIG104", "shared-claim", "unsafe"),
     ChangePage("MIG105", "device-class-for-resource", "safe"),
     ChangePage("MIG106", "class-has-the-name", "note"),
-    ChangePage("MIG107", "toleration-written-out", "note"),
+    ChangePage("MIG107", "toleration-written-out", "safe"),
     ChangePage("MIG108", "pods-share-devices", "note"),
     ChangePage("MIG109", "patch-without-request", "safe"),
     ChangePage("MIG110", "claim-patched", "safe"),
@@ -121,7 +124,7 @@ CHANGES: Final = (
     ChangePage("MIG131", "label-stays", "note"),
     ChangePage("MIG132", "needs-newer-controller", "note"),
     ChangePage("MIG133", "claims-and-plugins", "note"),
-    ChangePage("MIG134", "controller-needs-telling", "note"),
+    ChangePage("MIG134", "controller-needs-telling", "either"),
     ChangePage("MIG135", "template-in-each-namespace", "note"),
     ChangePage("MIG136", "queue-must-map-classes", "note"),
     ChangePage("MIG137", "generated-name", "note"),
@@ -131,7 +134,7 @@ CHANGES: Final = (
     ChangePage("MIG141", "autoscaler", "note"),
     ChangePage("MIG142", "no-preemption-for-devices", "note"),
     ChangePage("MIG143", "device-was-shared", "note"),
-    ChangePage("MIG144", "label-goes", "note"),
+    ChangePage("MIG144", "label-goes", "safe"),
     ChangePage("MIG201", "quota-counts-claims", "safe"),
     ChangePage("MIG202", "quota-key-counts-nothing", "note"),
     ChangePage("MIG203", "limit-range", "note"),
@@ -150,11 +153,11 @@ CHANGES: Final = (
     ChangePage("MIG308", "immediate-allocation", "note"),
     ChangePage("MIG309", "unclear", "refusal"),
     ChangePage("MIG310", "taint-rule-selector", "refusal"),
-    ChangePage("MIG401", "environment-variable", "note"),
-    ChangePage("MIG402", "runtime-class", "note"),
-    ChangePage("MIG403", "annotation", "note"),
+    ChangePage("MIG401", "environment-variable", "either"),
+    ChangePage("MIG402", "runtime-class", "either"),
+    ChangePage("MIG403", "annotation", "either"),
     ChangePage("MIG404", "devices-past-the-claim", "note"),
-    ChangePage("MIG405", "scheduler-name", "note"),
+    ChangePage("MIG405", "scheduler-name", "either"),
     ChangePage("MIG501", "claims-to-plugin", "safe"),
     ChangePage("MIG502", "claim-object-removed", "safe"),
     ChangePage("MIG503", "quota-key-removed", "safe"),

@@ -31,11 +31,19 @@ Share = Literal["template", "claim"]
 """template: each pod has its own claim. claim: all pods of a workload share one ResourceClaim."""
 
 
+class Moved(NamedTuple):
+    """A resource of a device plugin, and the class and DRA driver whose devices pods get in its place."""
+
+    resource: str
+    device_class: str
+    driver: str
+
+
 class Step(Struct, frozen=True):
     """One step for one object. Its ``changes`` are made together or not at all.
 
     ``code`` is that of a ``ChangePage``. Paths lead from the object's root. ``reason`` is one sentence for
-    people. ``notes`` are about this step.
+    people. ``notes`` are about this step. ``moved`` are the resources that go from plugin to driver, or back.
     """
 
     code: str
@@ -44,24 +52,33 @@ class Step(Struct, frozen=True):
     changes: tuple[Change, ...]
     safety: Safety = "safe"
     notes: tuple[Note, ...] = ()
+    moved: tuple[Moved, ...] = ()
 
 
 class NewObject(Struct, frozen=True):
-    """An object to add beside the one that needs it. ``kind/name`` is unique in the file."""
+    """An object to add beside the one that needs it. ``kind/name`` is unique in the file.
+
+    ``moved``: the resource that a DeviceClass takes over.
+    """
 
     code: str
     raw: Mapping[str, Any]
     reason: str
     safety: Safety = "safe"
+    moved: tuple[Moved, ...] = ()
 
 
 class Note(Struct, frozen=True):
-    """Something to do or know that changes nothing. ``done``: it says what a step does, once that is made."""
+    """Something to do or know. ``done``: it says what a step does, once that is made.
+
+    ``writes``: it is a change of its own that the step makes at this place, and is told and counted as one.
+    """
 
     code: str
     path: Path
     message: str
     done: bool = False
+    writes: bool = False
 
 
 class PlanRefusal(Struct, frozen=True):
@@ -166,7 +183,8 @@ class Remark(NamedTuple):
     Lines and columns count from 1. ``object`` is the kind with namespace and name, ``field`` a path as
     Kubernetes writes it; ``new`` is the added object that the remark is about. ``way_out`` says what to do by
     hand. ``document`` counts from 0, ``root`` leads to the object inside it. ``origin`` is FILE:LINE of the
-    template of a chart that it is rendered from.
+    template of a chart that it is rendered from. ``moved`` is that of the step; ``stays`` is the resource that a
+    refusal leaves with its device plugin, empty where the refusal is about something else.
     """
 
     sort: Sort
@@ -183,6 +201,8 @@ class Remark(NamedTuple):
     document: int = 0
     root: Path = ()
     origin: str = ""
+    moved: tuple[Moved, ...] = ()
+    stays: str = ""
 
 
 class MigratedFile(NamedTuple):
@@ -295,6 +315,27 @@ class MigrationReport(NamedTuple):
     def changed(self) -> list[MigratedFile]:
         """The files that change."""
         return [file for file in self.all_files if file.changed]
+
+    @property
+    def moved(self) -> tuple[Moved, ...]:
+        """The resources that go from plugin to driver, or back: of the changes made, else of those that are offered."""
+        for sorts in (("change", "object"), ("offer",)):
+            found = [moved for item in self.items() if item.sort in sorts for moved in item.moved]
+            if found:
+                return tuple(dict.fromkeys(found))
+        return ()
+
+    @property
+    def in_part(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """What stays with device plugins in files that change, by file and object."""
+        out: dict[tuple[str, str], tuple[str, ...]] = {}
+        for file in self.changed:
+            for item in file.items:
+                if item.sort == "refusal":
+                    key = item.file, item.object
+                    names = (*out.get(key, ()), *([item.stays] if item.stays else []))
+                    out[key] = tuple(dict.fromkeys(names))
+        return out
 
     @property
     def open(self) -> bool:

@@ -11,9 +11,11 @@ from kubectl_dra.api.schema import path_text
 from kubectl_dra.manifests.changes import Change, Path
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.migrate import codes
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, Remark, Sort, Step
 from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.reading import File
+from kubectl_dra.migrate.vendors.catalogue import is_extended
 
 _WAYS_OUT = {
     codes.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
@@ -53,7 +55,7 @@ class PlannedEdit:
         for step in plan.steps:
             offered = step.safety == "unsafe" and not unsafe
             item = out.item("offer" if offered else "change", step.code, step.path, step.reason)._replace(
-                safety=step.safety
+                safety=step.safety, moved=step.moved
             )
             told = out.told if offered else out.made
             told.append(item)
@@ -64,7 +66,7 @@ class PlannedEdit:
             raw = in_version(new.raw, settings.version)
             offered = new.safety == "unsafe" and not unsafe
             item = out.item("offer" if offered else "object", new.code, (), new.reason)._replace(
-                safety=new.safety, new=title(raw)
+                safety=new.safety, new=title(raw), moved=new.moved
             )
             if offered:
                 out.told.append(item)
@@ -76,11 +78,15 @@ class PlannedEdit:
             (out.made if changes else out.told).append(out.note(note, offered=not changes))
         for refusal in plan.refusals:
             item = out.item("refusal", refusal.code, refusal.path, refusal.message)
-            out.told.append(item._replace(way_out=refusal.way_out))
+            out.told.append(item._replace(way_out=refusal.way_out, stays=_resource(refusal.path)))
         return out
 
     def note(self, note: Note, offered: bool = False) -> Remark:
-        """A note; of a step that is only ``offered`` it says what --unsafe would do."""
+        """A note, or the change that it tells; of a step that is only ``offered`` it says what --unsafe would do."""
+        if note.writes:
+            safety: Safety = "unsafe" if offered else "safe"
+            sort: Sort = "offer" if offered else "change"
+            return self.item(sort, note.code, note.path, note.message)._replace(safety=safety)
         message = f"with --unsafe {note.message}" if note.done and offered else note.message
         return self.item("note", note.code, note.path, message)
 
@@ -104,8 +110,14 @@ class PlannedEdit:
         """The refusal of the whole edit."""
         place = next((item for item in self.made if item.sort == "change"), self.item("refusal", code, (), ""))
         return place._replace(
-            sort="refusal", code=code, message=f"left as it is: {why}", way_out=_WAYS_OUT[code], safety="safe"
+            sort="refusal", code=code, message=f"left as it is: {why}", way_out=_WAYS_OUT[code], safety="safe", moved=()
         )
+
+
+def _resource(path: Path) -> str:
+    """The resource that a path leads to; empty if it leads to something else."""
+    name = path[-1] if path[-2:-1] in (("limits",), ("requests",)) else ""
+    return name if isinstance(name, str) and is_extended(name) else ""
 
 
 def _not_ignored(file: File, manifest: ManifestObject, plan: ObjectPlan) -> ObjectPlan:

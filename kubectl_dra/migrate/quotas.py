@@ -89,8 +89,8 @@ def namespace_of_quota(raw: Mapping[str, Any]) -> str:
 
 def _waits(who: str, name: str, resource: Resource, key: str, path: Path) -> Note:
     message = (
-        f"{who} still asks for {resource.name}, and nothing here claims such devices: {name} stays alone, and gets "
-        f"{key} beside it with the first claim"
+        f"nothing here claims the devices of {name}, and {who} still asks the device plugin for {resource.name}: the "
+        f"amount stays as it is; {key} has to be added with the first claim, which nothing limits without it"
     )
     return Note("MIG208", path, message)
 
@@ -135,7 +135,11 @@ def _quota(raw: Mapping[str, Any], path: Path, demanded: _Demanded, settings: Mi
         if quota_key(device_class) in hard:
             continue
         changes.append(Set((*path, quota_key(device_class)), str(total)))
-        message = f"requests.{names[0]} stays for pods that still use the device plugin: take it out with the last"
+        both = f"{total} of these and {total} by claims" if len(names) == 1 else "both amounts"
+        message = (
+            f"requests.{names[0]} stays for pods that still ask for {names[0]}, so that the namespace may have up to "
+            f"{both}: take the old key out with the last such pod"
+        )
         if (note := Note("MIG204", places[0], message)) not in notes:
             notes.append(note)
         for name in names:
@@ -157,7 +161,8 @@ def _quota(raw: Mapping[str, Any], path: Path, demanded: _Demanded, settings: Mi
         return ObjectPlan(notes=(), refusals=(*refusals, PlanRefusal("MIG207", path, message, way_out)))
     steps: tuple[Step, ...] = ()
     if changes:
-        reason = f"claims for devices of {', '.join(added)} are counted by keys of their own"
+        keys = "a key of its own" if len(added) == 1 else "keys of their own"
+        reason = f"devices of {', '.join(added)} that pods claim are counted by {keys}"
         steps = (Step("MIG201", path, reason, tuple(changes)),)
     return ObjectPlan(steps, (), tuple(notes), tuple(refusals))
 

@@ -14,7 +14,15 @@ from kubectl_dra.manifests.workloads import PodContainer
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.claim_wiring import Claim, wired
 from kubectl_dra.migrate.device_plugins.plan import added, claim_object
-from kubectl_dra.migrate.model import MigrationSettings, NewObject, ObjectPlan, PlanRefusal, PlanSurroundings, Step
+from kubectl_dra.migrate.model import (
+    MigrationSettings,
+    Moved,
+    NewObject,
+    ObjectPlan,
+    PlanRefusal,
+    PlanSurroundings,
+    Step,
+)
 from kubectl_dra.migrate.new_objects import free_object, workload_name
 from kubectl_dra.migrate.vendors.model import Resource
 
@@ -94,7 +102,9 @@ def plan_devices(
         reason = f"{what} becomes a claim; unsafe, because KubeVirt takes it from 1.9 only, with {gates} on, and "
         reason += "the nodes must leave the devices to the driver"
         changes += added(raw, (*machine, "resourceClaims"), entries)
-        steps.append(Step("MIG101", (*own[0].path, "deviceName"), reason, tuple(changes), "unsafe"))
+        resources = {device.resource.name: device.resource for device in own}
+        moved = tuple(Moved(name, each.device_class, each.driver) for name, each in resources.items())
+        steps.append(Step("MIG101", (*own[0].path, "deviceName"), reason, tuple(changes), "unsafe", moved=moved))
     return ObjectPlan(tuple(steps), tuple(objects), refusals=tuple(refusals))
 
 

@@ -37,6 +37,8 @@ def to_json(report: Report) -> dict[str, Any]:
             "files": len(report.files),
             "leftOut": report.left_out,
             "objects": len(report.objects),
+            "notChecked": dict(report.unchecked),
+            "notGiven": list(report.not_given),
             "errors": counts["error"],
             "warnings": counts["warning"],
             "infos": counts["info"],
@@ -74,7 +76,9 @@ def _finding(finding: LocatedFinding) -> dict[str, Any]:
         "page": page_of("rules", finding.code),
     }
     if finding.advice:
-        out["fix"] = {"text": finding.advice, "safety": finding.safety}
+        out["fix"] = {"text": finding.advised, "safety": finding.safety}
+        if finding.command:
+            out["fix"]["command"] = finding.command
     if finding.detail:
         out["serverRule"] = finding.detail
     return out
@@ -103,7 +107,7 @@ def _command(finding: LocatedFinding) -> str:
     if finding.line == finding.end_line:
         properties |= {"col": str(finding.column), "endColumn": str(finding.end_column)}
     properties["title"] = f"{finding.code} {words_of(finding.code).name}"
-    text = finding.message + (f"\n{finding.advice}" if finding.advice else "")
+    text = finding.message + (f"\n{finding.advised}" if finding.advice else "")
     if finding.object:
         text = f"{finding.object}: {text}"
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
@@ -181,7 +185,7 @@ def _line(finding: LocatedFinding) -> str:
     place = f"{finding.file}:{finding.line}:{finding.column}"
     name = words_of(finding.code).name
     text = f"{place}: {finding.severity} {finding.code} {name}: {finding.field}: {finding.message}"
-    return f"{text} ({finding.advice})" if finding.advice else text
+    return f"{text} ({finding.advised})" if finding.advice else text
 
 
 def _text(text: str) -> str:
@@ -288,7 +292,7 @@ def _problem(severity: str) -> str:
 def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[str]) -> dict[str, Any]:
     text = finding.message
     if finding.advice:
-        text += f"\n{finding.advice}"
+        text += f"\n{finding.advised}"
     logical = ".".join(part for part in (finding.object, finding.field) if part)
     location: dict[str, Any] = {
         "physicalLocation": {
@@ -359,7 +363,7 @@ def location_of(file: str) -> dict[str, str]:
 
 # The words of a code, be it a rule of lint or a change of migrate.
 
-_SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "note": "info", "refusal": "error"}
+_SEVERITIES: Final = {"safe": "warning", "unsafe": "warning", "either": "info", "note": "info", "refusal": "error"}
 
 
 class CodeWords(NamedTuple):

@@ -13,7 +13,7 @@ from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.text import amount
+from kubectl_dra.text import amount, some
 
 _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -27,12 +27,14 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     explained: set[str] = set()
     for file, findings in groupby(report.findings, key=lambda finding: finding.file):
         shown = [out.line((file, "bold"))]
+        advised: dict[tuple[str, str], int] = {}
         for finding in findings:
-            shown += _finding(out, finding, finding.code not in explained)
+            shown += _finding(out, finding, finding.code not in explained, advised)
             explained.add(finding.code)
         out.put("".join([*shown, "\n"]))
     write_counts(out, _counts(report))
-    out.paragraph(summary(report))
+    for sentence in _sentences(report):
+        out.paragraph(sentence)
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
         for state, gates in (("on", changes.on), ("off", changes.off)):
@@ -54,7 +56,10 @@ def _counts(report: Report) -> list[FindingCount]:
     return counts
 
 
-def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> Iterator[str]:
+def _finding(
+    out: Painter, finding: LocatedFinding, explain: bool, advised: dict[tuple[str, str], int]
+) -> Iterator[str]:
+    """The lines of a finding; a command that was ``advised`` in the same words is not said again."""
     rule = BY_CODE[finding.code]
     place = f"  {finding.line}:{finding.column}"
     yield out.line(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
@@ -65,10 +70,16 @@ def _finding(out: Painter, finding: LocatedFinding, explain: bool) -> Iterator[s
     yield from _source(out, finding)
     if explain:
         yield out.lines(rule.why(), indent="         ", first="    why: ", style="dim")
-    if finding.advice:
+    first = advised.setdefault((finding.advice, finding.command), finding.line)
+    if finding.command and first != finding.line:
+        yield out.lines(f"the same as in line {first}", indent="         ", first="    fix: ", style="green")
+    elif finding.advice:
         yield out.lines(
             f"{finding.advice}{_FLAGS[finding.safety]}", indent="         ", first="    fix: ", style="green"
         )
+        if finding.command:
+            # Commands are never wrapped: they are there to be pasted.
+            yield out.line("         ", (finding.command, "green"))
 
 
 def _source(out: Painter, finding: LocatedFinding) -> Iterator[str]:
@@ -110,7 +121,11 @@ def _shown(line: str) -> str:
 
 
 def summary(report: Report) -> str:
-    """One sentence: how many findings, in what, for which Kubernetes."""
+    """How many findings, in what, for which Kubernetes, and what was not checked, in one line."""
+    return " ".join(_sentences(report))
+
+
+def _sentences(report: Report) -> Iterator[str]:
     files = len({finding.file for finding in report.findings})
     read = amount(len(report.files), "file")
     objects = amount(len(report.objects), "object")
@@ -122,6 +137,8 @@ def summary(report: Report) -> str:
         if number
     ]
     text = f"{', '.join(parts)} in {files} of {read}" if parts else f"no findings in {objects} of {read}"
+    if not report.objects and report.unchecked:
+        text = f"nothing checked in {read}"
     if report.upgrade is not None:
         text += f", for an upgrade from Kubernetes {report.upgrade.release} to {report.release}."
     else:
@@ -137,4 +154,9 @@ def summary(report: Report) -> str:
         text += f" Fixable: {', '.join(fixes)}."
     if report.suppressed:
         text += f" {report.suppressed} ignored by comments."
-    return text
+    yield text
+    if report.unchecked and report.upgrade is None:
+        kinds = [f"{kind} ({number:,})" if number > 1 else kind for kind, number in report.unchecked.items()]
+        yield f"Not checked, because no rule is about them: {some(kinds)}."
+    if report.not_given:
+        yield f"Used, but not among the files, so not checked: {some(report.not_given)}."

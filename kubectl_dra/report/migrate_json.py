@@ -34,6 +34,10 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
             "refusals": len(report.items("refusal")),
             "ignored": report.ignored,
         },
+        "moved": [
+            {"resource": each.resource, "deviceClassName": each.device_class, "driver": each.driver}
+            for each in report.moved
+        ],
         "files": [_file(file) for file in report.all_files],
         "notes": list(report.notes),
         "defects": list(report.defects),

@@ -19,7 +19,7 @@ from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, join, some
 
 _STYLES: Final[Mapping[Sort, str]] = {
     "change": "green",
@@ -36,6 +36,8 @@ _WORDS: Final[Mapping[Sort, str]] = {
     "refusal": "refused",
 }
 _FIRST: Final[Sequence[Sort]] = ("refusal", "offer", "change", "object", "note")
+_SHORT: Final = 60
+"""A text of less characters is said again rather than referred to."""
 LEFT: Final[Mapping[Sort, str]] = {"offer": "needs --unsafe", "refusal": "refused"}
 """What is left to people, in the terms of the one-line messages."""
 
@@ -45,24 +47,71 @@ def write_text(
     color: str = "auto",
     stream: TextIO | None = None,
     done: str = "",
-    next_command: str = "",
+    next_commands: Sequence[str] = (),
 ) -> None:
-    """Write all remarks, the summary, and commands to go on with; ``done`` says what was written where."""
+    """Write the summary and what has to be true first, all remarks, and commands to go on with.
+
+    ``done`` says what was written where.
+    """
     out = Painter(stream or sys.stdout, color)
+    out.paragraph(summary(report, done, commands=False), style="bold")
+    for sentence in (*in_part(report), *conditions(report)):
+        out.paragraph(sentence)
+    seen: dict[tuple[str, str], Remark] = {}
     for file in report.all_files:
         if file.items:
-            out.write((file.name, "bold"))
-            _items(out, file)
             out.write("")
+            out.write((file.name, "bold"))
+            _items(out, file, seen)
+    if report.comparisons or next_commands or _about(report):
+        out.write("")
     if report.comparisons:
         write_comparisons(out, report.comparisons)
     write_counts(out, _counts(report))
-    out.paragraph(summary(report, done, commands=False))
     # Commands are never wrapped: they are there to be pasted.
-    if next_command:
-        out.write(("Next: ", "bold"), next_command)
+    for number, command in enumerate(next_commands):
+        out.write(("Next: " if not number else "      ", "bold"), command)
     if about := _about(report):
-        out.write(("Why: ", "bold"), about)
+        out.write(("Why:  ", "bold"), about)
+
+
+def in_part(report: MigrationReport) -> Iterator[str]:
+    """Say what stays with device plugins although its file changes."""
+    stays = [
+        f"{what or file} ({some(names)})" if names else what or file for (file, what), names in report.in_part.items()
+    ]
+    if stays:
+        yield f"Migrated in part only. Refused, and left as it is: {some(stays, 3)}."
+
+
+def conditions(report: MigrationReport) -> Iterator[str]:
+    """Say what has to be true in the cluster before the result is applied."""
+    moved = report.moved
+    if not moved:
+        return
+    first = "Before you apply it" if report.changed else "If --unsafe makes the change"
+    if report.settings.reverse:
+        names = join(dict.fromkeys(each.resource for each in moved))
+        yield (
+            f"{first}: the nodes need the device plugin of {names}, and the DRA driver must no longer hand out the "
+            "same devices."
+        )
+        return
+    own = {item.new for item in report.items()}
+    drivers: dict[str, list[str]] = {}
+    for each in moved:
+        classes = drivers.setdefault(each.driver, [])
+        if each.device_class not in classes and f"DeviceClass {each.device_class}" not in own:
+            classes.append(each.device_class)
+    needs = [_with_classes(driver, classes) for driver, classes in drivers.items()]
+    yield f"{first}: the cluster needs {join(needs)}; no device plugin may hand out the same devices."
+
+
+def _with_classes(driver: str, classes: Sequence[str]) -> str:
+    named = f"{'DeviceClass' if len(classes) == 1 else 'DeviceClasses'} {' and '.join(classes)}" if classes else ""
+    if not driver:
+        return f"{named} and its DRA driver"
+    return f"DRA driver {driver}{f' with {named}' if named else ''}"
 
 
 def _counts(report: MigrationReport) -> list[FindingCount]:
@@ -81,16 +130,17 @@ def _files(items: Sequence[Remark]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.file for item in items))
 
 
-def _items(out: Painter, file: MigratedFile) -> None:
+def _items(out: Painter, file: MigratedFile, seen: dict[tuple[str, str], Remark]) -> None:
     for (_, _, title), items in groupby(file.items, key=lambda item: (item.document, item.root, item.object)):
         remarks = list(items)
         if title:
             out.write("  ", (title, "bold"))
-        for item in sorted(remarks, key=lambda item: _FIRST.index(item.sort)):
-            _item(out, item)
+        for item in sorted(remarks, key=lambda item: (_FIRST.index(item.sort), item.code)):
+            _item(out, item, seen)
 
 
-def _item(out: Painter, item: Remark) -> None:
+def _item(out: Painter, item: Remark, seen: dict[tuple[str, str], Remark]) -> None:
+    """Write one remark; what another one ``seen`` says word by word is not said again."""
     name = PAGES[item.code].name if item.code in PAGES else ""
     subject = item.new or item.field
     place, code = f"    {item.line}:{item.column}  ", f" {item.code} {name}"
@@ -101,14 +151,22 @@ def _item(out: Painter, item: Remark) -> None:
         code,
         (f"    {subject}" if subject and beside else "", "dim"),
     )
-    if subject and not beside:
-        out.paragraph(subject, indent="        ", first="      ", style="dim")
+    # A field that is too long for the line is found by its line and column.
+    if item.new and not beside:
+        out.paragraph(item.new, indent="        ", first="      ", style="dim")
     if item.message:
-        out.paragraph(item.message, indent="      ")
+        out.paragraph(_once(item.message, item, seen), indent="      ")
     if item.origin:
         out.paragraph(item.origin, indent="         ", first="      from: ", style="dim")
     if item.way_out:
-        out.paragraph(item.way_out, indent="         ", first="      do: ", style="green")
+        out.paragraph(_once(item.way_out, item, seen), indent="         ", first="      do: ", style="green")
+
+
+def _once(text: str, item: Remark, seen: dict[tuple[str, str], Remark]) -> str:
+    """The text, or where it stands already if that is shorter."""
+    first = seen.setdefault((item.code, text), item)
+    place = f"{first.file}:{first.line}" if first.file != item.file else f"line {first.line}"
+    return text if first is item or len(text) < _SHORT else f"the same as for {place}"
 
 
 def write_check(report: MigrationReport) -> None:
@@ -152,16 +210,20 @@ def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False,
     parts += [amount(refused, "refusal")] if refused else []
     parts += [amount(notes, "note")] if notes else []
     parts += [f"{report.ignored} left by comments"] if report.ignored else []
-    text = ", ".join(parts) if parts else f"nothing to migrate in {amount(report.read, 'file')}"
     settings = report.settings
-    text += f"; for Kubernetes {settings.release}, resource.k8s.io/{settings.version}."
+    text = ", ".join(parts) if parts else f"nothing to migrate in {amount(report.read, 'file')}"
+    older = f" (resource.k8s.io/{settings.version})" if settings.version != "v1" else ""
+    text += f", for Kubernetes {settings.release}{older}."
+    if report.unsafe and not any(item.safety == "unsafe" for item in report.items()):
+        text += " Nothing here is unsafe: --unsafe makes no difference."
     if done:
         text += f" {done}"
     elif files:
         # Only files can be changed in place: not standard input, nor what kustomize builds.
         in_place = all(is_file(file.name) for file in report.changed)
-        way = "--write makes it" if in_place else "-o yaml prints the result, --output-dir DIR writes it"
-        shows = "" if with_diff else "--diff shows it, "
+        them = "it" if changes + added == 1 else "them"
+        way = f"--write makes {them}" if in_place else "-o yaml prints the result, --output-dir DIR writes it"
+        shows = "" if with_diff else f"--diff shows {them}, "
         text += f" Nothing is written yet: {shows}{way}."
     if commands and (about := _about(report)):
         text += f" About {about.rpartition(' ')[2]}: {about}."

@@ -75,8 +75,55 @@ def test_the_plan_is_1_and_nothing_to_do_is_0(dra: Dra) -> None:
 def test_the_next_command_shows_the_changes_that_there_are(dra: Dra, labels: str, unsafe: str) -> None:
     Path("a.yaml").write_text(POD.replace("spec:\n", f"spec:\n  nodeSelector: {labels}\n"))
     shown = dra("migrate", "a.yaml").out
-    assert shown.endswith(f"Next: kubectl dra migrate a.yaml {unsafe}--diff\n")
-    assert "+  resourceClaims:" in dra("migrate", *shown.rpartition("migrate ")[2].split()).out
+    assert shown.endswith(
+        f"Next: kubectl dra migrate a.yaml {unsafe}--diff\n      kubectl dra migrate a.yaml {unsafe}--live\n"
+    )
+    assert "+  resourceClaims:" in dra("migrate", "a.yaml", *unsafe.split(), "--diff").out
+
+
+def test_the_answer_and_what_the_cluster_needs_come_first(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD.replace("gpu: 2", "gpu: 2, intel.com/sriov_1: 1"))
+    first, needs, part = dra("migrate", "a.yaml").out.replace("\n", " ").split("a.yaml")[0].partition("Before")
+    assert first.startswith("2 changes and 1 new object in 1 of 1 file, 1 refusal, ")
+    assert "Migrated in part only. Refused, and left as it is: Pod train (intel.com/sriov_1)." in first
+    assert needs and "DRA driver gpu.nvidia.com with DeviceClass gpu.nvidia.com; no device plugin may" in part
+    shown = dra("migrate", "a.yaml", "-o", "json")
+    assert json.loads(shown.out)["moved"] == [
+        {"resource": "nvidia.com/gpu", "deviceClassName": "gpu.nvidia.com", "driver": "gpu.nvidia.com"}
+    ]
+    diff = dra("migrate", "a.yaml", "--diff").err
+    assert "  do: Map the name" in diff and "Migrated in part only." in diff and "no device plugin may" in diff
+
+
+def test_f_is_not_for_manifests(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    assert "to migrate manifests: kubectl dra migrate a.yaml" in dra("migrate", "-f", "a.yaml").err
+
+
+def test_the_way_back_needs_the_device_plugin(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    dra("migrate", "a.yaml", "--write")
+    assert "the nodes need the device plugin of nvidia.com/gpu" in dra("migrate", "--reverse", "a.yaml").out
+
+
+def test_unsafe_says_when_it_makes_no_difference(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD)
+    assert "Nothing here is unsafe: --unsafe makes no difference." in dra("migrate", "a.yaml", "--unsafe", "--diff").err
+    assert "no difference" not in dra("migrate", "a.yaml", "--diff").err
+    Path("a.yaml").write_text(POD.replace("spec:\n", "spec:\n  nodeSelector: {nvidia.com/gpu.replicas: '2'}\n"))
+    assert "no difference" not in dra("migrate", "a.yaml", "--unsafe", "--diff").err
+
+
+def test_what_is_the_same_is_said_once(dra: Dra) -> None:
+    Path("a.yaml").write_text(f"{POD}---\n{POD.replace('train', 'other')}")
+    shown = dra("migrate", "a.yaml").out
+    assert shown.count("the pod tolerates nvidia.com/gpu") == 1 and "the same as for line 4" in shown
+
+
+def test_selectors_that_no_label_asked_for_are_explained(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD.replace("nvidia.com/gpu", "amd.com/gpu"))
+    shown = " ".join(dra("migrate", "a.yaml").out.split())
+    assert 'class gpu.amd.com has other devices than amd.com/gpu, too, so the claim selects type == "amdgpu"' in shown
 
 
 def test_diff_is_alone_on_standard_output(dra: Dra) -> None:
@@ -235,7 +282,7 @@ def test_releases_choose_the_version(dra: Dra) -> None:
 
 def test_code_explains(dra: Dra) -> None:
     ran = dra("migrate", "--explain", "mig301")
-    assert ran.code == 0 and ran.out.startswith("# MIG301: An older API version")
+    assert ran.code == 0 and ran.out.startswith("MIG301: An older API version\n\napi-version\n")
     assert dra("migrate", "--explain", "api-version").out == ran.out
     assert "did you mean api-version?" in dra("migrate", "--explain", "api-versions").err
     assert "migrate prints it beside each change" in dra("migrate", "--explain", "QQQ").err
@@ -304,7 +351,7 @@ def test_the_file_of_claims_is_not_one_of_those_that_were_read(dra: Dra) -> None
         "spec: {containers: [{name: a, image: a:1, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
     )
     ran = dra("migrate", "--claims-file", "claims.yaml", "a.yaml")
-    assert ran.code == 1 and "1 change and 1 new object in 2 files" in ran.out
+    assert ran.code == 1 and "2 changes and 1 new object in 2 files" in ran.out
 
 
 def test_interactive(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

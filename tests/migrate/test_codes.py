@@ -20,9 +20,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "changes"
 def test_texts(one: ChangePage) -> None:
     assert re.fullmatch(r"MIG\d{3}", one.code) and one.code[:4] in FAMILIES
     assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", one.name)
-    assert one.safety in ("safe", "unsafe", "note", "refusal")
+    assert one.safety in ("safe", "unsafe", "either", "note", "refusal")
     assert one.why.endswith(".") and not one.title.endswith(".") and len(one.why) > 60 and len(one.title) < 90
     assert len(one.page.head) == 3, "a page has its name, its safety and one paragraph before the examples"
+    if one.safety == "refusal":
+        assert {"What to do", "Instead"} & one.page.sections.keys(), "a refusal says what people can do"
     before, after = one.page.code("Before"), one.page.code("After", "Instead")
     if one.safety in ("safe", "unsafe"):
         for text in (before, after):

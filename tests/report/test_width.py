@@ -151,14 +151,18 @@ PAGE = "# Title\n\n" + "word " * 30 + "\n\n- " + "item " * 30 + "\n\n```yaml\nke
 def test_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     out = io.StringIO()
-    write_page(PAGE, out)
-    assert out.getvalue() == PAGE
+    write_page(PAGE, "auto", out)
+    piped = out.getvalue().splitlines()
+    assert piped[0] == "Title" and len(max(piped, key=len)) > 120 and not {"#", "`", "*"} & set(out.getvalue())
     monkeypatch.setenv("COLUMNS", "60")
     out = io.StringIO()
-    write_page(PAGE, out)
+    write_page(PAGE, "auto", out)
     lines = out.getvalue().splitlines()
-    assert [line for line in lines if len(line) > 60] == [("key: " + "x " * 60).strip()]
-    assert "  item item" in "\n".join(lines) and lines[0] == "# Title"
+    assert [line for line in lines if len(line) > 60] == [("  key: " + "x " * 60).rstrip()]
+    assert "  item item" in "\n".join(lines) and lines[0] == "Title"
+    out = io.StringIO()
+    write_page("# A `title`\n\n`--write` and [a page](page.md) of [a site](https://a.example)\n", "always", out)
+    assert out.getvalue() == "\x1b[1mA title\x1b[0m\n\n--write and a page of a site (https://a.example)\n"
 
 
 def test_headings_are_wrapped_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from kubectl_dra.data.code_pages import replaced
+from kubectl_dra.data.workload_kinds import workload_kinds
 from kubectl_dra.migrate.codes import FAMILIES, PAGES, ChangePage
 from tools.docs.folder import write
 
+_KINDS: Final = "Kinds"
+"""The section of a page that lists the kinds of ``data/workload_kinds.yaml`` without claims."""
 _SAFETY: Final = {
-    "safe": "Safe: the devices that a pod gets, and where it can run, stay what they were.",
-    "unsafe": "Unsafe: likely what is meant, but for people to judge. `--unsafe` makes it.",
+    "safe": "A safe change: the pod asks for the same kind and number of devices as before, and could run on the same "
+    "nodes, once their DRA driver offers these devices. `--write` makes it.",
+    "unsafe": "An unsafe change: pods may get other devices, or run elsewhere, so people must judge it. `--unsafe` "
+    "makes it.",
+    "either": "A change where `migrate` can make it, else a note with what to do by hand.",
     "note": "A note: nothing is changed for it.",
-    "refusal": "A refusal: nothing is changed, and the exit code is 1.",
+    "refusal": "A refusal: `migrate` leaves the place as it is, and the exit code is 1.",
 }
 
 
@@ -28,7 +35,21 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def _page(one: ChangePage) -> str:
     facts = f"`{one.name}`\n\n{_SAFETY[one.safety]}"
-    return re.sub(r"\A(.*\n\n).*\n\n.*", lambda match: f"{match[1]}{facts}", one.page.text, count=1)
+    text = re.sub(r"\A(.*\n\n).*\n\n.*", lambda match: f"{match[1]}{facts}", one.page.text, count=1)
+    return replaced(text, _KINDS, _kinds()) if _KINDS in one.page.sections else text
+
+
+def _kinds() -> str:
+    """The kinds without claims: why, and what to do."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (_, kind), known in workload_kinds().items():
+        for row in known:
+            if row.why:
+                name = f"{kind} ({', '.join(row.modes)})" if row.modes else kind
+                names = rows.setdefault((row.why, row.way_out), [])
+                if name not in names:
+                    names.append(name)
+    return "\n".join(f"- {', '.join(names)}: {why}. {way_out}" for (why, way_out), names in rows.items())
 
 
 def _index() -> str:

@@ -19,6 +19,9 @@ _SAFETY: Final = {
     "unsafe": "`--unsafe-fixes` repairs it; read what it changes.",
     "none": "It is not repaired automatically.",
 }
+_MIGRATES: Final = (
+    "`kubectl dra migrate FILE` shows the change, or says what is in the way; with `--write` it makes it."
+)
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -32,7 +35,7 @@ def _page(rule: type[Rule]) -> str:
     facts = f"`{rule.name}` · {rule.severity} · {_kinds(rule)}{_releases(rule)}"
     text = re.sub(r"\A(.*\n\n).*", lambda match: f"{match[1]}{facts}", rule.page().text, count=1)
     ignored = f"To accept one: `# kubectl-dra: ignore[{rule.code}] reason`, above it or on its line."
-    return replaced(text, "Fix", f"{_SAFETY[rule.fixable]}\n\n{ignored}")
+    return replaced(text, "Fix", f"{_MIGRATES if rule.migrates else _SAFETY[rule.fixable]}\n\n{ignored}")
 
 
 def _kinds(rule: type[Rule]) -> str:

@@ -230,7 +230,7 @@ def print_page(flags: ExplainFlags) -> int:
     if kind is None:
         raise unknown_code("cause", flags.cause, known, f"{page_of_causes()} lists them")
     if flags.output is ExplainOutput.text:
-        write_page(kind.page.text)
+        write_page(kind.page.text, flags.color)
     else:
         write(cause_json(kind), flags.output.value, sys.stdout, 0)
     return 0

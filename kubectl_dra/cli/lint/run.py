@@ -365,7 +365,7 @@ def _about_rules(flags: LintFlags) -> int:
         rule = wanted.get(flags.rule) or wanted.get(flags.rule.upper())
         if rule is None:
             raise unknown_code("rule", flags.rule, wanted, "kubectl dra lint --rules lists them")
-        write_page(rule.page().text)
+        write_page(rule.page().text, flags.color.value)
         return 0
     width = max(len(rule.name) for rule in RULES)
     out = Painter(color="never")

@@ -101,7 +101,8 @@ class MigrateFlags(opt.CommandFlags, frozen=True):
         typer.Option("--to", help="API version to write. Default: v1, or the newest in the release."),
     ] = None
     unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="Also make changes that may affect which devices a pod gets.")
+        bool,
+        typer.Option("--unsafe", help="Also make changes after which pods may get other devices, or run elsewhere."),
     ] = False
     reverse: Annotated[
         bool,

@@ -161,11 +161,13 @@ def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
     return out
 
 
-def again(flags: MigrateFlags, report: MigrationReport) -> str:
-    """The command that shows what would be written, with --unsafe where only that writes; empty if nothing would."""
+def next_commands(flags: MigrateFlags, report: MigrationReport) -> tuple[str, ...]:
+    """The command that shows what would be written, with --unsafe where only that writes, and the one that asks the
+    cluster where the pods could run; none if nothing would be written.
+    """
     changes = any(file.text is not None for file in report.changed)
     if STDIN in flags.paths or not (changes or report.items("offer")):
-        return ""
+        return ()
     given = {
         "-k": flags.kustomize,
         "--strategy": ("",) if flags.strategy == "claims" else (flags.strategy,),
@@ -180,4 +182,6 @@ def again(flags: MigrateFlags, report: MigrationReport) -> str:
     }
     unsafe = flags.unsafe or not changes
     switches = [flag for flag, on in (("--unsafe", unsafe), ("--reverse", flags.reverse)) if on]
-    return shlex.join(("kubectl", "dra", "migrate", *flags.paths, *repeated(given), *switches, "--diff"))
+    same = ("kubectl", "dra", "migrate", *flags.paths, *repeated(given), *switches)
+    asks = not (flags.of_cluster or flags.reverse) and bool(report.moved)
+    return tuple(shlex.join((*same, flag)) for flag in ("--diff", *(("--live",) if asks else ())))

@@ -14,7 +14,7 @@ from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
-from kubectl_dra.cli.migrate.files import again, output_names, output_texts, tell_links, write_all, write_below
+from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, tell_links, write_all, write_below
 from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import cluster_flags, repeated
 from kubectl_dra.cli.release import named_release
@@ -52,7 +52,7 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         DraError: wrong usage, a path that does not exist, a file that cannot be written.
     """
     if flags.code:
-        return _explain(flags.code)
+        return _explain(flags.code, flags.color)
     if flags.paths[:1] == (PLAN,):
         return _rollout(replace(flags, paths=flags.paths[1:]), connection)
     if flags.of_cluster and not flags.paths and not flags.kustomize:
@@ -228,7 +228,7 @@ def _print(flags: MigrateFlags, report: MigrationReport, done: str, *, left: boo
     else:
         from kubectl_dra.report.migrate_text import write_text
 
-        write_text(report, flags.color, done=done, next_command="" if done else again(flags, report))
+        write_text(report, flags.color, done=done, next_commands=() if done else next_commands(flags, report))
 
 
 def _print_for_ci(output: str, report: MigrationReport) -> None:
@@ -252,11 +252,15 @@ def _print_for_ci(output: str, report: MigrationReport) -> None:
 
 def _to_stderr(report: MigrationReport, done: str = "", *, with_diff: bool = False) -> None:
     """What is left to people, beside a result on standard output; ``done`` says what that is."""
-    from kubectl_dra.report.migrate_text import LEFT, summary
+    from kubectl_dra.report.migrate_text import LEFT, conditions, in_part, summary
 
     for item in report.items():
         if item.sort in LEFT:
             tell(f"{item.file}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
+            if item.way_out:
+                tell(f"  do: {item.way_out}")
+    for sentence in (*in_part(report), *conditions(report)):
+        tell(sentence)
     tell(summary(report, done, with_diff=with_diff))
 
 
@@ -270,6 +274,9 @@ def _files(number: int) -> str:
 def _check_usage(flags: MigrateFlags) -> None:
     if STDIN in flags.paths and STDIN in flags.snapshots:
         raise UsageError("standard input can be read once: give the manifests or the snapshot as a file")
+    if not flags.paths and not flags.kustomize and flags.values:
+        command = CommandLine(("kubectl", "dra", "migrate", *flags.values))
+        raise UsageError(f"-f names the values of a chart, as helm takes them; to migrate manifests: {command}")
     if not flags.paths and not flags.kustomize:
         raise UsageError("say what to migrate: files, directories, - or -k DIR (see kubectl dra migrate --help)")
     ways = [
@@ -350,14 +357,14 @@ def _release(text: str) -> Release:
     return named_release(text, WRITTEN, "migrate writes for", "--kubernetes-version").without_patch
 
 
-def _explain(code: str) -> int:
+def _explain(code: str, color: str) -> int:
     from kubectl_dra.report.markdown_text import write_page
 
     wanted = {page.name: page for page in PAGES.values()} | dict(PAGES)
     page = wanted.get(code) or wanted.get(code.upper())
     if page is None:
         raise unknown_code("code", code, wanted, "migrate prints it beside each change, note and refusal")
-    write_page(page.page.text)
+    write_page(page.page.text, color)
     return 0
 
 

@@ -16,7 +16,13 @@ from kubectl_dra.text import whole_number, with_article
 
 
 class PluginAndClaim(
-    Rule, code="DRA701", name="device-plugin-and-claim", severity="warning", kinds=("Pod", "ComputeDomain"), scope="set"
+    Rule,
+    code="DRA701",
+    name="device-plugin-and-claim",
+    severity="warning",
+    kinds=("Pod", "ComputeDomain"),
+    scope="set",
+    migrates=True,
 ):
     """A device plugin's resource and a claim in one pod."""
 
@@ -33,8 +39,11 @@ class PluginAndClaim(
                 yield self.finding(
                     path,
                     f"{name} comes from the device plugin, and the container also uses the claim {claim}",
-                    fix=f"Look what the claim is for: if for the same devices, remove one of the two ({name}: "
-                    f"{migrate(context.item)}).",
+                    fix=Fix(
+                        "Look what the claim is for: if for the same devices, remove one of the two. To make a claim "
+                        f"of {name}:",
+                        command=migrate(context.item),
+                    ),
                     on_key=True,
                 )
             # Claims of another vendor's driver, such as a network's, do not meet this plugin.
@@ -42,13 +51,17 @@ class PluginAndClaim(
                 yield self.finding(
                     path,
                     f"{name} comes from the device plugin, and the pod has a claim for {driver} as well",
-                    fix=f"Remove the claim, or {name}: {migrate(context.item)} makes a request of it, or says "
-                    "what is in the way.",
+                    fix=Fix(
+                        f"Remove the claim, or {name}. To make a request of {name}, or learn what is in the way:",
+                        command=migrate(context.item),
+                    ),
                     on_key=True,
                 )
 
 
-class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severity="info", kinds=("Pod",), scope="set"):
+class PluginResource(
+    Rule, code="DRA703", name="device-plugin-resource", severity="info", kinds=("Pod",), scope="set", migrates=True
+):
     """Devices requested from a device plugin."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -61,14 +74,16 @@ class PluginResource(Rule, code="DRA703", name="device-plugin-resource", severit
             if driver is None or driver in claimed or name in names or _is_offered(context, name):
                 continue
             names.add(name)
-            command = migrate(context.item)
             whole = isinstance(amount, int) or whole_number(str(amount)) is not None
             yield self.finding(
                 path,
-                f"{name} is not a claim for {driver}: it needs the device plugin{_or_a_class(context, name)}",
-                fix=f"{command} asks the DRA driver instead, or says what is in the way"
-                if whole
-                else f"Put the number in; then {command}",
+                f"{name} comes from a device plugin, not from the DRA driver {driver}{_or_a_class(context, name)}",
+                fix=Fix(
+                    "To ask the DRA driver instead, or learn what is in the way:"
+                    if whole
+                    else "Put the number in; then:",
+                    command=migrate(context.item),
+                ),
                 on_key=True,
             )
 
@@ -96,8 +111,8 @@ def _or_a_class(context: Context, resource: str) -> str:
         return ""
     driver = catalogue().of_resource(resource)
     if driver is not None and driver.offers(resource):
-        return ", or the driver's newest release, whose DeviceClass has it as extendedResourceName"
-    return ", or a DeviceClass that has it as extendedResourceName"
+        return "; only its newest release offers the name too, by a DeviceClass with extendedResourceName"
+    return ", unless a DeviceClass has it as extendedResourceName"
 
 
 def _is_offered(context: Context, resource: str) -> bool:

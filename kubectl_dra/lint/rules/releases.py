@@ -74,8 +74,8 @@ class VersionMissing(
         removed = life.was_removed(release)
         change = f"was removed in 1.{life.removed}" if removed else f"came in 1.{life.introduced}"
         if item.kind in _OLD_KINDS and not served:
-            hint = f"{migrate(item)} says what it can take over"
-            advice: Fix | str | None = f"It is replaced by {_old_kind(item)}. {hint}."
+            title = f"It is replaced by {_old_kind(item)}. To see what migrate can take over:"
+            advice: Fix | None = Fix(title, command=migrate(item))
         elif served:
             advice = _move(item, served[0])
         else:
@@ -228,11 +228,12 @@ def _default(gate: str, release: Release) -> str:
 def _move(item: Item, better: str) -> Fix:
     """How to get to another version: a change if the shapes are equal, else advice."""
     if item.version in ("v1alpha1", "v1alpha2"):
-        return Fix(f"{classic_advice(item, better)} {migrate(item)} says what it can take over.")
+        advice = f"{classic_advice(item, better)} To see what migrate can take over:"
+        return Fix(advice, command=migrate(item))
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
-    return Fix(f"{title}, and the fields as that version has them: {migrate(item)} does both.")
+    return Fix(f"{title}, and the fields as that version has them. To see the result:", command=migrate(item))
 
 
 RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)

@@ -13,8 +13,17 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, first_with, gate_default
 from kubectl_dra.manifests.changes import Path, fields_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
+from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
-from kubectl_dra.migrate.model import MigrationSettings, NewObject, Note, ObjectPlan, PlanRefusal, PlanSurroundings
+from kubectl_dra.migrate.model import (
+    MigrationSettings,
+    Moved,
+    NewObject,
+    Note,
+    ObjectPlan,
+    PlanRefusal,
+    PlanSurroundings,
+)
 from kubectl_dra.migrate.new_objects import as_label
 from kubectl_dra.migrate.other_texts import fill_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
@@ -351,9 +360,9 @@ def extended(
             new_class = device_class(ask, _selector(ask, settings))
             if ("DeviceClass", "", new_class["metadata"]["name"]) not in surroundings.taken:
                 reason = f"the scheduler gives pods that ask for {resource.name} devices of this class; {_TRADE_OFF}"
-                objects.append(
-                    NewObject("MIG105", new_class, reason, "unsafe" if resource.outcome == "note" else "safe")
-                )
+                safety: Safety = "unsafe" if resource.outcome == "note" else "safe"
+                moved = (Moved(resource.name, new_class["metadata"]["name"], resource.driver),)
+                objects.append(NewObject("MIG105", new_class, reason, safety, moved))
     return ObjectPlan(objects=tuple(objects), notes=tuple(notes), refusals=tuple(refusals))
 
 

@@ -10,7 +10,7 @@ from kubectl_dra.api.releases import GROUP
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
-from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
+from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, class_of
 from kubectl_dra.migrate.model import PlanRefusal
 from kubectl_dra.migrate.new_objects import as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
@@ -91,7 +91,7 @@ def claimed_already(
     """Requests of a pod that already claims the same class: most likely an unfinished manual migration."""
     vendors = set(held)
     for ask in asks:
-        device_class = placements.get(ask.resource.name, PlacementPlan()).device_class or ask.resource.device_class
+        device_class = class_of(ask.resource, placements)
         if device_class in classes and ask.resource.vendor not in vendors and not ask.resource.part_of:
             held.add(ask.resource.vendor)
             message = (

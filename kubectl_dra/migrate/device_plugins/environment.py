@@ -48,7 +48,7 @@ def environment(
             continue
         if flag.action == "remove" and removable:
             changes.append(Delete(path))
-            notes.append(Note(code, path, f"{name} goes with the request: {within(flag.message)}", done=True))
+            notes.append(Note(code, path, f"{name} goes with the request: {within(flag.message)}", writes=True))
         else:
             notes.append(Note(code, path, _said(name, flag)))
     for container in containers(spec):
@@ -189,7 +189,7 @@ def _ray(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> 
         where = (*path, "rayStartParams")
         changes.append(Set((*where, "num-gpus"), str(gpus)) if given else Set(where, {"num-gpus": str(gpus)}))
         message = f"num-gpus becomes {gpus}, because KubeRay no longer finds it in the limits"
-        notes.append(Note("MIG134", where, message, done=True))
+        notes.append(Note("MIG134", where, message, writes=True))
     return Advice(tuple(changes), tuple(notes))
 
 

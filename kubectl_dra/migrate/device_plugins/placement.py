@@ -69,6 +69,11 @@ class PlacementPlan(NamedTuple):
     safety: Safety = "safe"
 
 
+def class_of(resource: Resource, plans: Mapping[str, PlacementPlan]) -> str:
+    """The class to ask for: what the pod's labels chose, else the resource's own. ``plans`` are by resource."""
+    return plans.get(resource.name, PlacementPlan()).device_class or resource.device_class
+
+
 def placement(
     spec: Mapping[str, Any],
     resource: Resource,

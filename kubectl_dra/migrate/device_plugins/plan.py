@@ -28,9 +28,11 @@ from kubectl_dra.migrate.device_plugins.claim_wiring import (
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, agreed, missing, placement
 from kubectl_dra.migrate.device_plugins.pods import base_claims, claimless, is_patch, plan_patch, pods_of, tidied
+from kubectl_dra.migrate.device_plugins.reasons import moved, of_claims
 from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
     MigrationSettings,
+    Moved,
     NewObject,
     Note,
     ObjectPlan,
@@ -76,6 +78,7 @@ class _Pod(NamedTuple):
     reason: str
     doubts: tuple[str, ...]
     notes: tuple[Note, ...]
+    moved: tuple[Moved, ...]
 
 
 class _Said(NamedTuple):
@@ -201,7 +204,8 @@ def _pod(
     chosen = why_claims(moving, placements, settings) if settings.strategy == "auto" else ""
     reasons += [f"a claim and not the resource's name, because of {chosen}"] if chosen else []
     notes_once = tuple(dict.fromkeys(said.notes))
-    return _Pod(spec, moving, wiring, tuple(changes), _reason(moving, reasons), tuple(doubts), notes_once)
+    reason = of_claims(moving, placements, reasons)
+    return _Pod(spec, moving, wiring, tuple(changes), reason, tuple(doubts), notes_once, moved(moving, placements))
 
 
 def _placements(
@@ -235,7 +239,7 @@ def _placed(
     changes += [Delete((*spec.metadata_path, "annotations", name)) for plan in used for name in plan.annotations]
     for code, sentences in (("MIG131", labels.stays), ("MIG144", labels.goes)):
         for path, sentence in sentences:
-            said.notes.append(Note(code, (*spec.path, *path), sentence.rstrip("."), done=code == "MIG144"))
+            said.notes.append(Note(code, (*spec.path, *path), sentence.rstrip("."), writes=code == "MIG144"))
     return changes, list(labels.reasons), doubts
 
 
@@ -283,10 +287,10 @@ def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSe
     if known:
         keys = ", ".join(toleration.get("key", "") for toleration in known)
         message = (
-            f"the pod tolerates {keys}: such nodes are often tainted with it, and the API server may have added the "
-            "toleration for the resource, which it does not for a claim"
+            f"the pod tolerates {keys}: the API server may have tolerated that taint for it because of the resource, "
+            "and never does for a claim"
         )
-        said.notes.append(Note("MIG107", path, message, done=True))
+        said.notes.append(Note("MIG107", path, message, writes=True))
     if spec.content.get("tolerations"):
         return [Append(path, dict(toleration)) for toleration in known]
     return [Set(path, [dict(toleration) for toleration in known])] if known else []
@@ -303,14 +307,6 @@ def _can_be_shared(raw: Mapping[str, Any], settings: MigrationSettings, said: _S
     way_out = "Migrate it without --share claim: each pod then has a claim of its own."
     said.refusals.append(PlanRefusal("MIG119", ("kind",), message, way_out))
     return False
-
-
-def _reason(asks: Sequence[Ask], reasons: Sequence[str]) -> str:
-    parts = []
-    for name in dict.fromkeys(ask.resource.name for ask in asks if not ask.resource.part_of):
-        who = ", ".join(dict.fromkeys(ask.container.name for ask in asks if ask.resource.name == name))
-        parts.append(f"{name} of {who} becomes a claim")
-    return "; ".join((*parts, *reasons))
 
 
 def _named(
@@ -351,7 +347,7 @@ def _named(
         changes = _with_parent(raw, pod.spec.path, tidied(raw, (*pod.changes, *listed)))
         doubts = _doubts(pod, settings, raw)
         reason = f"{pod.reason}; unsafe, because {' and '.join(doubts)}" if doubts else pod.reason
-        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe", pod.notes)
+        yield Step("MIG101", pod.asks[0].keys[0], reason, changes, "unsafe" if doubts else "safe", pod.notes, pod.moved)
     classes = [request["deviceClassName"] for request in requests]
     every = any(request.get("allocationMode") == "All" for request in requests)
     said.notes.extend(frameworks.of_object(raw, classes, every))

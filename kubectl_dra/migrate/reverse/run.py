@@ -37,6 +37,7 @@ from kubectl_dra.migrate.model import (
     MigratedFile,
     MigrationReport,
     MigrationSettings,
+    Moved,
     NamespaceDemand,
     Note,
     ObjectPlan,
@@ -379,7 +380,8 @@ def _planned(
         reason += "; each pod then has devices of its own, and all of them together shared these"
     if alike:
         reason += f"; it may have been {', '.join(dict.fromkeys(alike))}, which is the same devices"
-    steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared or alike else "safe")]
+    moved = tuple(Moved(each.name, each.device_class, each.driver) for each in resources)
+    steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared or alike else "safe", moved=moved)]
     extra: list[Change] = []
     for spec, claims in entries:
         extra += _tolerations(spec, resources) if claims else []

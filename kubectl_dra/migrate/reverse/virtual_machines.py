@@ -12,7 +12,7 @@ from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, it
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.migrate.codes import NO_RESOURCE, NOT_OURS, RESTORED
-from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanRefusal, PlanSurroundings, Step
+from kubectl_dra.migrate.model import MigrationSettings, Moved, ObjectPlan, PlanRefusal, PlanSurroundings, Step
 from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, made_claim, resources_of
 from kubectl_dra.migrate.virtual_machines import GPUS, HOST_DEVICES, MachineDevice, plan_devices
 
@@ -69,7 +69,9 @@ def plan_machine(
         raise Stop(NOT_OURS, (*root, "resourceClaims"), problem)
     names_again = ", ".join(dict.fromkeys(device.resource.name for device in moved))
     reason = f"the claim becomes {names_again} again, which KubeVirt takes from permittedHostDevices"
-    step = Step(RESTORED, (*root, "resourceClaims"), reason, tuple(changes))
+    resources = {device.resource.name: device.resource for device in moved}
+    restored = tuple(Moved(name, each.device_class, each.driver) for name, each in resources.items())
+    step = Step(RESTORED, (*root, "resourceClaims"), reason, tuple(changes), moved=restored)
     return ObjectPlan((step,), refusals=tuple(others)), tuple(freed)
 
 

@@ -98,10 +98,10 @@ def test_a_plain_device_request_becomes_exactly() -> None:
     ],
 )
 def test_a_classic_claim_is_told_field_by_field(spec: str, words: list[str]) -> None:
-    advice = only(CLASSIC % ("ResourceClaim", spec), "DRA502").advice
+    advice = only(CLASSIC % ("ResourceClaim", spec), "DRA502").advised
     assert all(word in advice for word in words), advice
     assert written(advice.replace("CLASS", "gpu.example.com"), "resource.k8s.io/v1: devices: ") == []
-    assert "kubectl dra migrate f.yaml says what it can take over." in advice
+    assert advice.endswith("To see what migrate can take over: kubectl dra migrate f.yaml")
 
 
 def test_a_classic_template_and_class() -> None:
@@ -115,4 +115,4 @@ def test_a_classic_template_and_class() -> None:
 
 def test_versions_of_another_shape_are_migrated_by_command() -> None:
     text = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
-    assert only(text, "DRA504").advice.endswith("kubectl dra migrate f.yaml does both.")
+    assert only(text, "DRA504").advised.endswith("To see the result: kubectl dra migrate f.yaml")
