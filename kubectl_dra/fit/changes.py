@@ -13,8 +13,9 @@ from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
-from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late
 from kubectl_dra.explain.not_starting import NotStarting, not_starting, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
@@ -163,7 +164,8 @@ def with_room(state: ClusterState, first: Unplaced, own: Set[str], helps: Helps)
             helped = True
             yield change
     for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
-        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
+        overdue = late((pod,), Clock(state.snapshot))
+        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,), overdue)
         room = WithRoom(ended, state.moved(state.cluster.ending([pod])))
         if helps(room):
             helped = True

@@ -415,7 +415,7 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     if holder.standing is HolderState.FOREIGN:
         return (kubectl("get", kind="resourceclaim", name=claim, namespace=space, more=("-o", "yaml")),)
     if holder.standing is HolderState.ENDING:
-        return tuple(kubectl("describe", kind="pod", name=user, namespace=space) for user in users)
+        return tuple(kubectl("dra", "explain", kind="pod", name=user, namespace=space) for user in users)
     if holder.owner is None:
         return tuple(deleting("pod", user, space) for user in users)
     return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()

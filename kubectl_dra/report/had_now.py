@@ -103,6 +103,8 @@ def _holder(use: ClaimUse) -> str:
         return f"unused claim {use.claim.key}: nothing frees it until that claim is deleted"
     if use.state is ClaimState.ENDED:
         return f"claim {use.claim.key}, whose pods have ended ({some(use.pods, 1)})"
+    if use.state is ClaimState.TERMINATING and use.waits_for:
+        return f"claim {use.claim.key} (which waits for {written(use.waits_for)})"
     pods = f" (pod {some(use.pods, 1)}, {use.state})" if use.pods else f" ({use.state})"
     return f"claim {use.claim.key}{pods}"
 

@@ -113,7 +113,8 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         hidden = len(state.tainted) - len(shown_rows)
         table = TableBlock(rows, (), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Devices out of service here", (table,))
-    fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0),)] if (text := _fix(state)) else []
+    shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state)]
+    fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:
         what = written(free.what)
@@ -174,6 +175,12 @@ def _fix(state: NodeAnswer) -> str:
     return fix(first) if first is not None else ""
 
 
+def _fix_commands(state: NodeAnswer) -> Sequence[CommandLine]:
+    """The commands of the fix of the first pod; of the node's own faults the next command is the one to run."""
+    first = state.troubled[0].findings[0] if not state.fault and state.troubled and state.troubled[0].findings else None
+    return first.remedy.commands if first is not None and first.remedy is not None else ()
+
+
 def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
     if state.fault or not state.troubled:
         return command(state.next, invocation)
@@ -182,8 +189,11 @@ def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
 
 
 def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
-    made = making([held.freeing]) if held.freeing is not None else ()
-    return {"commands": told} if (told := commands_json(*made, where=invocation.where)) else {}
+    return _with_commands(making([held.freeing]) if held.freeing is not None else (), invocation)
+
+
+def _with_commands(commands: Sequence[CommandLine], invocation: Invocation) -> dict[str, Any]:
+    return {"commands": told} if (told := commands_json(*commands, where=invocation.where)) else {}
 
 
 def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]:
@@ -197,7 +207,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
         "exists": state.object is not None,
         **({} if ready is None else {"ready": ready}),
         "answer": f"{lead}: {reason}.",
-        "fix": {"text": _fix(state)},
+        "fix": {"text": _fix(state), **_with_commands(_fix_commands(state), invocation)},
         "drivers": [
             {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers

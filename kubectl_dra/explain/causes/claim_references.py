@@ -23,9 +23,9 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.holders import consumers_named
+from kubectl_dra.explain.holders import consumers_named, late
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.text import nearest
@@ -315,7 +315,7 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
                 Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
                 Evidence(own, "metadata.finalizers", finalizers),
             ),
-            _remedy(listed, users),
+            _remedy(listed, users, context.snapshot),
             next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
             # The pods that have it keep its devices; nobody else gets them.
             state="takes no further pod" if claim.allocation is not None and context.question.pod is None else "",
@@ -337,7 +337,7 @@ def _users(listed: Consumers, question: Question) -> list[Phrase]:
     return out
 
 
-def _remedy(listed: Consumers, users: Sequence[Phrase]) -> Remedy | None:
+def _remedy(listed: Consumers, users: Sequence[Phrase], snapshot: Snapshot) -> Remedy | None:
     """What is known of why the claim stays. That its pods end is enough only where no other finalizer keeps it."""
     claim = listed.claim
     others = tuple(name for name in claim.metadata.finalizers if name != PROTECTION)
@@ -360,15 +360,21 @@ def _remedy(listed: Consumers, users: Sequence[Phrase]) -> Remedy | None:
         return Remedy(say(text, **words), commands=(look,))
     if not users:
         return None
-    text = "See what keeps {users:some} from ending, or wait: the claim goes after {count:it|them}."
-    if not any(use.pod is not None and use.pod.metadata.deletion_timestamp for use in listed.entries):
+    ending = [pod for pod in listed.pods if pod.metadata.deletion_timestamp]
+    overdue = late(ending, Clock(snapshot))
+    text = "Wait until {users:some} {count:has|have} ended: the claim goes after {count:it|them}."
+    if not ending:
         text = "End {users:some}, or wait: the claim goes after {count:it|them}."
+    elif overdue:
+        text = "Get {users:some} to end (the grace period ended {overdue}): the claim goes after {count:it|them}."
     text += (
         " Or delete this pod: the next one gets a claim of its own.{further}"
         if claim.metadata.controller() is not None
         else " Then create the claim again. Or name another claim in a new pod.{further}"
     )
-    return Remedy(say(text, further=further, **words))
+    space, names = claim.metadata.namespace, [pod.metadata.name for pod in ending if overdue]
+    looks = tuple(kubectl("dra", "explain", kind="pod", name=name, namespace=space) for name in names)
+    return Remedy(say(text, further=further, overdue=overdue, **words), commands=looks)
 
 
 # A claim of the pod takes no further consumer: it is full, or was allocated in a way that cannot be added to.

@@ -13,8 +13,8 @@ from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
 from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
-from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.terminating import Ending, ending_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
@@ -122,8 +122,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
     facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
-    if stuck is not None and stuck.keeper is not None:
-        facts = (*facts, stuck.keeper.fact)
+    if stuck is not None and stuck.ending is not None and stuck.ending.fact is not None:
+        facts = (*facts, stuck.ending.fact)
     yield Finding(kind, summary, facts, remedy)
 
 
@@ -268,7 +268,7 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     free = "{left} of {tested} {left:is|are} free, and " if remaining else ""
     return say(
         "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}{kept}",
-        kept=say(" {until}", until=stuck.keeper.summary) if stuck.keeper is not None else "",
+        kept=say(" {until}", until=stuck.ending.until) if stuck.ending is not None and stuck.ending.until else "",
         where=blocked.where,
         needs=needs,
         node=ObjectName("Node", stuck.node),
@@ -279,13 +279,12 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     )
 
 
-def _keeper(blocked: Blocked, holder: ClaimHolder) -> Keeper | None:
-    """The driver that keeps a holder from ending."""
+def _ending(blocked: Blocked, holder: ClaimHolder) -> Ending | None:
+    """What keeps a holder that is being deleted."""
     if holder.standing is not HolderState.ENDING:
         return None
-    ending = (pod for pod in holder.pods if pod.metadata.deletion_timestamp)
-    keepers = (kept_by_driver(pod, blocked.analysis.snapshot) for pod in ending)
-    return next((keeper for keeper in keepers if keeper is not None), None)
+    endings = [ending_of(pod, blocked.analysis.snapshot) for pod in holder.pods if pod.metadata.deletion_timestamp]
+    return next((ending for ending in endings if ending.until is not None), endings[0])
 
 
 def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
@@ -297,11 +296,11 @@ def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
 
 
 class Stuck(NamedTuple):
-    """A holder that does not need its devices, whose end is enough on this node, and the driver that keeps it."""
+    """A holder that does not need its devices, whose end is enough on this node, and what keeps it from ending."""
 
     holder: ClaimHolder
     node: str
-    keeper: Keeper | None
+    ending: Ending | None
 
 
 def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
@@ -314,9 +313,9 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
         text = "{what:capital}, or wait until {pods:it ends|they end}." if holder.ends else "{what:capital}."
         words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
-        stuck = Stuck(holder, proof.node, _keeper(blocked, holder)) if cause is not kind else None
-        if stuck is not None and stuck.keeper is not None:
-            words = say("{what:capital}: {step}.", what=free.what, step=stuck.keeper.step)
+        stuck = Stuck(holder, proof.node, _ending(blocked, holder)) if cause is not kind else None
+        if stuck is not None and stuck.ending is not None and stuck.ending.step is not None:
+            words = say("{what:capital}: {step}.", what=free.what, step=stuck.ending.step)
         return cause, Remedy(words, proof, free.devices, (free,)), stuck
     several = first_enough(blocked.world, list(sets_of_holders(blocked, blocking.spots)))
     if several.found is None:
@@ -365,9 +364,9 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
             last = next(pod for pod in holder.pods if pod.metadata.deletion_timestamp)
             text = "is allocated for {users}, Terminating since {since}"
             state = say(text, since=last.metadata.deleted_at, **words)
-            summary = say("it holds {devices:some} until {count:that pod is|those pods are} gone", **words)
-            facts = (own, *node_not_ready(last, snapshot))
-            yield Finding(HOLDER_STUCK, summary, facts, who_ends(last, snapshot), state=state)
+            of_pod = ending_of(last, snapshot).finding
+            facts = (own, *of_pod.evidence)
+            yield Finding(HOLDER_STUCK, of_pod.summary, facts, of_pod.remedy, state=state, next=of_pod.next)
 
 
 SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, NOT_RUNNING, HELD_WHOLE, TOO_FEW))
