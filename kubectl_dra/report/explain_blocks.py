@@ -61,6 +61,7 @@ from kubectl_dra.report.explain_words import (
     placed,
     proof,
     supposing,
+    why_not_made,
 )
 from kubectl_dra.report.funnel_blocks import claim_section
 from kubectl_dra.report.phrases import assumed, sentences, written
@@ -202,6 +203,8 @@ def _commands(
     if given:
         yield shell(given, invocation.where)
     elif tried:
+        if why := why_not_made(changes):
+            yield Para((why,), brief=Brief())
         yield shell((tried,), invocation.where)
     yield from (shell((each,), invocation.where) for each in own)
     if not (given or tried or own) and (shown := command(place, invocation)):

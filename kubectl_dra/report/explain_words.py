@@ -421,6 +421,17 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()
 
 
+def why_not_made(changes: Sequence[object]) -> str:
+    """Why no command makes a change that ends a pod; empty of other changes, and where one does."""
+    free = changes[0] if len(changes) == 1 else None
+    if not isinstance(free, Free) or len(free.holders) != 1 or making(changes):
+        return ""
+    (holder,) = free.holders
+    if holder.owner is None or holder.standing not in (HolderState.RUNNING, HolderState.PENDING):
+        return ""
+    return f"No command ends it alone: {holder.owner} replaces a deleted pod. The answer without it:"
+
+
 def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[CommandLine, ...]:
     """Ends the only pod of a claim so that its owner makes no other one; none where that would end another pod."""
     alike, ends = holder.alike, CommandEffect.DESTROYS

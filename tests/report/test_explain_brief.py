@@ -87,3 +87,11 @@ def test_every_further_cause_that_the_answer_counts_is_named(
     causes = [line for line in lines if re.match(r"  [a-z]+(-[a-z]+)+(:|$)", line)]
     more = [int(found[1]) for line in lines if (found := re.match(r"  and (\d+) more: ", line))]
     assert len(causes[1:]) + sum(more) == (int(counted[1]) if counted else 0)
+
+
+def test_where_no_command_ends_a_pod_it_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = shown(capsys, monkeypatch, "compute-domain-one-per-node")
+    said = "    No command ends it alone: Job moe replaces a deleted pod. The answer without it:"
+    assert "--what-if free=ml/moe-0-channel-7kkg6" in lines[lines.index(said) + 1]

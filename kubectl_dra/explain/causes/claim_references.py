@@ -18,7 +18,7 @@ from kubectl_dra.cluster.claim_relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
@@ -33,6 +33,7 @@ from kubectl_dra.text import nearest
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
 TEMPLATE_MISSING = CauseKind(code="template-missing", family=Family.POD, look=Look.POD, missing="ResourceClaimTemplate")
 ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Family.POD, look=Look.POD)
+_YAML = ("-o", "yaml")
 
 
 def _missing(context: QuestionContext) -> Iterator[Finding]:
@@ -125,6 +126,7 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     elsewhere = sorted(space for space, other in snapshot.templates if other == name)
     names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
     hint: list[Phrase] = []
+    looks: tuple[CommandLine, ...] = ()
     change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself.", **names)
     if near:
         change = say(
@@ -139,6 +141,9 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     else:
         if elsewhere:
             hint.append(say("; one of that name is in namespace {elsewhere}", **names))
+            looks = (kubectl("get", kind="resourceclaimtemplate", name=name, namespace=elsewhere[0], more=_YAML),)
+            text = "Create ResourceClaimTemplate {name} in namespace {namespace} as it is in {first}."
+            change = change if near else say(text, first=elsewhere[0], **names)
         if near:
             hint.append(say("; did you mean {near:or}?", **names))
         elif here:
@@ -147,7 +152,7 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
         TEMPLATE_MISSING,
         say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
         (_named(pod, claim_entry, "resourceClaimTemplateName", name),),
-        Remedy(change),
+        Remedy(change, commands=looks),
         object=name,
     )
 
@@ -355,8 +360,8 @@ def _remedy(listed: Consumers, users: Sequence[Phrase], snapshot: Snapshot) -> R
             "No pod keeps it, but finalizer {others:some} does: see which controller has to remove {kept:it|them}, "
             "and why it has not."
         )
-        name, space, as_written = claim.metadata.name, claim.metadata.namespace, ("-o", "yaml")
-        look = kubectl("get", kind="resourceclaim", name=name, namespace=space, more=as_written)
+        meta = claim.metadata
+        look = kubectl("get", kind="resourceclaim", name=meta.name, namespace=meta.namespace, more=_YAML)
         return Remedy(say(text, **words), commands=(look,))
     if not users:
         return None

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
-from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -21,10 +20,9 @@ from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
-from kubectl_dra.explain.remedies.claim_edits import with_claims
-from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.replicas import by_sharing, for_replicas
 
 # No single node has enough devices for a request.
 
@@ -115,8 +113,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
     among = [holders.holder(claim) for claim in claims.values()]
     siblings = among[0] if stuck is None and all(holder.replica for holder in among) else None
     if siblings is not None:
-        remedy = _for_replicas(blocked, siblings)
-    elif stuck is None and (shared := _by_sharing(blocked, tuple(claims.values()))) is not None:
+        remedy = for_replicas(blocked, siblings)
+    elif stuck is None and (shared := by_sharing(blocked, tuple(claims.values()))) is not None:
         remedy = shared
     summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, siblings)
     if words := _priority(blocked, among):
@@ -133,84 +131,6 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
     if pod is None or all(holder.priority >= pod.priority for holder in holders if holder.pods):
         return ""
     return say("; priority {priority} does not help, because no pod is evicted to free a device", priority=pod.priority)
-
-
-def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
-    """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
-    owner, pod = sibling.owner, blocked.analysis.pod
-    assert owner is not None and pod is not None
-    fewer = fewer_replicas(owner, sibling.alike, pod)
-    for change in fewer:
-        if (proof := blocked.world.proof_with(change)) is not None:
-            given = blocked.world.cluster.ending(change.ended).delta.freed
-            words = say("{what:capital}.", what=change.what)
-            return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
-    text = "Add devices: other pods of {owner} hold these, and fewer replicas would end {end}."
-    # A StatefulSet ends the highest number first, other owners a pod without a node.
-    waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
-    end = "this pod, or another without a node, first" if waiting else "this pod first"
-    if fewer:
-        end = "others first, and no proof was found that it helps"
-    own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
-    if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
-        return Remedy(say(text, owner=str(owner), end=end))
-    text += (
-        " To share, let all name one ResourceClaim: template {template} makes one for each pod (see kubectl dra share)."
-    )
-    return Remedy(say(text, owner=str(owner), end=end, template=own.template), _using(blocked, sibling.claim))
-
-
-def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
-    """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
-    pod, own = blocked.analysis.pod, blocked.located.claim
-    if pod is None or claim.metadata.namespace != own.metadata.namespace:
-        return None
-    if for_one_pod(device.driver for device in claim.devices):
-        return None
-    return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
-
-
-def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None:
-    """To share the devices, which the pods' one template cannot say: it makes a claim for each of them.
-
-    None where nothing says that sharing is meant: neither a configuration of the driver for that, nor a driver whose
-    claims are meant to be shared.
-    """
-    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
-    if own is None or not own.template or own.claim is None:
-        return None
-    pods = blocked.analysis.snapshot.pods
-    holders = [
-        pods.get((claim.metadata.namespace, use.name))
-        for claim in held
-        for use in claim.reserved_for
-        if use.resource == "pods"
-    ]
-    space = own.claim.metadata.namespace
-    for pod in holders:
-        named_by = {pod_claim.template_name for pod_claim in pod.spec.resource_claims} if pod is not None else set()
-        if pod is None or own.template not in named_by or pod.metadata.namespace != space:
-            return None
-    if not holders or not _meant_to_be_shared(blocked):
-        return None
-    text = (
-        "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
-        "one ResourceClaim with the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
-        "that exist have to be recreated (kubectl dra share writes it)."
-    )
-    names = [pod.metadata.name for pod in holders if pod is not None]
-    proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
-    return Remedy(say(text, template=own.template, pods=names), proof)
-
-
-def _meant_to_be_shared(blocked: Blocked) -> bool:
-    from kubectl_dra.data.drivers import catalogue
-
-    drivers = {item.id.driver for item in blocked.lost}
-    known = [driver for name in drivers if (driver := catalogue().driver(name)) is not None]
-    opaque = [config.get("opaque") or {} for config in blocked.located.claim.config]
-    shares = any("sharing" in (config.get("parameters") or {}) for config in opaque)
-    return shares or any(driver.shareable for driver in known)
 
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:

@@ -21,7 +21,7 @@ from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff, counted
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies import node_rules
 
-NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
+NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.DAEMON_SETS)
 
 
 def _published(blocked: Blocked) -> Iterator[Finding]:
