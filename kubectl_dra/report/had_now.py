@@ -10,7 +10,7 @@ from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.report.blocks import Answer, Tone
-from kubectl_dra.report.devices import summary, taint_words
+from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
@@ -77,7 +77,7 @@ def device_answer(now: DeviceNow) -> Answer:
 
 def _of_device(now: DeviceNow) -> str:
     row = now.row
-    tainted = ", ".join(taint_words(row))
+    tainted = ", ".join(taints_of(row))
     said = written(row.reason)
     if row.state is DeviceState.FREE:
         if not now.selected:

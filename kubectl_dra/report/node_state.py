@@ -8,14 +8,13 @@ from typing import Any, Final
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
-from kubectl_dra.explain.funnel.stages import with_rule
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.devices import taints_of
 from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, making, parts
@@ -109,7 +108,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         )
     if state.tainted:
         shown_rows = state.tainted if full else state.tainted[:_ROWS]
-        rows = [("DEVICE", "TAINT"), *((_names([row.id], state), _taints(row)) for row in shown_rows)]
+        rows = [("DEVICE", "TAINT"), *((_names([row.id], state), "; ".join(taints_of(row))) for row in shown_rows)]
         hidden = len(state.tainted) - len(shown_rows)
         table = TableBlock(rows, (), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Devices out of service here", (table,))
@@ -141,11 +140,6 @@ def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
         parts = (device.driver if several else "", device.pool if device.pool != state.name else "")
         by_pool.setdefault("".join(f"{part}/" for part in parts if part), []).append(device.device)
     return some([f"{pool}{compressed(names)}" for pool, names in by_pool.items()], 3) or EMPTY
-
-
-def _taints(row: DeviceRow) -> str:
-    """The taints of a device, each with the rule that sets it."""
-    return "; ".join(written(with_rule(taint)) for taint in row.taints)
 
 
 def _for_whom(holder: ClaimHolder) -> str:

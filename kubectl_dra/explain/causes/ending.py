@@ -21,8 +21,17 @@ from kubectl_dra.explain.causes.on_node import rejected, rejection
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.causes.terminating import DELETING, deletion, devices_of, ending_of, kept_by_finalizers
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say, subject
+from kubectl_dra.explain.phrase import (
+    ObjectName,
+    Phrase,
+    Subject,
+    Words,
+    known_defect,
+    nodes_named,
+    say,
+    subject,
+    with_owner,
+)
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction
@@ -95,7 +104,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
     for claim in claims:
         for result in claim.results:
             for taint in (taint for taint in taints.of(result.device) if taint.effect == EFFECT):
-                shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
+                shown = with_owner(taint)
                 evidence.append(Evidence(Subject("device", result.device), "taint", shown))
                 first = first or say("device {device} has taint {taint}", device=result.device, taint=shown)
                 fact, better = _tolerations(claim, result, taint)
@@ -209,9 +218,9 @@ def _at_once(analysis: Analysis) -> Iterator[Finding]:
 
 def _finding(evicted: Mapping[str, Eviction]) -> Finding:
     first = next(iter(evicted.values()))
-    names = {"device": first.result.device, "taint": with_rule(first.taint), "request": first.result.request}
+    names = {"device": first.result.device, "taint": with_owner(first.taint), "request": first.result.request}
     facts = [
-        Evidence(Subject("device", eviction.result.device), "taint", with_rule(eviction.taint))
+        Evidence(Subject("device", eviction.result.device), "taint", with_owner(eviction.taint))
         for eviction in list(evicted.values())[:MAX_NODES]
     ]
     return Finding(
@@ -256,7 +265,7 @@ def eviction_notes(analysis: Analysis) -> Iterator[Phrase]:
         later.setdefault(eviction.seconds, []).append(name)
     for seconds, nodes in sorted(later.items()):
         eviction = analysis.evictions[nodes[0]]
-        values = {"nodes": nodes_named(nodes), "device": eviction.result.device, "taint": with_rule(eviction.taint)}
+        values = {"nodes": nodes_named(nodes), "device": eviction.result.device, "taint": with_owner(eviction.taint)}
         when: Words = say("after {seconds:second}", seconds=seconds) if seconds else "at once"
         text = "on {nodes:some} the pod would be evicted {when}: device {device} has taint {taint}"
         yield say(text, when=when, **values)
