@@ -19,7 +19,7 @@ It takes about a second, and longer while another replica takes over: the lease 
 kube-scheduler lasts 15 seconds, and they try every 2 seconds to get it.
 """
 CLAIM_CONTROLLER: Final = "the resource claim controller"
-GROUP_MAKER: Final = "whoever makes the group"
+GROUP_MAKER: Final = "the controller that makes the group"
 SCHEDULER: Final = "the scheduler"
 
 

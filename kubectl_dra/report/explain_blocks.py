@@ -53,6 +53,7 @@ from kubectl_dra.report.explain_words import (
     changes,
     changes_told,
     choice,
+    claim_named,
     command,
     fix,
     making,
@@ -152,7 +153,7 @@ def _quoted(diagnosis: Diagnosis) -> str:
 def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation) -> Iterator[Block]:
     kind, code = cause.kind, Marked(cause.kind.code, WordMark.CAUSE)
     request = f'request "{cause.request}"' if cause.request else ""
-    claim = f"claim {cause.claim}" if cause.claim else ""
+    claim = claim_named(cause.claim) if cause.claim else ""
     where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
     short = where if not number else written(cause.summary)
     brief = Brief(0, (code, f": {short}") if short else (code,)) if number < 2 else None
@@ -241,7 +242,7 @@ def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
     steps = [prose(f"{step.time}  {step.station}: {written(step.what)}", hang=2) for step in diagnosis.way]
     if steps or diagnosis.elsewhere:
         elsewhere = (prose(f"{written(diagnosis.elsewhere)}"),) if diagnosis.elsewhere else ()
-        yield Section("The way of the pod", (*steps, *elsewhere), beside=True, name="way")
+        yield Section("Timeline", (*steps, *elsewhere), beside=True, name="way")
 
 
 def _trace(trace: Trace) -> Section:

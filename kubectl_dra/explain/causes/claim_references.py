@@ -127,11 +127,11 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
     hint: list[Phrase] = []
     looks: tuple[CommandLine, ...] = ()
-    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself.", **names)
+    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows.", **names)
     if near:
         change = say(
             "Write resourceClaimTemplateName: {first} in {where}. Or: create ResourceClaimTemplate {name} in namespace "
-            "{namespace}; the claim follows by itself.",
+            "{namespace}; the claim is created after that.",
             first=near[0],
             **names,
         )
@@ -281,7 +281,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
 def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
     """Where to write another class: claims and templates cannot be changed."""
     from_template = any(claim_entry.template and claim_entry.claim is claim for claim_entry in analysis.question.claims)
-    where = "a new template, and name that in the pod" if from_template else "a new claim"
+    where = "a new template, and name that template in the pod" if from_template else "a new claim"
     if not analysis.question.exists:
         where = "the manifest"
     return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
@@ -367,11 +367,11 @@ def _remedy(listed: Consumers, users: Sequence[Phrase], snapshot: Snapshot) -> R
         return None
     ending = [pod for pod in listed.pods if pod.metadata.deletion_timestamp]
     overdue = late(ending, Clock(snapshot))
-    text = "Wait until {users:some} {count:has|have} ended: the claim goes after {count:it|them}."
+    text = "Wait until {users:some} {count:has|have} ended: the claim is removed after that."
     if not ending:
-        text = "End {users:some}, or wait: the claim goes after {count:it|them}."
+        text = "End {users:some}, or wait: the claim is removed after that."
     elif overdue:
-        text = "Get {users:some} to end (the grace period ended {overdue}): the claim goes after {count:it|them}."
+        text = "Get {users:some} to end (the grace period ended {overdue}): the claim is removed after that."
     text += (
         " Or delete this pod: the next one gets a claim of its own.{further}"
         if claim.metadata.controller() is not None

@@ -22,7 +22,6 @@ from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_name
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
-from kubectl_dra.explain.remedies.replicas import by_sharing, for_replicas
 
 # No single node has enough devices for a request.
 
@@ -110,6 +109,8 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         )
         for claim in ranked[:MAX_EVIDENCE]
     ]
+    from kubectl_dra.explain.remedies.replicas import by_sharing, for_replicas
+
     among = [holders.holder(claim) for claim in claims.values()]
     siblings = among[0] if stuck is None and all(holder.replica for holder in among) else None
     if siblings is not None:

@@ -67,7 +67,7 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
     for claim in claims:
         if claim.allocation is not None and relation_of(claim, pod).listed:
             own = subject("ResourceClaim", claim)
-            said = "lists it still: kube-controller-manager removes that, and takes the devices back, within seconds"
+            said = "still lists it: kube-controller-manager removes it and frees the devices within seconds"
             facts.append(Evidence(own, "status.reservedFor", said))
     if pod.phase == "Succeeded":
         change: Words = "Nothing needs to be done: it has finished its work. To run it again, create a new pod."
@@ -171,12 +171,12 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
     if not covering and (late := _tolerated_in_spec(claim, result, taint)):
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
         better = say(
-            "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
+            "Create a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
             "too, upgrade the scheduler: it is {defect}.",
             defect=known_defect(TOLERATIONS_NOT_COPIED.reference, *TOLERATIONS_NOT_COPIED.fixes),
         )
     if covering and not any(toleration.effect == "NoExecute" for toleration in covering):
-        better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
+        better = say("Set effect: NoExecute in the toleration: without an effect it does not protect the pod.")
     field = say("tolerations of {device} that cover it", device=result.device)
     return Evidence(subject("ResourceClaim", claim), field, shown), better
 

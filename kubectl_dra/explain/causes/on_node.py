@@ -57,9 +57,7 @@ def rejection(pod: Pod) -> Finding:
     owner, own = owner_of(pod), subject("Pod", pod)
     again = "The pod never runs again: delete it, and create it again once the node has what it asks for{unbound}."
     if owner is not None and owner.kind in MAKES_AGAIN:
-        again = (
-            "Nothing has to be done for this pod: {owner} makes the next one. If that is refused too, see the reason."
-        )
+        again = "Nothing needs to be done: {owner} creates the next pod. If that is refused too, look at the reason."
     text, said = again, "{pod} was refused by the kubelet of node {node}: {reason}"
     words: dict[str, object] = {"node": ObjectName("Node", pod.node_name), "reason": pod.status.reason}
     words |= {"said": pod.status.message, "owner": str(owner)}

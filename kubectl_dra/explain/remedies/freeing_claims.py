@@ -139,7 +139,7 @@ _TEXTS: Final = {
     HolderState.ENDING: (
         "wait until {pods} {users:has|have} ended (Terminating since {since}, {users:holds|hold} {held:device})"
     ),
-    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does that by itself",
+    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing else releases it",
     HolderState.PENDING: "end {pods} (Pending{lasting}, {users:holds|hold} {held:device}{owner})",
     HolderState.RUNNING: "end {pods} ({holding} {held:device}{lasting}{priority}{owner})",
 }

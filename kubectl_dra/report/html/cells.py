@@ -21,7 +21,7 @@ it matches, but is not available; they do not ask for it.
 MARK_WORDS = {
     GOT: "what a claim gets or has",
     FITS: "a candidate: by itself it would do for a request",
-    KEPT: "asked for by class and selectors, but cannot be had now",
+    KEPT: "asked for by class and selectors, but cannot be allocated now",
 }
 
 MAX_KIND = 3
