@@ -15,7 +15,7 @@ Argv: TypeAlias = tuple[str, ...]
 """A command as its words, the program first."""
 SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 """What Kubernetes lets objects be called: a DNS subdomain (RFC 1123)."""
-_OF_SNAPSHOTS: Final = frozenset(("claims", "devices", "drivers", "explain", "fit", "taint", "top"))
+_OF_SNAPSHOTS: Final = frozenset(("claims", "devices", "drivers", "explain", "fit", "share", "taint", "top"))
 """Our commands that read a snapshot as well as a cluster."""
 
 

@@ -123,7 +123,7 @@ class OwnerReference(Wire, frozen=True):
 class ObjectMeta(Wire, frozen=True):
     """``metadata`` of one object. Timestamps are the RFC 3339 text of the API; empty means not set.
 
-    ``deletion_timestamp`` is when the time to end is over; ``deleted_at`` is when that time began.
+    ``deletion_timestamp`` is when grace period over; ``deleted_at`` is when that time began.
     """
 
     name: str = ""

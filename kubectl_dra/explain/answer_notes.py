@@ -204,7 +204,7 @@ def _not_scored(analysis: Analysis) -> Iterator[Phrase]:
     if not SCORING_FAILS.affects(scheduler.release, scheduler.patch):
         return
     yield say(
-        "the pod may stay pending all the same: the scheduler of {release}.{patch} fails at scoring nodes for a pod of "
+        "the pod may still stay pending: the scheduler of {release}.{patch} fails at scoring nodes for a pod of "
         "which some claims are allocated and others are not, where several nodes fit ({reference}, "
         "fixed in {fixed})",
         release=scheduler.release,

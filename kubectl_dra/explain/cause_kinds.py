@@ -18,7 +18,7 @@ class Family(Enum):
     CLAIM = "The claim's state"
     REQUEST = "Classes, requests and selectors"
     POOLS = "ResourceSlices and pools"
-    DEVICES = "Devices that match but cannot be had"
+    DEVICES = "Devices that match but cannot be allocated"
     NODE_FILTERS = "Nodes that the scheduler's filters refuse"
     EXTENDED = "Extended resources"
     RELEASE = "Known defects of releases"

@@ -19,7 +19,7 @@ It takes about a second, and longer while another replica takes over: the lease 
 kube-scheduler lasts 15 seconds, and they try every 2 seconds to get it.
 """
 CLAIM_CONTROLLER: Final = "the resource claim controller"
-GROUP_MAKER: Final = "whoever makes the group"
+GROUP_MAKER: Final = "the controller that makes the group"
 SCHEDULER: Final = "the scheduler"
 
 
@@ -52,20 +52,28 @@ class Clock:
 
     def lasting(self, since: str) -> Words:
         """`` for over 20 hours``: at least how long; nothing for less than a minute, or where nobody knows."""
-        minutes = int(self.age(since).total_seconds()) // 60
-        hours = minutes // 60
+        count, unit = self._amount(since)
+        return say(" for over {count:" + unit + "}", count=count) if unit != "second" else ""
+
+    def ago(self, since: str) -> Phrase:
+        """``20 hours ago``: how long ago a time was, rounded down."""
+        count, unit = self._amount(since)
+        if (count, unit) == (1, "hour"):
+            count, unit = int(self.age(since).total_seconds()) // 60, "minute"
+        return say("{count:" + unit + "} ago", count=count)
+
+    def _amount(self, since: str) -> tuple[int, str]:
+        """An age in the largest unit that says enough."""
+        seconds = int(self.age(since).total_seconds())
+        hours = seconds // 3600
         if hours > HOURS_SAID:
-            return _over(hours // 24, "day")
+            return hours // 24, "day"
         if hours:
-            return _over(hours, "hour")
-        return _over(minutes, "minute") if minutes else ""
+            return hours, "hour"
+        return (seconds // 60, "minute") if seconds >= 60 else (seconds, "second")
 
 
 def under_way(by: str, since: str, snapshot: Snapshot) -> UnderWay | None:
     """Who has been at it since a time of the API; None if that has lasted too long, or nobody knows."""
     clock = Clock(snapshot)
     return UnderWay(by, int(clock.age(since).total_seconds())) if clock.fresh(since) else None
-
-
-def _over(count: int, unit: str) -> Phrase:
-    return say(" for over {count:" + unit + "}", count=count)

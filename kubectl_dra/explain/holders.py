@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from enum import IntEnum, auto
 from typing import Final
@@ -17,7 +18,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.claim_relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.explain.clock import Clock
+from kubectl_dra.explain.clock import GIVEN, Clock
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
 
 STARTING: Final = timedelta(minutes=10)
@@ -62,7 +63,8 @@ class ClaimHolder(Struct, frozen=True):
     ``pods`` are the consumers that are known, ``owner`` what makes the first again, and ``alike`` how many pods of this
     owner there are. ``related``: the pod that waits has the same owner. ``holding`` is how many devices the pods give
     back when they end, those of other claims among them. ``age`` is how long the devices are held at
-    least, ``lasting`` the same in words with a blank before, empty where it is not known.
+    least, ``lasting`` the same in words with a blank before, empty where it is not known. ``late`` is how long ago the
+    grace period of pods in Terminating ended, in words; empty where they still have time.
     """
 
     claim: ResourceClaim
@@ -74,6 +76,7 @@ class ClaimHolder(Struct, frozen=True):
     holding: int = 0
     age: timedelta = timedelta()
     lasting: Words = ""
+    late: Words = ""
 
     @property
     def priority(self) -> int:
@@ -145,6 +148,13 @@ _WHO: Final = {
 }
 
 
+def late(pods: Iterable[Pod], clock: Clock) -> Words:
+    """How long ago the grace period of the pods that are being deleted ended; empty where one of them has time left."""
+    due = [pod.metadata.deletion_timestamp for pod in pods if pod.metadata.deletion_timestamp]
+    last = max(due, default="")
+    return clock.ago(last) if last and clock.age(last) >= GIVEN else ""
+
+
 def replicas_of_one(pod: Pod, asking: Pod) -> bool:
     """Whether pods have the same owner, which makes another one in the place of one that ends."""
     owner, made = pod.metadata.controller(), owner_of(pod)
@@ -197,6 +207,7 @@ class HolderIndex:
             holding=self._holding(claim, pods),
             age=self._clock.age(since),
             lasting=self._clock.lasting(since),
+            late=late(pods, self._clock) if standing is HolderState.ENDING else "",
         )
 
     def uses(self, claim: ResourceClaim) -> Consumers:

@@ -170,8 +170,10 @@ def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) ->
     if pod.metadata.finalizers:
         return None
     drivers = sorted({device.driver for device in devices})
+    # Where nobody saw a driver's pod anywhere, that none is on this node says nothing.
+    seen = snapshot.has_plugins and not snapshot.is_gap("Pod")
     for row in on_node(snapshot, drivers, pod.node_name):
-        if row.pod is None and row.state in _UNSEEN and not snapshot.is_gap("Pod"):
+        if row.pod is None and row.state in _UNSEEN and seen:
             plugins = (other for other in snapshot.pods.values() if other.plugin is not None)
             if not any(other.node_name == row.node and not other.finished for other in plugins):
                 return row, say("no pod on node {node} looks like a driver's", node=row.node)

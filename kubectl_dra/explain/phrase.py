@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol, TypeAlias
 from msgspec import Struct
 
 from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.taints import DeviceTaint
 
 
 class Phrase(Struct, frozen=True):
@@ -97,6 +98,12 @@ def say(template: str, /, **values: object) -> Phrase:
     """A phrase. Lists among the values become tuples, so that phrases compare and hash by value."""
     fixed = ((name, tuple(value) if isinstance(value, list) else value) for name, value in values.items())
     return Phrase(template, tuple(fixed))
+
+
+def with_owner(taint: DeviceTaint) -> Phrase:
+    """A taint, and who sets it: a DeviceTaintRule, or the driver in its slice."""
+    owner = Subject("DeviceTaintRule", ObjectName("DeviceTaintRule", taint.rule)) if taint.rule else "driver"
+    return say("{taint} ({owner})", taint=str(taint), owner=owner)
 
 
 def known_defect(number: str, *fixes: str) -> Phrase:

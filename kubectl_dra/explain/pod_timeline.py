@@ -40,7 +40,7 @@ _STATIONS: Final = (
 _EVENTS: Final = {
     "FailedScheduling": ("scheduling", "not placed"),
     FAILED_PREPARE: ("preparation", "devices not prepared"),
-    "FailedResourceClaimCreation": ("claims", "claim not made"),
+    "FailedResourceClaimCreation": ("claims", "claim not created"),
     "BindingConditionsPending": ("binding", "waits for binding conditions"),
     "TriggeredScaleUp": ("more nodes", "an autoscaler asks for a node"),
     "NotTriggerScaleUp": ("more nodes", "an autoscaler adds no node"),
@@ -66,13 +66,13 @@ def _moment(step: Milestone) -> tuple[str, int]:
 
 def _of_pod(pod: Pod, now: datetime) -> Iterator[Milestone]:
     meta, node = pod.metadata, ObjectName("Node", pod.node_name)
-    yield Milestone(meta.creation_timestamp, "admission", "pod made")
+    yield Milestone(meta.creation_timestamp, "admission", "pod created")
     yield Milestone(pod.status.start_time, "node admission", say("seen by the kubelet of node {node}", node=node))
     scheduled, prepared = pod.condition("PodScheduled"), pod.condition("PodReadyToStartContainers")
     if scheduled.status == "True":
         yield Milestone(scheduled.last_transition_time, "scheduling", say("placed on node {node}", node=node))
     if prepared.status == "True":
-        yield Milestone(prepared.last_transition_time, "preparation", "devices prepared, sandbox made")
+        yield Milestone(prepared.last_transition_time, "preparation", "devices prepared, sandbox created")
     ready, evicted = pod.condition("Ready"), pod.condition("DisruptionTarget")
     if ready.status == "True":
         yield Milestone(ready.last_transition_time, "running", "containers ready")
@@ -85,9 +85,9 @@ def _of_pod(pod: Pod, now: datetime) -> Iterator[Milestone]:
             words = {"name": status.name, "code": str(ended.exit_code)}
             yield Milestone(ended.finished_at, ending, say("container {name} ended with exit code {code}", **words))
     if meta.deleted_at != meta.deletion_timestamp:
-        yield Milestone(meta.deleted_at, "ending", "deletion asked for")
+        yield Milestone(meta.deleted_at, "ending", "deletion requested")
     if (due := parse(meta.deletion_timestamp)) is not None and due <= now:
-        yield Milestone(meta.deletion_timestamp, "ending", "the time to end is over")
+        yield Milestone(meta.deletion_timestamp, "ending", "grace period over")
 
 
 def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
@@ -97,7 +97,7 @@ def _of_claims(question: Question, pod: Pod) -> Iterator[Milestone]:
             continue
         words = {"claim": named("ResourceClaim", claim)}
         if claim_entry.template:
-            yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} made", **words))
+            yield Milestone(claim.metadata.creation_timestamp, "claims", say("claim {claim} created", **words))
         if claim.allocation is not None and relation_of(claim, pod).listed:
             time, created = claim.allocation.timestamp, pod.metadata.creation_timestamp
             text = "claim {claim} allocated: {devices:some 3}"

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
-from kubectl_dra.explain.holders import ClaimHolder, HolderIndex
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.freeing_claims import Free
@@ -184,7 +185,8 @@ def with_room(
             helped = True
             yield change
     for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
-        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,))
+        overdue = late((pod,), Clock(state.snapshot))
+        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,), overdue)
         room = WithRoom(ended, state.moved(state.cluster.ending([pod])))
         if helps(room):
             helped = True

@@ -19,7 +19,7 @@ from kubectl_dra.migrate.vendors.catalogue import is_extended
 
 _WAYS_OUT = {
     codes.NO_PLACE: "give new objects another file with --claims-file FILE, or make this one a List",
-    codes.REPEATED: "make one of the two, then run migrate again",
+    codes.REPEATED: "keep only one of the two, then run migrate again",
     codes.NAME_TAKEN: "rename one of the two, then run migrate again",
     codes.NO_EDIT: "change it by hand, or write the part out without anchors and comments in the middle; "
     "then run migrate again",

@@ -13,8 +13,9 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.console import lines
 from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names_of
 from kubectl_dra.explain.devices.arrangement import CountedBy
-from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
+from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report.blocks import Answer, Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
@@ -170,12 +171,12 @@ def summary(inventory: Inventory) -> str:
     """How many devices there are, on how many nodes, and in which states."""
     total, nodes = len(inventory.rows), inventory.node_count()
     also = Counter(row.state for row in inventory.rows if row.also_tainted)
-    states = ", ".join(_withtaint_words(count, state, also[state]) for state, count in inventory.states().items())
+    states = ", ".join(_with_tainted(count, state, also[state]) for state, count in inventory.states().items())
     place = f" on {amount(nodes, 'node')}" if nodes else ""
     return f"{amount(total)}{place}: {states}"
 
 
-def _withtaint_words(count: int, state: DeviceState, tainted: int) -> str:
+def _with_tainted(count: int, state: DeviceState, tainted: int) -> str:
     """So many devices in a state, and how many of them are tainted besides."""
     part = "all" if tainted == count > 1 else f"{tainted:,}"
     return f"{count:,} {state} ({part} tainted)" if tainted else f"{count:,} {state}"
@@ -214,7 +215,7 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
     yield DeviceColumn("WHY", _why)
     if wide:
         yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
-        yield DeviceColumn("TAINTS", lambda group: ",".join(taint_words(group.first)) or EMPTY)
+        yield DeviceColumn("TAINTS", lambda group: ",".join(taints_of(group.first)) or EMPTY)
         yield DeviceColumn("ATTRIBUTES", lambda group: ",".join(_attributes(group.first)) or EMPTY)
 
 
@@ -285,13 +286,13 @@ def _why(group: AlikeDevices) -> str:
         differ = any(row.reason != group.first.reason and reason(row.reason) != why for row in group.rows)
         parts.append(f"{group.first.id.device}: {why}" if differ else why)
     if group.first.taints and group.first.state is not DeviceState.TAINTED:
-        parts.append(f"tainted with {', '.join(taint_words(group.first))}")
+        parts.append(f"tainted with {', '.join(taints_of(group.first))}")
     return "; ".join(parts) or EMPTY
 
 
-def taint_words(row: DeviceRow) -> Iterator[str]:
+def taints_of(row: DeviceRow) -> list[str]:
     """Each taint, and who sets it."""
-    return (f"{taint} ({taint_owner(taint)})" for taint in row.taints)
+    return [written(with_owner(taint)) for taint in row.taints]
 
 
 def _attributes(row: DeviceRow) -> Iterator[str]:
@@ -358,10 +359,9 @@ def write_device_facts(
         out.paragraph(f"{len(row.device.attributes)} (--full shows them)", indent=" " * 10, first="Values".ljust(10))
     out.write("")
     _holders(out, row, claims, at)
-    taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
     attributes = [f"{name} = {plain(value)}" for name, value in sorted(row.device.attributes.items())]
     listed = [("Capacity", list(_capacity_lines(row)))]
-    listed = [("Taints", taints), *listed, ("Attributes", attributes)] if full else listed
+    listed = [("Taints", taints_of(row)), *listed, ("Attributes", attributes)] if full else listed
     write_blocks(out, [Section(heading, tuple(map(prose, lines))) for heading, lines in listed if lines])
 
 

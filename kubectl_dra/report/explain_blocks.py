@@ -53,6 +53,7 @@ from kubectl_dra.report.explain_words import (
     changes,
     changes_told,
     choice,
+    claim_named,
     command,
     fix,
     making,
@@ -61,6 +62,7 @@ from kubectl_dra.report.explain_words import (
     placed,
     proof,
     supposing,
+    why_not_made,
 )
 from kubectl_dra.report.funnel_blocks import claim_section
 from kubectl_dra.report.phrases import assumed, sentences, written
@@ -130,14 +132,12 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
         return
     quoted = _quoted(diagnosis)
     several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
-    # Whoever mends the first must not be stuck on a second that was not named, nor miss what helps instead.
-    proved, instead = findings[0].proof, any(finding.kind.instead for finding in findings[1:2])
-    rank = 1 if proved is not None and proved.enough and not instead else 0
+    # The answer counts them: brief text names each, whatever else it has room for.
     items = Items(
-        tuple((*_cause(finding, at, quoted, several, invocation, rank),) for at, finding in enumerate(findings)), "1. "
+        tuple((*_cause(finding, at, quoted, several, invocation),) for at, finding in enumerate(findings)), "1. "
     )
     codes = ", ".join(dict.fromkeys(finding.kind.code for finding in findings[2:]))
-    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(4 if rank else 1), full=False)
+    more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(), full=False)
     yield Section("Why", (items, more) if findings[2:] else (items,), beside=True, name="causes")
 
 
@@ -151,16 +151,13 @@ def _quoted(diagnosis: Diagnosis) -> str:
     return diagnosis.scheduler[0].message if diagnosis.scheduler else ""
 
 
-def _cause(
-    cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation, rank: int
-) -> Iterator[Block]:
-    """A cause; ``rank`` is that of the second in brief text."""
+def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation) -> Iterator[Block]:
     kind, code = cause.kind, Marked(cause.kind.code, WordMark.CAUSE)
     request = f'request "{cause.request}"' if cause.request else ""
-    claim = f"claim {cause.claim}" if cause.claim else ""
+    claim = claim_named(cause.claim) if cause.claim else ""
     where = written(cause.place) or (f"{request} of {claim}" if request and claim else request or claim)
     short = where if not number else written(cause.summary)
-    brief = Brief(rank if number else 0, (code, f": {short}") if short else (code,)) if number < 2 else None
+    brief = Brief(0, (code, f": {short}") if short else (code,)) if number < 2 else None
     yield Para((code, ": ", Marked(kind.title, WordMark.LABEL)), brief=brief)
     if place := ", ".join(filter(None, (claim, request))):
         yield Para((place,), Tone.QUIET, brief=SAID)
@@ -208,6 +205,8 @@ def _commands(
     if given:
         yield shell(given, invocation.where)
     elif tried:
+        if why := why_not_made(changes):
+            yield Para((why,), brief=Brief())
         yield shell((tried,), invocation.where)
     yield from (shell((each,), invocation.where) for each in own)
     if not (given or tried or own) and (shown := command(place, invocation)):
@@ -244,7 +243,7 @@ def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
     steps = [prose(f"{step.time}  {step.station}: {written(step.what)}", hang=2) for step in diagnosis.way]
     if steps or diagnosis.elsewhere:
         elsewhere = (prose(f"{written(diagnosis.elsewhere)}"),) if diagnosis.elsewhere else ()
-        yield Section("The way of the pod", (*steps, *elsewhere), beside=True, name="way")
+        yield Section("Timeline", (*steps, *elsewhere), beside=True, name="way")
 
 
 def _trace(trace: Trace) -> Section:

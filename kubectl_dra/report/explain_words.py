@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.cause_kinds import Look, NextStep
@@ -31,7 +32,7 @@ from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import devices_named, written
-from kubectl_dra.text import amount, ended, some
+from kubectl_dra.text import amount, are, ended, some
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.overview import Overview
@@ -45,7 +46,7 @@ _WITH: Final = {
 """What was changed for a proof."""
 MAX_VALUES: Final = 6
 MAX_FITTING: Final = 3
-_TOGETHER: Final = "No change is enough by itself; several together are, see what would help."
+_TOGETHER: Final = "No single change is enough, but several together are: see what would help."
 
 
 class Invocation(NamedTuple):
@@ -241,6 +242,12 @@ def _places(others: Sequence[OtherRequest]) -> str:
     return " and ".join(written(other.place) for other in others)
 
 
+def claim_named(key: str) -> str:
+    """A claim by its key; in words where the scheduler would make it for extended resources, for it has no name yet."""
+    made = key.rpartition("/")[2] == CLAIM_NAME
+    return "the scheduler's claim for the pod's extended resources" if made else f"claim {key}"
+
+
 def about(evidence: Evidence) -> str:
     """What a fact is about, up to its value: ``claim a holds``, or ``ResourceClaim a · status.reservedFor:``."""
     text = written(evidence.field)
@@ -329,7 +336,21 @@ def overview_answer(overview: Overview) -> str:
         turn = f"; each of {fit.pods:,} would fit alone, and {count} of them together"
     open_ = sum(len(alike.names) for alike in overview.found if alike.diagnosis.verdict is Verdict.UNDETERMINED)
     unknown = f", {open_:,} undetermined" if open_ else ""
-    return f"{total:,} waiting, {stuck:,} of them stuck{unknown}{turn}{more}."
+    return f"{_waiting(overview, total, stuck)}{unknown}{turn}{more}."
+
+
+def _waiting(overview: Overview, total: int, stuck: int) -> str:
+    """How many pods and claims wait, and how many of them are stuck."""
+    names = [name for alike in overview.found for name in alike.names]
+    pods = sum(name.startswith("pod/") for name in names)
+    kinds = [amount(count, kind) for count, kind in ((pods, "pod"), (total - pods, "claim")) if count]
+    who = " and ".join(kinds)
+    if stuck == total:
+        return f"{who} {are(total)} stuck"
+    wait = "waits" if total == 1 else "wait"
+    if not stuck:
+        return f"{who} {wait}, and {'it is not' if total == 1 else 'none is'} stuck"
+    return f"{who} {wait}, and {stuck:,} of them {are(stuck)} stuck"
 
 
 _COMMANDS: Final = {
@@ -427,10 +448,21 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     if holder.standing is HolderState.FOREIGN:
         return (kubectl("get", kind="resourceclaim", name=claim, namespace=space, more=("-o", "yaml")),)
     if holder.standing is HolderState.ENDING:
-        return tuple(kubectl("describe", kind="pod", name=user, namespace=space) for user in users)
+        return tuple(kubectl("dra", "explain", kind="pod", name=user, namespace=space) for user in users)
     if holder.owner is None:
         return tuple(deleting("pod", user, space) for user in users)
     return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()
+
+
+def why_not_made(changes: Sequence[object]) -> str:
+    """Why no command makes a change that ends a pod; empty of other changes, and where one does."""
+    free = changes[0] if len(changes) == 1 else None
+    if not isinstance(free, Free) or len(free.holders) != 1 or making(changes):
+        return ""
+    (holder,) = free.holders
+    if holder.owner is None or holder.standing not in (HolderState.RUNNING, HolderState.PENDING):
+        return ""
+    return f"No command ends it alone: {holder.owner} replaces a deleted pod. The answer without it:"
 
 
 def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[CommandLine, ...]:

@@ -28,9 +28,7 @@ from kubectl_dra.report.blocks import (
     WordMark,
     prose,
 )
-from kubectl_dra.report.explain_words import (
-    observation,
-)
+from kubectl_dra.report.explain_words import claim_named, observation
 from kubectl_dra.report.phrases import written
 
 MAX_REASONS: Final = 4
@@ -50,13 +48,15 @@ _FALSE: Final = {
 
 def claim_section(claim: ClaimReport) -> Section:
     origin = f", from template {claim.template}" if claim.template else ""
-    name = claim.claim or f'entry "{claim.entry}"'
+    name = claim_named(claim.claim) if claim.claim else f'claim of entry "{claim.entry}"'
     blocks: list[Block] = [prose(f"{request}: {device}") for request, device in claim.devices]
     if claim.nodes:
         blocks.append(prose(f"usable on: {claim.nodes}"))
     for funnel in claim.funnels:
         blocks += _funnel(funnel, fold=len(claim.funnels) > 1)
-    return Section(f"Claim {name}", tuple(blocks), f" ({written(claim.state)}{origin})", beside=True, name="claim")
+    return Section(
+        f"{name[:1].upper()}{name[1:]}", tuple(blocks), f" ({written(claim.state)}{origin})", beside=True, name="claim"
+    )
 
 
 def _funnel(funnel: Funnel, *, fold: bool) -> Iterator[Steps | Checks]:

@@ -11,7 +11,7 @@ from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.report.blocks import Answer, Tone
-from kubectl_dra.report.devices import summary, taint_words
+from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
@@ -93,7 +93,7 @@ def device_answer(now: DeviceNow) -> Answer:
 
 def _of_device(now: DeviceNow) -> str:
     row = now.row
-    tainted = ", ".join(taint_words(row))
+    tainted = ", ".join(taints_of(row))
     said = written(row.reason)
     if row.state is DeviceState.FREE:
         if not now.selected:
@@ -126,6 +126,8 @@ def _holder(use: ClaimUse) -> str:
         return f"unused claim {use.claim.key}: nothing frees it until that claim is deleted"
     if use.state is ClaimState.ENDED:
         return f"claim {use.claim.key}, whose pods have ended ({some(use.pods, 1)})"
+    if use.state is ClaimState.TERMINATING and use.waits_for:
+        return f"claim {use.claim.key} (which waits for {written(use.waits_for)})"
     pods = f" (pod {some(use.pods, 1)}, {use.state})" if use.pods else f" ({use.state})"
     return f"claim {use.claim.key}{pods}"
 

@@ -9,13 +9,13 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
-from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.devices import taints_of
 from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import Invocation, command, fix, making, parts
@@ -146,19 +146,16 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
         )
     if state.tainted:
-        groups: dict[tuple[str, str], list[DeviceID]] = {}
+        groups: dict[str, list[DeviceID]] = {}
         for row in state.tainted:
-            groups.setdefault((_taints(row), _set_by(row)), []).append(row.id)
-        tainted = [(_names(devices, state), *taint) for taint, devices in groups.items()]
+            groups.setdefault("; ".join(taints_of(row)), []).append(row.id)
+        tainted = [(_names(devices, state), taints) for taints, devices in groups.items()]
         shown_rows = tainted if full else tainted[:_ROWS]
-        rows = [("DEVICES", "TAINT", "SET-BY"), *shown_rows]
         hidden = len(tainted) - len(shown_rows)
-        table = TableBlock(rows, ("SET-BY", "TAINT"), left=hidden, how="--full shows them", amid=True)
+        table = TableBlock([("DEVICES", "TAINT"), *shown_rows], (), left=hidden, how="--full shows them", amid=True)
         yield Section("Devices out of service here", (table,))
-    text, commands = _fix(state), _fix_commands(state, invocation)
-    fixes: list[tuple[Block, ...]] = []
-    if text:
-        fixes.append((prose(text, Tone.GOOD, 0), *((shell(commands, invocation.where),) if commands else ())))
+    shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
+    fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:
         what = written(free.what)
@@ -173,7 +170,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     notes = [*held, *sentences(unread)]
     if notes:
         yield noted(notes)
-    if (following := _next(state, invocation)) and following not in commands:
+    if (following := _next(state, invocation)) and following not in _fix_commands(state, invocation):
         yield shell((following,), invocation.where, "Next")
 
 
@@ -198,17 +195,6 @@ def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
 
 def _share(share: PluginShare) -> tuple[str, ...]:
     return share.resource, f"{share.offered:,}", f"{share.used:,}", some(share.pods, 3) or EMPTY
-
-
-def _taints(row: DeviceRow) -> str:
-    """The taints of a device."""
-    return ", ".join(str(taint) for taint in row.taints)
-
-
-def _set_by(row: DeviceRow) -> str:
-    """Who sets the taints of a device: its driver, or rules."""
-    owners = (f"DeviceTaintRule {taint.rule}" if taint.rule else f"driver {row.id.driver}" for taint in row.taints)
-    return ", ".join(dict.fromkeys(owners))
 
 
 def _for_whom(holder: ClaimHolder) -> str:
@@ -245,7 +231,7 @@ def _fix_commands(state: NodeAnswer, invocation: Invocation) -> tuple[CommandLin
         return state.commands or ((look,) if look is not None else ())
     first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None
     if first is None or (first.remedy is not None and first.remedy.commands):
-        return first.remedy.commands if first is not None and first.remedy is not None else ()
+        return tuple(first.remedy.commands) if first is not None and first.remedy is not None else ()
     place = command(first.place_of_fix, invocation)
     return (place,) if place is not None else ()
 
@@ -258,10 +244,10 @@ def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
 
 
 def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
-    return _told(making([held.freeing]) if held.freeing is not None else (), invocation)
+    return _with_commands(making([held.freeing]) if held.freeing is not None else (), invocation)
 
 
-def _told(commands: Sequence[CommandLine], invocation: Invocation) -> dict[str, Any]:
+def _with_commands(commands: Sequence[CommandLine], invocation: Invocation) -> dict[str, Any]:
     return {"commands": told} if (told := commands_json(*commands, where=invocation.where)) else {}
 
 
@@ -276,7 +262,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
         "exists": state.object is not None,
         **({} if ready is None else {"ready": ready}),
         "answer": f"{lead}: {reason}.",
-        "fix": {"text": _fix(state), **_told(_fix_commands(state, invocation), invocation)},
+        "fix": {"text": _fix(state), **_with_commands(_fix_commands(state, invocation), invocation)},
         "drivers": [
             {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers

@@ -19,14 +19,14 @@ from kubectl_dra.report.phrases import sentences, written
 from kubectl_dra.report.table import aligned, fitted
 from kubectl_dra.text import some
 
-HEADER = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON")
+HEADER = ("NAMESPACE", "NAME", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")
 """What goes below a row that is too long, first to go first."""
 CAUSES: Final = 5
 """How many causes are counted, the most frequent ones."""
 FEWEST: Final = 3
 """Lines of the table, whatever stands above it."""
-SHORT: Final = ("NAMESPACE", "WAITING", "VERDICT", "CAUSE")
+SHORT: Final = ("NAMESPACE", "NAME", "VERDICT", "CAUSE")
 """What fits on one line."""
 
 
@@ -106,7 +106,7 @@ def _by_cause(ranked: Sequence[Alike]) -> list[tuple[str, ...]]:
     if len(rows) > CAUSES:
         rest = sum(count for _, count in rows[CAUSES:])
         table.append((f"{len(rows) - CAUSES:,} other causes", f"{rest:,}", ""))
-    return [("CAUSE", "WAITING", "NAMESPACES"), *table]
+    return [("CAUSE", "COUNT", "NAMESPACES"), *table]
 
 
 def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[list[str]]:

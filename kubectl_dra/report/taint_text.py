@@ -295,7 +295,7 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
         kept.setdefault((str(stays.taint), stays.owner, stays.ended_by, stays.command), []).append(str(stays.device))
     for (taint, owner, ended_by, ending), devices in _first([*kept.items()]):
         keep = "keeps" if len(devices) == 1 else "keep"
-        text = f"{some(devices, 8)} {keep} taint {taint} of {owner}; removed by: {ended_by}."
+        text = f"{some(devices, 8)} {keep} taint {taint} of {owner}: {ended_by}."
         out.paragraph(text, indent="  ", first="")
         if ending is not None:
             write_blocks(out, [shell((ending,), where)], 2)

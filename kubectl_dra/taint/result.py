@@ -69,7 +69,7 @@ def plan_removals(
             if not taint.rule:
                 owner = f"driver {id.driver} (ResourceSlice {target.row.slice.name if target.row else ''})"
                 staying.append(
-                    Staying(id, taint, owner, "the driver, when it finds the device healthy or is restarted")
+                    Staying(id, taint, owner, "the driver removes it when it finds the device healthy, or is restarted")
                 )
     return Removals(tuple(chosen), tuple(staying))
 
@@ -88,10 +88,14 @@ def _ended_by(
     rule: DeviceTaintRule, device: DeviceID | None, *, named: bool, ours: bool
 ) -> tuple[str, CommandLine | None]:
     if device is None:
-        return "whoever made it: it selects more than this device", deleting("devicetaintrule", rule.metadata.name)
+        return "the rule selects more than this device, and deleting it removes the taint from all", deleting(
+            "devicetaintrule", rule.metadata.name
+        )
     if not named:
-        return "untaint", untainting((device,), f"{rule.taint.key}-", *(() if ours else ("--overwrite",)))
-    return "whoever made it, or --overwrite", None
+        return "kubectl dra untaint removes it", untainting(
+            (device,), f"{rule.taint.key}-", *(() if ours else ("--overwrite",))
+        )
+    return "kubectl dra did not make the rule; --overwrite removes it", None
 
 
 def untainting(devices: Sequence[DeviceID], *words: str) -> CommandLine:

@@ -243,13 +243,17 @@ def _on_node(claim: ResourceClaim, waits_for: Words, snapshot: Snapshot) -> Word
     if not isinstance(waits_for, WaitsForStart | WaitsForEnd):
         return ""
     from kubectl_dra.explain.causes.on_node import waits_for_driver
+    from kubectl_dra.explain.clock import Clock
+    from kubectl_dra.explain.holders import late
 
     pod = snapshot.pods.get((claim.metadata.namespace, waits_for.pod))
     if pod is None:
         return ""
     if isinstance(waits_for, WaitsForEnd):
-        stuck = waits_for_driver(pod, (claim,), snapshot)
-        return say("pod {pod} to end: {why}", pod=waits_for.pod, why=stuck.summary) if stuck is not None else ""
+        stuck, overdue = waits_for_driver(pod, (claim,), snapshot), late((pod,), Clock(snapshot))
+        if stuck is not None:
+            return say("pod {pod} to end: {why}", pod=waits_for.pod, why=stuck.summary)
+        return say("pod {pod} to end: its grace period ended {ago}", pod=waits_for.pod, ago=overdue) if overdue else ""
     failed = snapshot.events_of(pod, FAILED_PREPARE)
     return WaitsForPrepare(waits_for.pod, pod.node_name, failed[0].first or failed[0].last) if failed else ""
 

@@ -223,7 +223,7 @@ def test_two_devices_and_a_taint_of_the_driver(dra: Dra, saved: str) -> None:
     ran = dra("taint", "--node", "n1", "k:NoSchedule", "--dry-run=client", "--snapshot", saved, "-o", "json")
     report = checked(ran)
     assert [entry["device"] for entry in report["rules"]] == ["gpu-0", "gpu-1"]
-    assert any("gpu-1 has taint ecc:NoSchedule already (driver)" in warning for warning in report["warnings"])
+    assert any("gpu-1 has taint ecc:NoSchedule (driver) already" in warning for warning in report["warnings"])
 
 
 def test_list(dra: Dra, saved: str) -> None:

@@ -56,7 +56,7 @@ def test_a_misspelt_uuid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     pod[0]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 1
     found = explained(pod, "typo", tmp_path / "c.json", capsys)
     (cause,) = found["causes"]
-    assert cause["fix"]["text"].startswith(f'Ask for what there is: write "{uuid}" in place of')
+    assert cause["fix"]["text"].startswith(f'Ask for a value that devices have: write "{uuid}" in place of')
     assert f"fits on node-{LAST:05}" in proof_of(cause)
 
 

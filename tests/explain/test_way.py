@@ -18,7 +18,7 @@ LAST = {
     "running": ("running", "containers ready"),
     "prepare-error": ("preparation", "devices not prepared"),
     "prepare-recovered": ("running", "containers ready"),
-    "unprepare-error": ("ending", "the time to end is over"),
+    "unprepare-error": ("ending", "grace period over"),
     "no-driver": ("scheduling", "not placed"),
     "kubelet-stopped": ("scheduling", "placed on node gpu-1"),
     "container-crashes": ("running", "container main ended with exit code 1"),
@@ -82,11 +82,11 @@ def test_a_time_to_end_that_is_not_over_is_not_told_as_over() -> None:
     cluster = ROOT / "examples" / "explain" / "taint-rule-evicts-all" / "cluster.yaml"
     _, out, _ = ran("explain", "pod/train-0", "-n", "ml", "--snapshot", str(cluster), "-o", "json")
     last = json.loads(out)["stations"][-1]
-    assert (last["what"], last["time"]) == ("deletion asked for", "2026-08-22T10:40:01Z")
+    assert (last["what"], last["time"]) == ("deletion requested", "2026-08-22T10:40:01Z")
     old = cluster.parents[1] / "claim-kept-by-finalizer" / "cluster.yaml"
     _, out, _ = ran("explain", "pod/notebook-old", "-n", "research", "--snapshot", str(old), "-o", "json")
     last = json.loads(out)["stations"][-2:]
     assert [(step["time"], step["what"]) for step in last] == [
-        ("2026-08-21T19:04:30Z", "deletion asked for"),
-        ("2026-08-21T19:05:00Z", "the time to end is over"),
+        ("2026-08-21T19:04:30Z", "deletion requested"),
+        ("2026-08-21T19:05:00Z", "grace period over"),
     ]

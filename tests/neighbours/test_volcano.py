@@ -94,7 +94,7 @@ def test_what_is_above_a_queue_counts(above: JSON, said: str, server: APIServer,
     served(server, "Pending", queues=(queue("research", "4", parent="company"), above))
     ran, _ = explained(server, dra, tmp_path, "explain", "pod/train-0", "-n", "ml")
     told = " ".join(ran.out.split())
-    assert said in told and ("is never let in by its queue" in told) == bool(said)
+    assert said in told and ("is never admitted by its queue" in told) == bool(said)
 
 
 @pytest.mark.parametrize("words", ["job/sweep", "vcjob/sweep"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from kubectl_dra.cli.main import run
 from tools.cases import CASES, run_case
-from tools.examples import EXAMPLES, arguments
+from tools.examples import EXAMPLES, arguments, examples
 
 
 def shown(
@@ -74,3 +75,23 @@ def test_what_brings_a_node_is_told_before_another_pod_is_ended(
     fixes = [line for line in lines if line.startswith("  - ")]
     assert len(lines) <= 18 and any(line.startswith("  no-scale-up: ") for line in lines), text
     assert fixes[0].startswith(f"  - {fix}"[:60]) and fixes[1] == ending, text
+
+
+@pytest.mark.parametrize("folder", examples(), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_every_further_cause_that_the_answer_counts_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path, columns: int
+) -> None:
+    lines = shown(capsys, monkeypatch, folder.name, columns=columns)
+    counted = re.search(r"and (\d+) further cause", " ".join(" ".join(lines).split()))
+    causes = [line for line in lines if re.match(r"  [a-z]+(-[a-z]+)+(:|$)", line)]
+    more = [int(found[1]) for line in lines if (found := re.match(r"  and (\d+) more: ", line))]
+    assert len(causes[1:]) + sum(more) == (int(counted[1]) if counted else 0)
+
+
+def test_where_no_command_ends_a_pod_it_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = shown(capsys, monkeypatch, "compute-domain-one-per-node")
+    said = "    No command ends it alone: Job moe replaces a deleted pod. The answer without it:"
+    assert "--what-if free=ml/moe-0-channel-7kkg6" in lines[lines.index(said) + 1]

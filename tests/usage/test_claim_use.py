@@ -109,10 +109,19 @@ RUNNING = pod("p", "c", "Running", "n1")
         (
             [
                 claim("c", "gpu-0", users=("p",)),
-                pod("p", "c", "Running", "n1", deletionTimestamp="2026-01-01T00:00:00Z"),
+                pod("p", "c", "Running", "n1", deletionTimestamp="2126-01-01T00:00:00Z"),
             ],
             "terminating",
-            "pod p to end (terminating since 2026-01-01T00:00:00Z)",
+            "pod p to end (terminating since 2126-01-01T00:00:00Z)",
+        ),
+        (
+            [
+                claim("c", "gpu-0", users=("p",)),
+                pod("p", "c", "Running", "n1", deletionTimestamp="2026-01-01T00:00:00Z"),
+                pod("later", "d", "Running", "n1", creationTimestamp="2026-01-01T03:00:00Z"),
+            ],
+            "terminating",
+            "pod p to end: its grace period ended 3 hours ago",
         ),
         (
             [claim("c", "gpu-0", meta={"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]})],

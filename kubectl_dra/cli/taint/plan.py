@@ -19,8 +19,9 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
-from kubectl_dra.explain.devices.device_state import taint_owner
+from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report import taint_text as text
+from kubectl_dra.report.phrases import written
 from kubectl_dra.report.taint_text import why_unread
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter, Written
@@ -173,7 +174,7 @@ def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> It
             yield f"{target.id} is not published now: new pods do not get it anyway"
         for taint in target.row.taints if target.row else ():
             if taint.rule not in own:
-                yield f"{target.id} has taint {taint} already ({taint_owner(taint)})"
+                yield f"{target.id} has taint {written(with_owner(taint))} already"
 
 
 # ``taint --list``: every taint of the cluster.

@@ -22,8 +22,9 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.devices.device_state import DeviceState, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import times
@@ -226,7 +227,7 @@ def _looked_at(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[tuple[str, .
             continue
         rows.append(row)
         blocking = [taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS]
-        out.extend(f"{id} has taint {taint} ({taint_owner(taint)})" for taint in blocking)
+        out.extend(f"{id} has taint {written(with_owner(taint))}" for taint in blocking)
         # A claim that holds the device is not waited for, so it need not be known.
         if not blocking and row.state not in _LEFT_TO_CLAIMS:
             out.append(f"{id} is {row.state}: {written(row.reason)}")

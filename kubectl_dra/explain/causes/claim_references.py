@@ -18,14 +18,14 @@ from kubectl_dra.cluster.claim_relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
+from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.holders import consumers_named
+from kubectl_dra.explain.holders import consumers_named, late
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, named, nodes_named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.text import nearest
@@ -33,6 +33,7 @@ from kubectl_dra.text import nearest
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
 TEMPLATE_MISSING = CauseKind(code="template-missing", family=Family.POD, look=Look.POD, missing="ResourceClaimTemplate")
 ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Family.POD, look=Look.POD)
+_YAML = ("-o", "yaml")
 
 
 def _missing(context: QuestionContext) -> Iterator[Finding]:
@@ -125,11 +126,12 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     elsewhere = sorted(space for space, other in snapshot.templates if other == name)
     names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
     hint: list[Phrase] = []
-    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows by itself.", **names)
+    looks: tuple[CommandLine, ...] = ()
+    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows.", **names)
     if near:
         change = say(
             "Write resourceClaimTemplateName: {first} in {where}. Or: create ResourceClaimTemplate {name} in namespace "
-            "{namespace}; the claim follows by itself.",
+            "{namespace}; the claim is created after that.",
             first=near[0],
             **names,
         )
@@ -139,6 +141,9 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     else:
         if elsewhere:
             hint.append(say("; one of that name is in namespace {elsewhere}", **names))
+            looks = (kubectl("get", kind="resourceclaimtemplate", name=name, namespace=elsewhere[0], more=_YAML),)
+            text = "Create ResourceClaimTemplate {name} in namespace {namespace} as it is in {first}."
+            change = change if near else say(text, first=elsewhere[0], **names)
         if near:
             hint.append(say("; did you mean {near:or}?", **names))
         elif here:
@@ -147,7 +152,7 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
         TEMPLATE_MISSING,
         say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
         (_named(pod, claim_entry, "resourceClaimTemplateName", name),),
-        Remedy(change),
+        Remedy(change, commands=looks),
         object=name,
     )
 
@@ -276,7 +281,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -
 def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
     """Where to write another class: claims and templates cannot be changed."""
     from_template = any(claim_entry.template and claim_entry.claim is claim for claim_entry in analysis.question.claims)
-    where = "a new template, and name that in the pod" if from_template else "a new claim"
+    where = "a new template, and name that template in the pod" if from_template else "a new claim"
     if not analysis.question.exists:
         where = "the manifest"
     return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
@@ -315,7 +320,7 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
                 Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
                 Evidence(own, "metadata.finalizers", finalizers),
             ),
-            _remedy(listed, users),
+            _remedy(listed, users, context.snapshot),
             next=NextStep(Look.POD, first.name, claim.metadata.namespace) if users and first is not None else None,
             # The pods that have it keep its devices; nobody else gets them.
             state="takes no further pod" if claim.allocation is not None and context.question.pod is None else "",
@@ -337,7 +342,7 @@ def _users(listed: Consumers, question: Question) -> list[Phrase]:
     return out
 
 
-def _remedy(listed: Consumers, users: Sequence[Phrase]) -> Remedy | None:
+def _remedy(listed: Consumers, users: Sequence[Phrase], snapshot: Snapshot) -> Remedy | None:
     """What is known of why the claim stays. That its pods end is enough only where no other finalizer keeps it."""
     claim = listed.claim
     others = tuple(name for name in claim.metadata.finalizers if name != PROTECTION)
@@ -355,20 +360,26 @@ def _remedy(listed: Consumers, users: Sequence[Phrase]) -> Remedy | None:
             "No pod keeps it, but finalizer {others:some} does: see which controller has to remove {kept:it|them}, "
             "and why it has not."
         )
-        name, space, as_written = claim.metadata.name, claim.metadata.namespace, ("-o", "yaml")
-        look = kubectl("get", kind="resourceclaim", name=name, namespace=space, more=as_written)
+        meta = claim.metadata
+        look = kubectl("get", kind="resourceclaim", name=meta.name, namespace=meta.namespace, more=_YAML)
         return Remedy(say(text, **words), commands=(look,))
     if not users:
         return None
-    text = "See what keeps {users:some} from ending, or wait: the claim goes after {count:it|them}."
-    if not any(use.pod is not None and use.pod.metadata.deletion_timestamp for use in listed.entries):
-        text = "End {users:some}, or wait: the claim goes after {count:it|them}."
+    ending = [pod for pod in listed.pods if pod.metadata.deletion_timestamp]
+    overdue = late(ending, Clock(snapshot))
+    text = "Wait until {users:some} {count:has|have} ended: the claim is removed after that."
+    if not ending:
+        text = "End {users:some}, or wait: the claim is removed after that."
+    elif overdue:
+        text = "Get {users:some} to end (the grace period ended {overdue}): the claim is removed after that."
     text += (
         " Or delete this pod: the next one gets a claim of its own.{further}"
         if claim.metadata.controller() is not None
         else " Then create the claim again. Or name another claim in a new pod.{further}"
     )
-    return Remedy(say(text, further=further, **words))
+    space, names = claim.metadata.namespace, [pod.metadata.name for pod in ending if overdue]
+    looks = tuple(kubectl("dra", "explain", kind="pod", name=name, namespace=space) for name in names)
+    return Remedy(say(text, further=further, overdue=overdue, **words), commands=looks)
 
 
 # A claim of the pod takes no further consumer: it is full, or was allocated in a way that cannot be added to.

@@ -33,13 +33,13 @@ _LACKS: Final = {
     MissingLink.UNSEEN: "whether node {node} has a daemon could not be read",
 }
 _STEPS: Final = {
-    MissingLink.LABEL: "See how driver compute-domain.nvidia.com is on the node, and what its pod says of the claim.",
+    MissingLink.LABEL: "Look at driver compute-domain.nvidia.com on the node, and at its log about the claim.",
     MissingLink.OTHER_DOMAIN: "End the pods of the other domain on that node, or place these pods on other nodes.",
     MissingLink.DAEMON: (
         "See what keeps the DaemonSet's pod from the node (a taint that it does not tolerate, an image, a quota): "
         "kubectl describe it in the driver's namespace."
     ),
-    MissingLink.DAEMON_RUNS: "Mend what keeps the daemon's pod: its image, its node's NVIDIA driver, its own claim.",
+    MissingLink.DAEMON_RUNS: "Repair what keeps the daemon's pod: its image, its node's NVIDIA driver, its own claim.",
     MissingLink.DAEMON_READY: (
         "Read the daemon's log: IMEX waits for its peers (their network, the ports, the same driver release) or for "
         "the NVLink fabric of the node."

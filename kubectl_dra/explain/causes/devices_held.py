@@ -10,19 +10,16 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
-from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
-from kubectl_dra.explain.causes.ending import Keeper, kept_by_driver, node_not_ready, who_ends
 from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.causes.terminating import Ending, ending_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
-from kubectl_dra.explain.remedies.claim_edits import with_claims
-from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
 
@@ -112,18 +109,20 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         )
         for claim in ranked[:MAX_EVIDENCE]
     ]
+    from kubectl_dra.explain.remedies.replicas import by_sharing, for_replicas
+
     among = [holders.holder(claim) for claim in claims.values()]
     siblings = among[0] if stuck is None and all(holder.replica for holder in among) else None
     if siblings is not None:
-        remedy = _for_replicas(blocked, siblings)
-    elif stuck is None and (shared := _by_sharing(blocked, tuple(claims.values()))) is not None:
+        remedy = for_replicas(blocked, siblings)
+    elif stuck is None and (shared := by_sharing(blocked, tuple(claims.values()))) is not None:
         remedy = shared
     summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, siblings)
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
     facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
-    if stuck is not None and stuck.keeper is not None:
-        facts = (*facts, stuck.keeper.fact)
+    if stuck is not None and stuck.ending is not None and stuck.ending.fact is not None:
+        facts = (*facts, stuck.ending.fact)
     yield Finding(kind, summary, facts, remedy)
 
 
@@ -133,84 +132,6 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
     if pod is None or all(holder.priority >= pod.priority for holder in holders if holder.pods):
         return ""
     return say("; priority {priority} does not help, because no pod is evicted to free a device", priority=pod.priority)
-
-
-def _for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
-    """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
-    owner, pod = sibling.owner, blocked.analysis.pod
-    assert owner is not None and pod is not None
-    fewer = fewer_replicas(owner, sibling.alike, pod)
-    for change in fewer:
-        if (proof := blocked.world.proof_with(change)) is not None:
-            given = blocked.world.cluster.ending(change.ended).delta.freed
-            words = say("{what:capital}.", what=change.what)
-            return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
-    text = "Add devices: other pods of {owner} hold these, and fewer replicas would end {end}."
-    # A StatefulSet ends the highest number first, other owners a pod without a node.
-    waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
-    end = "this pod, or another without a node, first" if waiting else "this pod first"
-    if fewer:
-        end = "others first, and no proof was found that it helps"
-    own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
-    if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
-        return Remedy(say(text, owner=str(owner), end=end))
-    text += (
-        " To share, let all name one ResourceClaim: template {template} makes one for each pod (see kubectl dra share)."
-    )
-    return Remedy(say(text, owner=str(owner), end=end, template=own.template), _using(blocked, sibling.claim))
-
-
-def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
-    """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
-    pod, own = blocked.analysis.pod, blocked.located.claim
-    if pod is None or claim.metadata.namespace != own.metadata.namespace:
-        return None
-    if for_one_pod(device.driver for device in claim.devices):
-        return None
-    return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
-
-
-def _by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None:
-    """To share the devices, which the pods' one template cannot say: it makes a claim for each of them.
-
-    None where nothing says that sharing is meant: neither a configuration of the driver for that, nor a driver whose
-    claims are meant to be shared.
-    """
-    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
-    if own is None or not own.template or own.claim is None:
-        return None
-    pods = blocked.analysis.snapshot.pods
-    holders = [
-        pods.get((claim.metadata.namespace, use.name))
-        for claim in held
-        for use in claim.reserved_for
-        if use.resource == "pods"
-    ]
-    space = own.claim.metadata.namespace
-    for pod in holders:
-        named_by = {pod_claim.template_name for pod_claim in pod.spec.resource_claims} if pod is not None else set()
-        if pod is None or own.template not in named_by or pod.metadata.namespace != space:
-            return None
-    if not holders or not _meant_to_be_shared(blocked):
-        return None
-    text = (
-        "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
-        "one ResourceClaim with the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
-        "that exist have to be recreated (kubectl dra share writes it)."
-    )
-    names = [pod.metadata.name for pod in holders if pod is not None]
-    proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
-    return Remedy(say(text, template=own.template, pods=names), proof)
-
-
-def _meant_to_be_shared(blocked: Blocked) -> bool:
-    from kubectl_dra.data.drivers import catalogue
-
-    drivers = {item.id.driver for item in blocked.lost}
-    known = [driver for name in drivers if (driver := catalogue().driver(name)) is not None]
-    opaque = [config.get("opaque") or {} for config in blocked.located.claim.config]
-    shares = any("sharing" in (config.get("parameters") or {}) for config in opaque)
-    return shares or any(driver.shareable for driver in known)
 
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
@@ -268,7 +189,7 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     free = "{left} of {tested} {left:is|are} free, and " if remaining else ""
     return say(
         "{where} needs {needs}; on {node} " + free + "{holder} holds {devices:some 3}{kept}",
-        kept=say(" {until}", until=stuck.keeper.summary) if stuck.keeper is not None else "",
+        kept=say(" {until}", until=stuck.ending.until) if stuck.ending is not None and stuck.ending.until else "",
         where=blocked.where,
         needs=needs,
         node=ObjectName("Node", stuck.node),
@@ -279,13 +200,12 @@ def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     )
 
 
-def _keeper(blocked: Blocked, holder: ClaimHolder) -> Keeper | None:
-    """The driver that keeps a holder from ending."""
+def _ending(blocked: Blocked, holder: ClaimHolder) -> Ending | None:
+    """What keeps a holder that is being deleted."""
     if holder.standing is not HolderState.ENDING:
         return None
-    ending = (pod for pod in holder.pods if pod.metadata.deletion_timestamp)
-    keepers = (kept_by_driver(pod, blocked.analysis.snapshot) for pod in ending)
-    return next((keeper for keeper in keepers if keeper is not None), None)
+    endings = [ending_of(pod, blocked.analysis.snapshot) for pod in holder.pods if pod.metadata.deletion_timestamp]
+    return next((ending for ending in endings if ending.until is not None), endings[0])
 
 
 def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
@@ -297,11 +217,11 @@ def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
 
 
 class Stuck(NamedTuple):
-    """A holder that does not need its devices, whose end is enough on this node, and the driver that keeps it."""
+    """A holder that does not need its devices, whose end is enough on this node, and what keeps it from ending."""
 
     holder: ClaimHolder
     node: str
-    keeper: Keeper | None
+    ending: Ending | None
 
 
 def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
@@ -314,9 +234,9 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
         text = "{what:capital}, or wait until {pods:it ends|they end}." if holder.ends else "{what:capital}."
         words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
-        stuck = Stuck(holder, proof.node, _keeper(blocked, holder)) if cause is not kind else None
-        if stuck is not None and stuck.keeper is not None:
-            words = say("{what:capital}: {step}.", what=free.what, step=stuck.keeper.step)
+        stuck = Stuck(holder, proof.node, _ending(blocked, holder)) if cause is not kind else None
+        if stuck is not None and stuck.ending is not None and stuck.ending.step is not None:
+            words = say("{what:capital}: {step}.", what=free.what, step=stuck.ending.step)
         return cause, Remedy(words, proof, free.devices, (free,)), stuck
     several = first_enough(blocked.world, list(sets_of_holders(blocked, blocking.spots)))
     if several.found is None:
@@ -365,9 +285,9 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
             last = next(pod for pod in holder.pods if pod.metadata.deletion_timestamp)
             text = "is allocated for {users}, Terminating since {since}"
             state = say(text, since=last.metadata.deleted_at, **words)
-            summary = say("it holds {devices:some} until {count:that pod is|those pods are} gone", **words)
-            facts = (own, *node_not_ready(last, snapshot))
-            yield Finding(HOLDER_STUCK, summary, facts, who_ends(last, snapshot), state=state)
+            of_pod = ending_of(last, snapshot).finding
+            facts = (own, *of_pod.evidence)
+            yield Finding(HOLDER_STUCK, of_pod.summary, facts, of_pod.remedy, state=state, next=of_pod.next)
 
 
 SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, NOT_RUNNING, HELD_WHOLE, TOO_FEW))

@@ -21,7 +21,7 @@ from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff, counted
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies import node_rules
 
-NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.SLICES)
+NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.DAEMON_SETS)
 
 
 def _published(blocked: Blocked) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ NEEDS_FEATURE = CauseKind(code="device-needs-feature", family=Family.POOLS, look
 def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:
     """Devices are skipped because a gate is off. ``features`` are those of the allocator."""
     proof = blocked.world.with_features(replace(blocked.view.cycle.features, **features)).proof()
-    text = "{lost:device} for {where} {lost:is|are} passed over: the feature {gate} is off"
+    text = "{lost:device} for {where} {lost:is|are} skipped: the feature {gate} is off"
     return Finding(
         NEEDS_FEATURE,
         say(text, lost=len(blocked.lost), where=blocked.where, gate=gate),
@@ -261,7 +261,7 @@ def _each(reasons: Sequence[tuple[Words, int]]) -> Words:
 def _old_form(blocked: Blocked) -> Finding:
     """The driver publishes counters and devices in one slice, which only 1.34 can read."""
     names = sorted({item.slice.name for item in blocked.lost})
-    text = "{lost:device} for {where} {lost:is|are} passed over: their slices hold counters as well"
+    text = "{lost:device} for {where} {lost:is|are} skipped: their slices hold counters as well"
     return Finding(
         OLD_SLICES,
         say(text, lost=len(blocked.lost), where=blocked.where),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -16,6 +18,7 @@ from kubectl_dra.explain.funnel.stages import describe_taint
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.change import Tolerate
 
+MAX_COMMANDS: Final = 3
 TAINTED = CauseKind(code="devices-tainted", family=Family.DEVICES, fixed_at=Look.TAINTED_DEVICES)
 TOLERATION = CauseKind(code="toleration-does-not-match", family=Family.DEVICES, fixed_at=Look.TAINTED_DEVICES)
 
@@ -30,17 +33,22 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
     if missed and kind is TAINTED:
         kind = TOLERATION
     count = len(blocked.lost)
+    text = "{count:device} that {count:matches|match} {where} {count:is|are} tainted: {listed}{rest}{other}"
+    if len(by_taint) == 1:
+        text = "{count:device} that {count:matches|match} {where} {count:has|have} taint {taint}{rest}{other}"
     summary = say(
-        "{count:device} that {count:matches|match} {where} {count:is|are} tainted: {listed}{rest}",
+        text,
         count=count,
         where=blocked.where,
+        taint=next(iter(by_taint)),
         listed=[
-            say("{taint} on {count}", taint=text, count=len(taints))
+            say("{count} with {taint}", taint=text, count=len(taints))
             for text, taints in sorted(by_taint.items(), key=lambda item: -len(item[1]))
         ],
         rest=say("; {left} untainted, {needed} needed", left=blocked.left, needed=blocked.located.needed)
         if blocked.left
         else "",
+        other=_of_other_keys(blocked, missed),
     )
     evidence = [
         Evidence(
@@ -56,25 +64,39 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
 
 def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]) -> Remedy:
     blocking = (_blocking(blocked, item.device.taints) for item in blocked.lost)
-    rules = sorted({taint.rule for taint in blocking if taint is not None and taint.rule})
+    rules = tuple(sorted({taint.rule for taint in blocking if taint is not None and taint.rule}))
+    deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
     if rules and blocked.located.place.extended:
-        return Remedy(say("End the maintenance (DeviceTaintRule {rules}).", rules=rules))
+        return Remedy(say("Delete {rules} once the maintenance is over.", rules=_named(rules)), commands=deleted)
     tolerate = Tolerate(blocked.located.place, taints)
     offers = (tolerate, *(Tolerate(blocked.located.place, (taint,)) for taint in taints)) if rules else (tolerate,)
     if kind is TOLERATION:
         text = "Correct the toleration in a new claim: {missed}."
         if rules:
-            text += " Or end the maintenance (DeviceTaintRule {rules})."
+            text += " Or delete {rules} once the maintenance is over."
         proof = blocked.world.proof_with(tolerate)
-        return Remedy(say(text, missed=missed, rules=rules), proof, offers=(tolerate,))
+        return Remedy(say(text, missed=missed, rules=_named(rules)), proof, offers=(tolerate,), commands=deleted)
     if rules:
-        text = "End the maintenance (DeviceTaintRule {rules}), or let the request tolerate the taint."
-        return Remedy(say(text, rules=rules), blocked.world.proof_with(tolerate), offers=offers)
+        text = "Let the request tolerate the taint, or delete {rules} once the maintenance is over."
+        proof = blocked.world.proof_with(tolerate)
+        return Remedy(say(text, rules=_named(rules)), proof, offers=offers, commands=deleted)
     # A taint that the driver set says that the device is unfit: tolerating it is no way out to offer.
     return Remedy(
-        "Repair or reset the device: its driver set the taint, and takes it away again (some drivers do so only when "
-        "they are restarted)."
+        "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
+        "do so only when they are restarted."
     )
+
+
+def _named(rules: Sequence[str]) -> Phrase:
+    return say("{kind} {rules:some}", kind="DeviceTaintRule" if len(rules) == 1 else "DeviceTaintRules", rules=rules)
+
+
+def _of_other_keys(blocked: Blocked, missed: Sequence[Phrase]) -> Words:
+    """That the request tolerates something, and none of its tolerations is for the taint."""
+    keys = tuple(dict.fromkeys(toleration.key for toleration in blocked.spec.tolerations if toleration.key))
+    if not keys or missed:
+        return ""
+    return say(", and the request tolerates only {keys:some}", keys=keys)
 
 
 def _blocking(blocked: Blocked, taints: Collection[DeviceTaint]) -> DeviceTaint | None:

@@ -1,47 +1,43 @@
-"""The pod has ended, is being deleted, or would be evicted."""
+"""The pod has ended, was deleted before it had a node, or is or would be evicted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.behaviour import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
-from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
+from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import deleting
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.known_defects import with_defect
-from kubectl_dra.explain.causes.on_node import (
-    ANSWER,
-    containers_ended,
-    drivers_of,
-    end_by_force,
-    node_troubles,
-    rejected,
-    rejection,
-    waits_for_driver,
-)
+from kubectl_dra.explain.causes.on_node import rejected, rejection
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.clock import GIVEN, Clock
+from kubectl_dra.explain.causes.terminating import DELETING, deletion, devices_of, ending_of, kept_by_finalizers
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.funnel.stages import with_rule
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say, subject
+from kubectl_dra.explain.phrase import (
+    ObjectName,
+    Phrase,
+    Subject,
+    Words,
+    known_defect,
+    nodes_named,
+    say,
+    subject,
+    with_owner,
+)
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Eviction
 
 EVICTED = CauseKind(code="evicted-by-taint", family=Family.NODE, look=Look.TAINTED_DEVICES, ends_pod=True)
 FINISHED = CauseKind(code="pod-finished", family=Family.POD, look=Look.POD, ends_pod=True)
-DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
 
 
 def _ended(context: QuestionContext) -> Iterator[Finding]:
@@ -50,12 +46,14 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
         return
     condition = pod.condition("DisruptionTarget")
     if condition.status == "True" and condition.reason == EVICTION_REASON:
-        stuck = None
-        if pod.metadata.deletion_timestamp and not pod.finished:
-            stuck = waits_for_driver(pod, context.question.existing_claims, context.snapshot)
-        if stuck is not None:
-            yield _with_its_pod(stuck, pod, context.snapshot, _held(pod, context.question.existing_claims))
+        ending = None
+        if pod.metadata.deletion_timestamp and devices_of(pod, context.question.existing_claims):
+            ending = ending_of(pod, context.snapshot, context.question.existing_claims).finding
+            if ending.kind is not DELETING:
+                yield ending
         yield _evicted(pod, condition.message or condition.reason, context.question.existing_claims, context.snapshot)
+        if ending is not None and ending.kind is DELETING and not ending.normal:
+            yield ending
     elif rejected(pod):
         yield with_defect(rejection(pod), pod, context.snapshot)
     elif pod.finished:
@@ -69,7 +67,7 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
     for claim in claims:
         if claim.allocation is not None and relation_of(claim, pod).listed:
             own = subject("ResourceClaim", claim)
-            said = "lists it still: kube-controller-manager removes that, and takes the devices back, within seconds"
+            said = "still lists it: kube-controller-manager removes it and frees the devices within seconds"
             facts.append(Evidence(own, "status.reservedFor", said))
     if pod.phase == "Succeeded":
         change: Words = "Nothing needs to be done: it has finished its work. To run it again, create a new pod."
@@ -81,178 +79,17 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
         change = say(text, owner=str(owner))
     summary = say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase)
     if pod.metadata.deletion_timestamp and (names := pod.metadata.finalizers):
-        facts.extend(_deletion(pod))
+        facts.extend(deletion(pod))
         text = "{pod} has ended ({phase}) and was deleted, and is kept by finalizers: {names:some}"
         summary = say(text, pod="the pod", phase=pod.phase, names=names)
-        return Finding(FINISHED, summary, tuple(facts), _kept_by_finalizers(pod))
+        return Finding(FINISHED, summary, tuple(facts), kept_by_finalizers(pod))
     return Finding(FINISHED, summary, tuple(facts), Remedy(change))
-
-
-def _kept_by_finalizers(pod: Pod) -> Remedy:
-    """Whoever set a finalizer has work to do before the pod goes: it is not removed by hand for that alone."""
-    names = pod.metadata.finalizers
-    text = (
-        "See which controller has to remove {names:some}, and why it has not. Remove {count:it|them} by hand only if "
-        "that controller is gone for good: then nobody does what {count:it is|they are} for."
-    )
-    written = ("-o", "yaml")
-    look = kubectl("get", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace, more=written)
-    return Remedy(say(text, names=names, count=len(names)), commands=(look,))
-
-
-def _deletion(pod: Pod) -> Iterator[Evidence]:
-    own = subject("Pod", pod)
-    yield Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)
-    if pod.metadata.finalizers:
-        yield Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers))
 
 
 def _deleting(pod: Pod) -> Finding:
     summary = say("{pod} is being deleted, so the scheduler skips it", pod="the pod")
-    remedy = _kept_by_finalizers(pod) if pod.metadata.finalizers else Remedy("Create a new pod: this one goes away.")
-    return Finding(DELETING, summary, tuple(_deletion(pod)), remedy)
-
-
-def _terminating(analysis: Analysis) -> Iterator[Finding]:
-    """The pod has its devices until it is gone, and its node decides when."""
-    pod, snapshot = analysis.pod, analysis.snapshot
-    if pod is None:
-        return
-    held = _held(pod, analysis.allocated)
-    if not held:
-        return
-    if (stuck := waits_for_driver(pod, analysis.allocated, snapshot)) is not None:
-        yield _with_its_pod(stuck, pod, snapshot, held)
-        return
-    facts = (*_deletion(pod), *node_not_ready(pod, snapshot))
-    text = "it has {devices:some} until the kubelet of node {node} has ended the pod"
-    summary = say(text, devices=held, node=ObjectName("Node", pod.node_name))
-    age, remedy = Clock(snapshot).age(pod.metadata.deletion_timestamp), who_ends(pod, snapshot)
-    finding = Finding(DELETING, summary, facts, remedy, state="is being deleted", normal=age < GIVEN)
-    yield _waiting_for_driver(finding, pod, snapshot, held) if age >= ANSWER else finding
-
-
-def _held(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
-    """The devices that a pod has until it is gone."""
-    return [device for claim in claims if relation_of(claim, pod) is ClaimRelation.ENDING for device in claim.devices]
-
-
-def _with_its_pod(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
-    """The finding that a driver keeps a pod, with what is wrong with the driver's own pod, if that is known."""
-    from kubectl_dra.explain.driver_words import next_look
-    from kubectl_dra.explain.node_driver import on_node, without_driver
-
-    away = without_driver(pod, snapshot, held)
-    if away is None:
-        rows = on_node(snapshot, sorted({device.driver for device in held}), pod.node_name)
-        logs = next((row for row in rows if row.pod is not None), None)
-        return replace(finding, next=next_look(logs)) if logs is not None else finding
-    row, said = away
-    node = say("on node {node}", node=ObjectName("Node", pod.node_name))
-    fact = Evidence(Subject("driver", row.driver), node, said)
-    return replace(finding, evidence=(fact, *finding.evidence), next=next_look(row))
-
-
-def _waiting_for_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
-    """The finding, or that the pod cannot end because a driver is away that has to release its devices."""
-    from kubectl_dra.explain.driver_words import next_look
-    from kubectl_dra.explain.node_driver import without_driver
-
-    away = None if any(node_not_ready(pod, snapshot)) else without_driver(pod, snapshot, held)
-    if away is None:
-        return finding
-    row, said = away
-    node = ObjectName("Node", pod.node_name)
-    words = {"driver": row.driver, "node": node, "said": said, "devices": held, "count": len(held)}
-    summary = say("it has {devices:some} until driver {driver} has released {count:it|them}, and {said}", **words)
-    text = (
-        "Start driver {driver} on node {node}: the kubelet ends the pod only after it has released the "
-        "{count:device|devices}."
-    )
-    if row.pod is None:
-        text += " If it runs outside of pods, look at its log there."
-    change = say(text, **words)
-    return replace(
-        finding,
-        summary=summary,
-        evidence=(Evidence(Subject("driver", row.driver), say("on node {node}", node=node), said), *finding.evidence),
-        remedy=Remedy(change),
-        next=next_look(row),
-    )
-
-
-class Keeper(NamedTuple):
-    """The driver that keeps a pod which is being deleted: what is known of it, and who has to do what."""
-
-    fact: Evidence
-    summary: Phrase
-    step: Phrase
-
-
-def kept_by_driver(pod: Pod, snapshot: Snapshot) -> Keeper | None:
-    """The driver that has not released the devices of a pod; None where nothing says that it is a driver."""
-    from kubectl_dra.explain.node_driver import without_driver
-
-    claims = claims_of(pod, snapshot)
-    held, node = _held(pod, claims), ObjectName("Node", pod.node_name)
-    late = containers_ended(pod) or Clock(snapshot).age(pod.metadata.deletion_timestamp) >= ANSWER
-    if not held or not late or any(node_not_ready(pod, snapshot)):
-        return None
-    away = without_driver(pod, snapshot, held)
-    if away is not None:
-        row, said = away
-        driver = row.driver
-        return Keeper(
-            Evidence(Subject("driver", driver), say("on node {node}", node=node), said),
-            say("until driver {driver}, which is away, has released its devices", driver=driver),
-            say("start driver {driver} on node {node}, which has to release its devices", driver=driver, node=node),
-        )
-    stuck = waits_for_driver(pod, claims, snapshot)
-    if stuck is None:
-        return None
-    drivers, look = (
-        drivers_of(claims),
-        "read the log of driver {drivers:some} on node {node}, which does not release its devices",
-    )
-    return Keeper(
-        stuck.evidence[-1],
-        say("until driver {drivers:some} on node {node} has released its devices", drivers=drivers, node=node),
-        say(look, drivers=drivers, node=node),
-    )
-
-
-def node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
-    """That the pod's node does not answer, or is gone."""
-    node = snapshot.nodes.get(pod.node_name)
-    if node is not None and node.ready is False:
-        yield from node_troubles(node)
-    elif snapshot.lacks_node(pod.node_name):
-        yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
-
-
-def who_ends(pod: Pod, snapshot: Snapshot) -> Remedy:
-    """Who has to do what so that a pod that is being deleted gives its devices back."""
-    since = pod.metadata.deletion_timestamp
-    claims = claims_of(pod, snapshot)
-    drivers = drivers_of(claims)
-    if (finding := waits_for_driver(pod, claims, snapshot)) is not None and finding.remedy is not None:
-        return finding.remedy
-    if any(node_not_ready(pod, snapshot)):
-        return end_by_force(pod, snapshot)
-    if pod.metadata.finalizers:
-        return _kept_by_finalizers(pod)
-    if Clock(snapshot).age(since) >= GIVEN:
-        text = "Find out why the kubelet of node {node} has not ended pod {pod}: its grace period ended at {since}."
-        if drivers:
-            text += " Either a container does not stop, or driver {drivers:some} does not give its devices back."
-    elif Clock(snapshot).age(since):
-        text = (
-            "Wait: the grace period of pod {pod} ended at {since}; the kubelet of node {node} takes a few seconds more."
-        )
-    else:
-        text = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
-    words = {"drivers": drivers, "pod": pod.key, "node": ObjectName("Node", pod.node_name), "since": since}
-    return Remedy(say(text, **words))
+    remedy = kept_by_finalizers(pod) if pod.metadata.finalizers else Remedy("Create a new pod: this one goes away.")
+    return Finding(DELETING, summary, tuple(deletion(pod)), remedy)
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
@@ -267,7 +104,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
     for claim in claims:
         for result in claim.results:
             for taint in (taint for taint in taints.of(result.device) if taint.effect == EFFECT):
-                shown = with_rule(taint) if taint.rule else say("{taint} (set by the driver)", taint=str(taint))
+                shown = with_owner(taint)
                 evidence.append(Evidence(Subject("device", result.device), "taint", shown))
                 first = first or say("device {device} has taint {taint}", device=result.device, taint=shown)
                 fact, better = _tolerations(claim, result, taint)
@@ -334,12 +171,12 @@ def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint)
     if not covering and (late := _tolerated_in_spec(claim, result, taint)):
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
         better = say(
-            "Make a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
+            "Create a new claim and pod: only tolerations in the allocation protect. If the new allocation lacks them "
             "too, upgrade the scheduler: it is {defect}.",
             defect=known_defect(TOLERATIONS_NOT_COPIED.reference, *TOLERATIONS_NOT_COPIED.fixes),
         )
     if covering and not any(toleration.effect == "NoExecute" for toleration in covering):
-        better = say("Write effect: NoExecute into the toleration: without an effect it does not protect.")
+        better = say("Set effect: NoExecute in the toleration: without an effect it does not protect the pod.")
     field = say("tolerations of {device} that cover it", device=result.device)
     return Evidence(subject("ResourceClaim", claim), field, shown), better
 
@@ -381,9 +218,9 @@ def _at_once(analysis: Analysis) -> Iterator[Finding]:
 
 def _finding(evicted: Mapping[str, Eviction]) -> Finding:
     first = next(iter(evicted.values()))
-    names = {"device": first.result.device, "taint": with_rule(first.taint), "request": first.result.request}
+    names = {"device": first.result.device, "taint": with_owner(first.taint), "request": first.result.request}
     facts = [
-        Evidence(Subject("device", eviction.result.device), "taint", with_rule(eviction.taint))
+        Evidence(Subject("device", eviction.result.device), "taint", with_owner(eviction.taint))
         for eviction in list(evicted.values())[:MAX_NODES]
     ]
     return Finding(
@@ -428,7 +265,7 @@ def eviction_notes(analysis: Analysis) -> Iterator[Phrase]:
         later.setdefault(eviction.seconds, []).append(name)
     for seconds, nodes in sorted(later.items()):
         eviction = analysis.evictions[nodes[0]]
-        values = {"nodes": nodes_named(nodes), "device": eviction.result.device, "taint": with_rule(eviction.taint)}
+        values = {"nodes": nodes_named(nodes), "device": eviction.result.device, "taint": with_owner(eviction.taint)}
         when: Words = say("after {seconds:second}", seconds=seconds) if seconds else "at once"
         text = "on {nodes:some} the pod would be evicted {when}: device {device} has taint {taint}"
         yield say(text, when=when, **values)
@@ -436,6 +273,5 @@ def eviction_notes(analysis: Analysis) -> Iterator[Phrase]:
 
 FINDERS = (
     Finder(When.QUESTION, _ended, 10),
-    Finder(When.PLACED, _terminating, -10),
     Finder(When.FITS, _at_once, 40),
 )

@@ -37,9 +37,7 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
         if not of_scheduler or owner is None or owner.uid != pod.metadata.uid:
             continue
         own = subject("ResourceClaim", claim)
-        text = (
-            "claim {claim}, which the scheduler made for the pod's extended resources, is left from an earlier attempt"
-        )
+        text = "claim {claim}, made by the scheduler for extended resources of the pod, is of an earlier attempt"
         yield Finding(
             STALE_CLAIM,
             say(text, claim=claim.key),

@@ -156,7 +156,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         text = "Kueue has rejected Workload {workload} and does not queue it again: {said}"
         return Finding(REJECTED, say(text, **names), facts, _anew(workload, known, classes, refused, snapshot))
     if state.standing is KueueStanding.WAITS and refused and not state.said:
-        text = "Kueue cannot admit Workload {workload}, and will say so: {refused}"
+        text = "Kueue cannot admit Workload {workload}, and will report it: {refused}"
         return Finding(REJECTED, say(text, **names, refused=refused[0]), facts, _mending(refused[0]))
     if state.standing is KueueStanding.UNFIT:
         text = "Kueue cannot admit Workload {workload} however long it waits: {said}"
@@ -171,7 +171,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     never = lacking is not None and all(each.never for each in short(quotas))
     if state.standing is KueueStanding.WAITS and lacking and never and not state.said and not partial:
         text = "Kueue cannot admit Workload {workload} however long it waits: {lacking}"
-        less = "Ask for less, or have the ClusterQueue's quota raised; waiting does not help."
+        less = "Ask for less, or raise the ClusterQueue's quota; waiting does not help."
         return Finding(REJECTED, say(text, **names, lacking=lacking), facts, Remedy(less))
     advice = _ADVICE.get(state.standing, "") or _advice(known, WAITS)
     if state.standing is KueueStanding.EVICTING and Clock(snapshot).age(state.since) > _PATIENCE:
@@ -195,7 +195,7 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
     """What the Workload waits for, which comes by itself."""
     name, requeue = workload.metadata.name, workload.status.requeue_state
     if state.standing is KueueStanding.ADMITTED:
-        text = "Workload {name} is admitted{when}, and Kueue has not taken the gate {gate} away yet"
+        text = "Workload {name} is admitted{when}, and Kueue has not removed the gate {gate} yet"
         if not pod.scheduling_gates:
             text = "Workload {name} is admitted{when}, and Kueue has not let its job go on yet"
         when = say(" since {since}", since=state.since) if state.since else ""
@@ -244,11 +244,11 @@ def _opening(queue: ShutQueue, pod: Pod) -> Remedy:
     """What lets Workloads pass again, and where to look."""
     local = queue.kind == LOCAL_QUEUE
     space = pod.metadata.namespace if local else ""
-    text = "Have the objects that it names created or repaired."
+    text = "Create or repair the objects that it names."
     if queue.stopped:
         text = "Ask who stopped it and why; it goes on when its spec.stopPolicy is None."
     elif not queue.said:
-        text = "Have it created, or name another LocalQueue in label kueue.x-k8s.io/queue-name."
+        text = "Create it, or name another LocalQueue in label kueue.x-k8s.io/queue-name."
         show = kubectl("get", "localqueues.kueue.x-k8s.io", namespace=pod.metadata.namespace)
         return Remedy(text, commands=(show,))
     resource = "localqueues.kueue.x-k8s.io" if local else "clusterqueues.kueue.x-k8s.io"
@@ -279,7 +279,7 @@ def _anew(
     text = "{repair} What is repaired does not reach this Workload: delete it afterwards, and Kueue makes another one."
     if refused:
         text = (
-            "{repair} Also mend what it would refuse next: {refused}. Then delete the Workload, and Kueue makes "
+            "{repair} Also repair what it would refuse next: {refused}. Then delete the Workload, and Kueue makes "
             "another one."
         )
     meta = workload.metadata
@@ -289,8 +289,8 @@ def _anew(
     turned_on = known is not None and gate is not None and gate.on and known.gate == gate.name
     if (mapped and classes) or turned_on:
         text = (
-            "Its configuration {does} by now. Kueue reads that at its start only: restart Kueue if it runs "
-            "since before, then delete the Workload, and Kueue makes another one."
+            "Its configuration now {does}. Kueue reads that only when it starts: restart Kueue if it started "
+            "earlier, then delete the Workload, and Kueue makes another one."
         )
         does = say("turns {gate} on", gate=gate.name) if turned_on and gate is not None else say("maps the class")
         return Remedy(say(text, does=does), commands=(command,))
@@ -331,7 +331,7 @@ def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:
     """The pod is Kueue's, by a ``sign``, and has no Workload: no queue of that name, or no Kueue any more."""
     gap = snapshot.missing(WORKLOAD)
     if gap is not None and gap.reason == NOT_SERVED:
-        text = "it has a gate of Kueue, and the cluster does not serve kueue.x-k8s.io: nobody takes the gate away"
+        text = "it has a gate of Kueue, and the cluster does not serve kueue.x-k8s.io: nothing removes the gate"
         fix = "Install Kueue again, or create the pod anew without label kueue.x-k8s.io/queue-name."
         return Finding(NOT_QUEUED, say(text), (sign,), Remedy(fix))
     queue = queue_name(pod, snapshot)
@@ -339,7 +339,7 @@ def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:
     if queue and not unread and local_queue_of(pod, snapshot) is None:
         text = "LocalQueue {queue} does not exist in namespace {space}, so Kueue cannot queue the pod"
         return Finding(NOT_QUEUED, say(text, queue=queue, space=pod.metadata.namespace), (sign,))
-    text = "Kueue has made no Workload for it"
+    text = "Kueue has created no Workload for it"
     return Finding(NOT_QUEUED, say(text), (sign, Evidence("Workloads", "for this pod", "none")))
 
 

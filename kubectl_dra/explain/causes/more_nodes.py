@@ -88,8 +88,8 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         if snapshot.is_gap(NODE_CLAIM):
             yield from _asked(analysis, sign)
             return
-        text = "NodeClaim {name}, which Karpenter had chosen for the pod, is gone again"
-        fix = "The events of the NodeClaim and Karpenter's log say why it went: usually the cloud had no such machine."
+        text = "NodeClaim {name}, which Karpenter had chosen for the pod, does not exist any more"
+        fix = "The NodeClaim's events and Karpenter's log say why it is gone: usually the cloud had no such machine."
         remedy = Remedy(fix, commands=(kubectl("get", "events", "-A", "--field-selector", _about(sign.node_claim)),))
         yield Finding(NO_SCALE_UP, say(text, name=sign.node_claim), (_event(analysis, sign),), remedy)
         return
@@ -141,7 +141,7 @@ def _uninitialized(
     if not late:
         wait = Remedy("Wait: what a new node still lacks usually comes within minutes.")
         return Finding(NODE_COMING, say(text, **words), tuple(facts), wait, normal=True)
-    fix = "Mend what is missing on that node, or delete its NodeClaim: Karpenter never gives up a node that has joined."
+    fix = "Add what is missing on that node, or delete its NodeClaim: Karpenter never gives up a node that has joined."
     return Finding(NEW_NODE_SILENT, say(text, **words), tuple(facts), Remedy(fix))
 
 
@@ -265,7 +265,7 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
 def _remedy(analysis: Analysis, sign: ScaleSign, *, zero: bool) -> Remedy | None:
     cloud = cloud_of(analysis.snapshot.nodes.values())
     if zero and (cloud.title or not any(slice_.devices for slice_ in analysis.view.cycle.index.slices)):
-        text = "{zero}. What a group of no nodes would publish, {who} learns only from its cloud provider."
+        text = "{zero}. Only its cloud provider tells {who} what an empty node group would publish."
         return Remedy(say(text, zero=cloud.zero, who=sign.who))
     commands = _look(sign.who) if sign.outcome == LATER else ()
     return Remedy(sign.deciding[0].do, commands=commands) if sign.reasons else None

@@ -182,7 +182,7 @@ _FIXES = {
     AdmissionPlugin.NAMESPACE_LIFECYCLE: say("Create the namespace, or use one that exists and is not being deleted."),
     AdmissionPlugin.LIMIT_RANGER: say("Set requests and limits of the containers within those bounds."),
     AdmissionPlugin.POD_SECURITY: say("Set the security fields that it names, or use a namespace that allows them."),
-    AdmissionPlugin.RESOURCE_QUOTA: say("Ask for less, end pods that are not needed, or have the quota raised."),
+    AdmissionPlugin.RESOURCE_QUOTA: say("Ask for less, end pods that are not needed, or raise the quota."),
     AdmissionPlugin.RUNTIME_CLASS: say(
         "Name a RuntimeClass that exists, and leave spec.overhead out: it is copied from the class."
     ),
@@ -209,7 +209,7 @@ def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
     known = sorted(name for _, name in snapshot.others.get("PriorityClass", {}))
     near = nearest(refusal.concerned.name, known) or [name for name in known if not name.startswith("system-")]
     if not near:
-        return say("Leave priorityClassName out, or have the PriorityClass created.")
+        return say("Leave priorityClassName out, or create the PriorityClass.")
     return say("Name a PriorityClass that exists: {names}.", names=near)
 
 

@@ -14,14 +14,14 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import SCHEDULER, Clock, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 
 # The kubelet refused the pod.
@@ -57,9 +57,7 @@ def rejection(pod: Pod) -> Finding:
     owner, own = owner_of(pod), subject("Pod", pod)
     again = "The pod never runs again: delete it, and create it again once the node has what it asks for{unbound}."
     if owner is not None and owner.kind in MAKES_AGAIN:
-        again = (
-            "Nothing has to be done for this pod: {owner} makes the next one. If that is refused too, see the reason."
-        )
+        again = "Nothing needs to be done: {owner} creates the next pod. If that is refused too, look at the reason."
     text, said = again, "{pod} was refused by the kubelet of node {node}: {reason}"
     words: dict[str, object] = {"node": ObjectName("Node", pod.node_name), "reason": pod.status.reason}
     words |= {"said": pod.status.message, "owner": str(owner)}
@@ -230,8 +228,22 @@ def end_by_force(pod: Pod, snapshot: Snapshot) -> Remedy:
             "is, delete the pod by force, or wait: kube-controller-manager does so after a while."
         )
         look = kubectl("get", "nodes")
-    force = deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
-    return Remedy(say(text, node=node, pod=pod.key), commands=(look, force))
+    return Remedy(say(text, node=node, pod=pod.key), commands=(look, _by_force(pod)))
+
+
+def forced(change: Words, pod: Pod, look: CommandLine) -> Remedy:
+    """What to do about a pod that does not end, and the last resort with its danger: to delete it by force."""
+    danger = (
+        "delete the pod by force, and only once its containers have certainly ended: other pods get its devices at once"
+    )
+    if containers_ended(pod):
+        danger = "delete the pod by force: other pods then get devices that were not released, and may fail with them"
+    text = "{change} Last resort: {danger}."
+    return Remedy(say(text, change=change, danger=danger), commands=(look, _by_force(pod)))
+
+
+def _by_force(pod: Pod) -> CommandLine:
+    return deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
 
 
 def unready_since(name: str, snapshot: Snapshot) -> str | None:
@@ -278,6 +290,12 @@ def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[Devi
 
 ANSWER: Final = timedelta(seconds=45)
 """How long the kubelet waits for a driver's answer before it gives up, says so, and asks again."""
+
+
+def pods_beside(pod: Pod) -> CommandLine:
+    """The command that shows the pods of a pod's node, the drivers' among them."""
+    name = pod.node_name
+    return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))
 
 
 # The pod ends, and a driver does not give its devices back.
@@ -329,7 +347,9 @@ def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapsh
         count = sum(slice_.driver == driver and slice_.scope.node_name == pod.node_name for slice_ in snapshot.slices)
         said = say("{count:ResourceSlice}", count=count)
         facts.append(Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), said))
-    return Finding(NOT_UNPREPARED, say(text, **words), tuple(facts), Remedy(say(change, **words)))
+    return Finding(
+        NOT_UNPREPARED, say(text, **words), tuple(facts), forced(say(change, **words), pod, pods_beside(pod))
+    )
 
 
 FINDERS = (

@@ -37,14 +37,14 @@ _QUEUE_KIND = {Layer.VOLCANO: "queues.scheduling.volcano.sh", Layer.KAI: "queues
 _SKIPPED = "SchedulingSkipped"
 _YUNIKORN_QUEUE = "yunikorn.apache.org/queue"
 _TASK_GROUP = "yunikorn.apache.org/task-group-name"
-_NEVER = "is never let in by its queue"
-_OPEN = "Have the queue created, opened or enlarged, or name another one; waiting does not help."
+_NEVER = "is never admitted by its queue"
+_OPEN = "Create, open or enlarge the queue, or name another one; waiting does not help."
 QUEUED = CauseKind(
     code="gang-waits-for-queue",
     family=Family.POD,
     look=Look.POD,
     passes=True,
-    queued="once let in",
+    queued="once admitted",
     state="waits for its queue",
 )
 MEMBERS = CauseKind(code="gang-waits-for-members", family=Family.POD, look=Look.POD, passes=True)
@@ -136,9 +136,9 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
     from kubectl_dra.data.messages import understood
 
     said: Words = group.said[0] if group.said else (group.reason or say("nothing is said about why"))
-    text = "queue {queue} of {scheduler} has not let its PodGroup {group} in yet: {said}"
+    text = "queue {queue} of {scheduler} has not admitted its PodGroup {group} yet: {said}"
     if group.never:
-        text = "queue {queue} of {scheduler} does not let its PodGroup {group} in: {said}"
+        text = "queue {queue} of {scheduler} does not admit its PodGroup {group}: {said}"
     summary = say(text, queue=group.queue, scheduler=layer.value, group=group.name, said=said)
     about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
     facts = [

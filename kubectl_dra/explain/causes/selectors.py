@@ -164,7 +164,7 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     single = any(names_single(slot.comparison) for slot in slots(terms[stage.term]))
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
-        if remedy := _proved(blocked, offer.change, "Ask for what there is: {what}."):
+        if remedy := _proved(blocked, offer.change, "Ask for a value that devices have: {what}."):
             return remedy
     drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
     proof = blocked.world.proof_with(drop)
@@ -173,7 +173,7 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     without = replace(proof, tried=Tried.WITHOUT_TERM)
     if single:
         return replace(_bring_back(blocked), proof=without, offers=(drop,))
-    text = "Ask for what there is ({have}), or drop the term." if have else "Relax or drop the term."
+    text = "Ask for a value that devices have ({have}), or drop the term." if have else "Relax or drop the term."
     if unknown:
         text = "Drop the term: no device says what it asks for."
     return Remedy(say(text, have=have), without, offers=(drop,))

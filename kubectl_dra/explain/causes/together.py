@@ -81,9 +81,9 @@ def _used_up(analysis: Analysis) -> Iterator[Finding]:
     if refusal is None:
         return
     kind, shared = _KINDS[type(refusal.lack)]
-    text = 'the devices for request "{request}" cannot be had together: they share {shared}, and {lack}'
+    text = 'the devices for request "{request}" cannot be allocated together: they share {shared}, and {lack}'
     if kind is GROUPS:
-        text = 'the devices for request "{request}" cannot be had together: {lack}'
+        text = 'the devices for request "{request}" cannot be allocated together: {lack}'
     summary = say(text, request=refusal.request, shared=shared, lack=refusal.said)
     facts = (Evidence(Subject("device", refusal.device), shared, refusal.said), *_usable(analysis))
     for claim in analysis.claims:

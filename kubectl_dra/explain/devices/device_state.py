@@ -20,7 +20,7 @@ from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.devices.unserved import WholeNodes, away
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say, with_owner
 from kubectl_dra.explain.unread import unread_devices
 
 
@@ -192,7 +192,7 @@ class DeviceStates:
         if item.device.consumes_counters and (short := self._short_counter(item)):
             return DeviceState.BLOCKED, short
         if taints := self.blocking(item):
-            return DeviceState.TAINTED, say("{taint} ({owner})", taint=taints[0], owner=taint_owner(taints[0]))
+            return DeviceState.TAINTED, with_owner(taints[0])
         if self._hidden is not None:
             return DeviceState.UNKNOWN, self._hidden
         return DeviceState.FREE, ""
@@ -246,11 +246,6 @@ class DeviceStates:
                     text = "needs {needed} of counter {name} in {set}, {rest} left"
                     return say(text, needed=needed, name=name, set=consumption.counter_set, rest=max(rest, ZERO))
         return ""
-
-
-def taint_owner(taint: DeviceTaint) -> str:
-    """Who sets a taint: the driver in its slice, or a DeviceTaintRule."""
-    return f"DeviceTaintRule {taint.rule}" if taint.rule else "driver"
 
 
 def _usage(device: Device, consumed: Mapping[str, Quantity]) -> Words:

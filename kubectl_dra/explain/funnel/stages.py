@@ -17,7 +17,7 @@ from kubectl_dra.api.slices import PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.shown import Position, StageError, StageName
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say, with_owner
 
 _TOLD_BY_NUMBERS = (StageName.PUBLISHED, StageName.NODE, StageName.BINDING, StageName.HELD)
 
@@ -163,16 +163,9 @@ def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> Phrase:
     """A blocking taint, with the toleration that comes nearest to it."""
     near = next((toleration for toleration in spec.tolerations if toleration.key == taint.key), None)
     if near is None:
-        return with_rule(taint)
+        return with_owner(taint)
     text = "{taint}; toleration for {key} differs in {part}"
-    return say(text, taint=with_rule(taint), key=near.key, part=near.mismatch(taint))
-
-
-def with_rule(taint: DeviceTaint) -> Phrase:
-    """A taint, and the rule that sets it."""
-    if taint.rule:
-        return say("{taint} (DeviceTaintRule {rule})", taint=str(taint), rule=ObjectName("DeviceTaintRule", taint.rule))
-    return say("{taint}", taint=str(taint))
+    return say(text, taint=with_owner(taint), key=near.key, part=near.mismatch(taint))
 
 
 class CounterShort(Statement, frozen=True):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key
-from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.clock import Clock
+from kubectl_dra.explain.holders import late
+from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
@@ -28,25 +30,31 @@ _SYSTEM: Final = 2_000_000_000
 
 
 class EndPods(Change, frozen=True):
-    """Pods of one node that end, so that the pod may run on the nodes ``onto``."""
+    """Pods of one node that end, so that the pod may run on the nodes ``onto``.
+
+    ``late``: how long ago their grace period ended, in words, where all of them are being deleted.
+    """
 
     TEXT = "{what}"
-    ASIDE = frozenset(("ended", "onto"))
+    ASIDE = frozenset(("ended", "onto", "late"))
     node: str
     keys: tuple[str, ...]
     ended: tuple[Pod, ...]
     onto: tuple[str, ...]
+    late: Words
 
     @property
     def what(self) -> Phrase:
         """The change in words."""
         text = "wait until {pods} on {node} {count:has|have} ended" if self.ending else "end {pods} on {node}"
-        return say(text, **self.said)
+        if self.late:
+            text = "get {pods} on {node} to end (Terminating, {count:its|their} grace period ended {late})"
+        return say(text, late=self.late, **self.said)
 
     @property
     def ending(self) -> bool:
         """Whether all of them are already being deleted."""
-        return all(pod.metadata.deletion_timestamp for pod in self.ended)
+        return all_ending(self.ended)
 
     @property
     def pods(self) -> Phrase:
@@ -91,6 +99,11 @@ class EndPods(Change, frozen=True):
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 
 
+def all_ending(pods: Iterable[Pod]) -> bool:
+    """Whether all of these pods are already being deleted."""
+    return all(pod.metadata.deletion_timestamp for pod in pods)
+
+
 def ending_pods(around: Outcome, nodes: Sequence[str], chain: Chain | None = None) -> list[EndPods]:
     """Pods without which the filters accept the pod on a node, the fewest and least important; for some nodes.
 
@@ -108,7 +121,8 @@ def ending_pods(around: Outcome, nodes: Sequence[str], chain: Chain | None = Non
             keys = tuple(pod.key for pod in pods)
             known = by_pods.get(keys)
             onto = (*known.onto, name) if known is not None else (name,)
-            by_pods[keys] = EndPods(pods[0].node_name, keys, tuple(pods), onto)
+            overdue = late(pods, Clock(around.state.snapshot)) if all_ending(pods) else ""
+            by_pods[keys] = EndPods(pods[0].node_name, keys, tuple(pods), onto, overdue)
     return list(by_pods.values())
 
 

@@ -40,4 +40,4 @@ def fewer_replicas(owner: Owner, pods: Sequence[Pod], keep: Pod) -> Sequence[Few
 
 def _of(owner: Owner, replicas: int, ended: Sequence[Pod]) -> FewerReplicas:
     nodes = tuple(dict.fromkeys(pod.node_name for pod in ended if pod.node_name))
-    return FewerReplicas(ended[0].node_name, tuple(pod.key for pod in ended), tuple(ended), nodes, owner, replicas)
+    return FewerReplicas(ended[0].node_name, tuple(pod.key for pod in ended), tuple(ended), nodes, "", owner, replicas)

@@ -112,6 +112,11 @@ def _ending(holder: ClaimHolder) -> Phrase:
     text = _TEXTS[holder.standing]
     if holder.standing is HolderState.ENDED and not holder.pods:
         text = "wait until kube-controller-manager releases claim {key}: {pods} {users:does|do} not exist any more"
+    if holder.late:
+        text = (
+            "get {pods} to end (Terminating, {users:its|their} grace period ended {late}, {users:holds|hold} "
+            "{held:device})"
+        )
     known = len(holder.pods) == len(claim.reserved_for)
     return say(
         text,
@@ -121,6 +126,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
         held=holder.holding or len(claim.results),
         holding=say("{users:has|have} held" if holder.lasting else "{users:holds|hold}", users=len(claim.reserved_for)),
         lasting=holder.lasting,
+        late=holder.late,
         since=next((pod.metadata.deleted_at for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
         priority=say(", priority {priority}", priority=holder.priority) if known else "",
         owner=_owner(holder),
@@ -131,10 +137,9 @@ _TEXTS: Final = {
     HolderState.UNUSED: "delete unused claim {key} if nobody needs it",
     HolderState.ENDED: "wait until kube-controller-manager releases claim {key}: {pods} {users:has|have} ended",
     HolderState.ENDING: (
-        "wait until {pods} {users:has|have} ended, or see what keeps {users:it|them} (Terminating since {since}, "
-        "{users:holds|hold} {held:device})"
+        "wait until {pods} {users:has|have} ended (Terminating since {since}, {users:holds|hold} {held:device})"
     ),
-    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing does that by itself",
+    HolderState.FOREIGN: "release claim {key}, which is reserved for {pods}: nothing else releases it",
     HolderState.PENDING: "end {pods} (Pending{lasting}, {users:holds|hold} {held:device}{owner})",
     HolderState.RUNNING: "end {pods} ({holding} {held:device}{lasting}{priority}{owner})",
 }

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying, taint_owner
+from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.report.devices import plain
+from kubectl_dra.report.devices import plain, taints_of
 from kubectl_dra.report.phrases import names_of_devices, written
 from kubectl_dra.text import amount, listed, some
 
@@ -21,7 +21,7 @@ it matches, but is not available; they do not ask for it.
 MARK_WORDS = {
     GOT: "what a claim gets or has",
     FITS: "a candidate: by itself it would do for a request",
-    KEPT: "asked for by class and selectors, but cannot be had now",
+    KEPT: "asked for by class and selectors, but cannot be allocated now",
 }
 
 MAX_KIND = 3
@@ -169,7 +169,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
         amounts = ", ".join(f"{name} {amount}" for name, amount in consumption.counters.items())
         yield "Partition", f"takes {amounts} of counter set {consumption.counter_set}"
     if row.taints:
-        taints = [f"{taint} ({taint_owner(taint)})" for taint in row.taints]
+        taints = taints_of(row)
         yield ("Taints" if row.state is not DeviceState.TAINTED or len(taints) > 1 else "Taint"), ", ".join(taints)
     yield "Classes", ", ".join(row.classes) or "none"
     for sentence in mark.sentences if mark else ():

@@ -269,6 +269,6 @@ def _kind(stage: str) -> str:
 def _sentence(funnel: Funnel, stage: str, reason: Words) -> str:
     if stage == USABLE:
         return f"request {funnel.request}: it would do"
-    what = _SELECTING.get(stage, f"asked for, but cannot be had ({stage})")
+    what = _SELECTING.get(stage, f"asked for, but cannot be allocated ({stage})")
     more = f": {written(reason)}" if reason and not isinstance(reason, SelectorFalse) else ""
     return f"request {funnel.request}: {what}{more}"

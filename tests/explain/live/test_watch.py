@@ -116,5 +116,5 @@ def test_says_that_the_pod_is_evicted(referee: Referee) -> None:
     assert (answer.code, answer.causes) == (1, ["evicted-by-taint"])
     assert answer.report["answer"].startswith(
         f"Pod {cluster.namespace}/pod is being evicted because of a device taint: device {cluster.driver}/pool/gpu-0 "
-        "has taint example.com/broken:NoExecute (set by the driver)"
+        "has taint example.com/broken:NoExecute (driver)"
     )

@@ -83,7 +83,7 @@ def test_the_grid_is_one_for_screen_readers(show: Open) -> None:
     assert cells.count() == 4
     tree = row.aria_snapshot()
     assert "State held" in tree and "Held by ml/pretrain-0-gpu-w2d5c (pod pretrain-0)" in tree
-    assert "request accelerator/h100: asked for, but cannot be had (held)" in tree
+    assert "request accelerator/h100: asked for, but cannot be allocated (held)" in tree
     free = row.get_by_role("gridcell").last.aria_snapshot()
     assert "State free" in free and "request accelerator/h100: it would do" in free
     # Of several funnels each is folded.

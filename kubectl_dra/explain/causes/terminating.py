@@ -1,0 +1,210 @@
+"""A pod that is being deleted on its node: what keeps it, and who has to do what, the same in every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import kubectl
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
+from kubectl_dra.explain.causes.on_node import (
+    ANSWER,
+    drivers_of,
+    end_by_force,
+    forced,
+    node_troubles,
+    pods_beside,
+    waits_for_driver,
+)
+from kubectl_dra.explain.causes.registry import Finder, When
+from kubectl_dra.explain.clock import GIVEN, Clock
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, subject
+
+DELETING = CauseKind(code="pod-being-deleted", family=Family.POD, look=Look.POD, ends_pod=True)
+ENDING: Final = "is being deleted"
+LATE: Final = "is being deleted and does not end"
+"""Of a pod whose grace period is over."""
+
+
+class Ending(NamedTuple):
+    """What keeps a pod that is being deleted: ``finding`` is the answer about the pod.
+
+    Where a driver keeps it, ``fact`` shows that, ``until`` says it as the end of a sentence about who holds its
+    devices, and ``step`` is what to do, as a part of one.
+    """
+
+    finding: Finding
+    fact: Evidence | None = None
+    until: Phrase | None = None
+    step: Phrase | None = None
+
+
+def ending_of(pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim] | None = None) -> Ending:
+    """The one answer about a pod that is being deleted on its node; ``claims`` are its own if they are known."""
+    claims = claims_of(pod, snapshot) if claims is None else claims
+    held = devices_of(pod, claims)
+    if (stuck := waits_for_driver(pod, claims, snapshot)) is not None:
+        return _not_released(stuck, pod, snapshot, claims)
+    facts = (*deletion(pod), *_node_not_ready(pod, snapshot))
+    since, late = pod.metadata.deletion_timestamp, Clock(snapshot).age(pod.metadata.deletion_timestamp)
+    node = ObjectName("Node", pod.node_name)
+    words = {"devices": held, "node": node, "pod": pod.key, "since": since, "count": len(held)}
+    text = "it has {devices:some} until the kubelet of node {node} has ended the pod"
+    finding = Finding(DELETING, say(text, **words), facts, state=ENDING, normal=late < GIVEN)
+    if late >= GIVEN:
+        lead = "its grace period ended {ago}, and " + text
+        summary = say(lead, ago=Clock(snapshot).ago(since), **words)
+        finding = replace(finding, summary=summary, state=LATE)
+    if any(_node_not_ready(pod, snapshot)):
+        return Ending(replace(finding, remedy=end_by_force(pod, snapshot)))
+    if pod.metadata.finalizers:
+        return Ending(replace(finding, remedy=kept_by_finalizers(pod)))
+    if late >= ANSWER and (without := _without_driver(finding, pod, snapshot, held)) is not None:
+        return without
+    if late >= GIVEN:
+        return Ending(_overdue(finding, pod, snapshot, drivers_of(claims)))
+    wait = "Wait: the kubelet of node {node} ends pod {pod} by {since}."
+    if late:
+        wait = (
+            "Wait: the grace period of pod {pod} ended at {since}; the kubelet of node {node} takes a few seconds more."
+        )
+    look = kubectl("describe", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace)
+    return Ending(replace(finding, remedy=Remedy(say(wait, **words), commands=(look,))))
+
+
+def _not_released(stuck: Finding, pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Ending:
+    """A driver was asked for the devices and has not released them."""
+    node, drivers = ObjectName("Node", pod.node_name), drivers_of(claims)
+    finding = with_its_pod(stuck, pod, snapshot, devices_of(pod, claims))
+    return Ending(
+        finding,
+        stuck.evidence[-1],
+        say("until driver {drivers:some} on node {node} has released its devices", drivers=drivers, node=node),
+        say(
+            "read the log of driver {drivers:some} on node {node}, which does not release its devices",
+            drivers=drivers,
+            node=node,
+        ),
+    )
+
+
+def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Ending | None:
+    """A driver is away that has to release the devices; None if all are there, or nobody knows."""
+    from kubectl_dra.explain.driver_words import next_look
+    from kubectl_dra.explain.node_driver import without_driver
+
+    away = without_driver(pod, snapshot, held)
+    if away is None:
+        return None
+    row, said = away
+    node = ObjectName("Node", pod.node_name)
+    words = {"driver": row.driver, "node": node, "said": said, "devices": held, "count": len(held)}
+    ago = Clock(snapshot).ago(pod.metadata.deletion_timestamp)
+    summary = say(
+        "its grace period ended {ago}, it has {devices:some} until driver {driver} has released {count:it|them}, and "
+        "{said}",
+        ago=ago,
+        **words,
+    )
+    change: Words = say(
+        "Start driver {driver} on node {node}: the kubelet ends the pod only after the driver has released the "
+        "{count:device|devices}.",
+        **words,
+    )
+    if row.pod is None:
+        change = say("{change} If it runs outside of pods, look at its log there.", change=change)
+    fact = Evidence(Subject("driver", row.driver), say("on node {node}", node=node), said)
+    told = replace(
+        finding,
+        summary=summary,
+        evidence=(fact, *finding.evidence),
+        remedy=forced(change, pod, pods_beside(pod)),
+        next=next_look(row),
+    )
+    return Ending(
+        told,
+        fact,
+        say("until driver {driver}, which is away, has released its devices", driver=row.driver),
+        say("start driver {driver} on node {node}, which has to release its devices", driver=row.driver, node=node),
+    )
+
+
+def _overdue(finding: Finding, pod: Pod, snapshot: Snapshot, drivers: Sequence[str]) -> Finding:
+    """The grace period is over, and nothing that was seen says why the pod is still there."""
+    text = "Find out what keeps it on node {node}: a container that does not stop"
+    if drivers:
+        text += ", or driver {drivers:some}, which has not released its devices"
+    change = say(f"{text}.", node=ObjectName("Node", pod.node_name), drivers=list(drivers))
+    look = kubectl("describe", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace)
+    told = with_its_pod(finding, pod, snapshot, devices_of(pod, claims_of(pod, snapshot)))
+    after = told.next or NextStep(Look.PODS_ON_NODE, pod.node_name)
+    return replace(told, remedy=forced(change, pod, look), next=after)
+
+
+def _terminating(analysis: Analysis) -> Iterator[Finding]:
+    """The pod has its devices until it is gone, and its node decides when."""
+    pod = analysis.pod
+    if pod is not None and devices_of(pod, analysis.allocated):
+        yield ending_of(pod, analysis.snapshot, analysis.allocated).finding
+
+
+def devices_of(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
+    """The devices that a pod has until it is gone."""
+    return [device for claim in claims if relation_of(claim, pod) is ClaimRelation.ENDING for device in claim.devices]
+
+
+def with_its_pod(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
+    """The finding that a driver keeps a pod, with what is wrong with the driver's own pod, if that is known."""
+    from kubectl_dra.explain.driver_words import next_look
+    from kubectl_dra.explain.node_driver import on_node, without_driver
+
+    away = without_driver(pod, snapshot, held)
+    if away is None:
+        rows = on_node(snapshot, sorted({device.driver for device in held}), pod.node_name)
+        logs = next((row for row in rows if row.pod is not None), None)
+        return replace(finding, next=next_look(logs)) if logs is not None else finding
+    row, said = away
+    node = say("on node {node}", node=ObjectName("Node", pod.node_name))
+    fact = Evidence(Subject("driver", row.driver), node, said)
+    return replace(finding, evidence=(fact, *finding.evidence), next=next_look(row))
+
+
+def kept_by_finalizers(pod: Pod) -> Remedy:
+    """Whoever set a finalizer has work to do before the pod goes: it is not removed by hand for that alone."""
+    names = pod.metadata.finalizers
+    text = (
+        "See which controller has to remove {names:some}, and why it has not. Remove {count:it|them} by hand only if "
+        "that controller is gone for good: then nobody does what {count:it is|they are} for."
+    )
+    written = ("-o", "yaml")
+    look = kubectl("get", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace, more=written)
+    return Remedy(say(text, names=names, count=len(names)), commands=(look,))
+
+
+def deletion(pod: Pod) -> Iterator[Evidence]:
+    """When a pod was deleted, and the finalizers that keep it."""
+    own = subject("Pod", pod)
+    yield Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)
+    if pod.metadata.finalizers:
+        yield Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers))
+
+
+def _node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
+    """That the pod's node does not answer, or is gone."""
+    node = snapshot.nodes.get(pod.node_name)
+    if node is not None and node.ready is False:
+        yield from node_troubles(node)
+    elif snapshot.lacks_node(pod.node_name):
+        yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
+
+
+FINDERS = (Finder(When.PLACED, _terminating, -10),)

@@ -1,0 +1,105 @@
+"""What helps a pod whose siblings hold all devices: fewer replicas, more nodes, or one claim for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.drivers.refused_claims import for_one_pod
+from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
+from kubectl_dra.explain.holders import ClaimHolder
+from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.remedies.claim_edits import with_claims
+from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_replicas
+from kubectl_dra.explain.remedies.proof import Proof
+
+
+def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
+    """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
+    owner, pod = sibling.owner, blocked.analysis.pod
+    assert owner is not None and pod is not None
+    fewer = fewer_replicas(owner, sibling.alike, pod)
+    for change in fewer:
+        if (proof := blocked.world.proof_with(change)) is not None:
+            given = blocked.world.cluster.ending(change.ended).delta.freed
+            words = say("{what:capital}.", what=change.what)
+            return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
+    # A StatefulSet ends the highest number first, other owners a pod without a node.
+    waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
+    end = "it ends this pod, or another one without a node, first" if waiting else "it ends this pod first"
+    text = (
+        "Add a node with such devices: pods of {owner} hold all that match, and scaling {owner} down does not help, "
+        "because {end}."
+    )
+    if fewer:
+        text = "Add a node with such devices: pods of {owner} hold all that match."
+    own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
+    if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
+        return Remedy(say(text, owner=str(owner), end=end))
+    text += (
+        " Or let the pods share: template {template} makes a claim for each pod, and pods that name one ResourceClaim "
+        "share its devices (kubectl dra share writes it)."
+    )
+    words = say(text, owner=str(owner), end=end, template=own.template)
+    return Remedy(words, _using(blocked, sibling.claim), commands=_share(blocked, len(sibling.alike)))
+
+
+def _share(blocked: Blocked, pods: int) -> tuple[CommandLine, ...]:
+    """The command that says how so many pods can share devices of the request's class."""
+    name = blocked.funnel.device_class.name
+    return (kubectl("dra", "share", "--class", name, "--pods", str(pods), others=(name,)),) if name else ()
+
+
+def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
+    """The proof that the pod would run if it used a claim that has its devices, in place of its own."""
+    pod, own = blocked.analysis.pod, blocked.located.claim
+    if pod is None or claim.metadata.namespace != own.metadata.namespace:
+        return None
+    if for_one_pod(device.driver for device in claim.devices):
+        return None
+    return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
+
+
+def by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None:
+    """To share the devices, which the pods' one template cannot say: it makes a claim for each of them.
+
+    None where nothing says that sharing is meant: neither a configuration of the driver for that, nor a driver whose
+    claims are meant to be shared.
+    """
+    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
+    if own is None or not own.template or own.claim is None:
+        return None
+    pods = blocked.analysis.snapshot.pods
+    holders = [
+        pods.get((claim.metadata.namespace, use.name))
+        for claim in held
+        for use in claim.reserved_for
+        if use.resource == "pods"
+    ]
+    space = own.claim.metadata.namespace
+    for pod in holders:
+        named_by = {pod_claim.template_name for pod_claim in pod.spec.resource_claims} if pod is not None else set()
+        if pod is None or own.template not in named_by or pod.metadata.namespace != space:
+            return None
+    if not holders or not _meant_to_be_shared(blocked):
+        return None
+    text = (
+        "Template {template} makes a claim for each pod, and each claim takes a device of its own. To share one, make "
+        "one ResourceClaim with the same content and let {pods:some 2} and this pod name it (resourceClaimName); pods "
+        "that exist have to be recreated."
+    )
+    names = [pod.metadata.name for pod in holders if pod is not None]
+    proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
+    return Remedy(say(text, template=own.template, pods=names), proof, commands=_share(blocked, len(names) + 1))
+
+
+def _meant_to_be_shared(blocked: Blocked) -> bool:
+    from kubectl_dra.data.drivers import catalogue
+
+    drivers = {item.id.driver for item in blocked.lost}
+    known = [driver for name in drivers if (driver := catalogue().driver(name)) is not None]
+    opaque = [config.get("opaque") or {} for config in blocked.located.claim.config]
+    shares = any("sharing" in (config.get("parameters") or {}) for config in opaque)
+    return shares or any(driver.shareable for driver in known)
