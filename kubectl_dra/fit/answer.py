@@ -209,7 +209,8 @@ def fit(
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
         waiting=_others_waiting(plans, snapshot, settings),
-        notes=(*refused_notes(snapshot.refused), *_notes(plans), *_open_places(placement, snapshot)),
+        notes=(*refused_notes(snapshot.refused), *_notes(plans)),
+        other_nodes=_other_nodes(placement, snapshot),
     )
 
 
@@ -420,10 +421,11 @@ def _mixed(pods: Sequence[NewPod], plans: Sequence[FitPlan], chance: Random) -> 
     return mixed
 
 
-def _open_places(placement: Placement, snapshot: Snapshot) -> Iterator[Words]:
-    """Why the pods may get other nodes."""
-    if placement.placed_pods and placement.unknown:
-        yield say("which nodes they get depends on {what}", what=depends_on(placement.unknown, snapshot))
+def _other_nodes(placement: Placement, snapshot: Snapshot) -> Words:
+    """Why the pods may get other nodes; empty where nothing is open."""
+    if not placement.placed_pods or not placement.unknown:
+        return ""
+    return say("which nodes they get depends on {what}", what=depends_on(placement.unknown, snapshot))
 
 
 def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:

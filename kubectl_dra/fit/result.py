@@ -123,7 +123,7 @@ class NodesNeeded(Struct, frozen=True):
 class FitAnswer(Struct, frozen=True):
     """The answer: each workload, what was assumed, and how many pods of others wait already for devices.
 
-    ``needed``: how many new nodes it takes, where that was asked.
+    ``needed``: how many new nodes it takes, where that was asked. ``other_nodes``: why the pods may get other nodes.
     """
 
     workloads: tuple[WorkloadFit, ...]
@@ -133,6 +133,7 @@ class FitAnswer(Struct, frozen=True):
     waiting: int = 0
     notes: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
+    other_nodes: Words = ""
 
     @property
     def exit_code(self) -> int:

@@ -214,4 +214,4 @@ def _notes(answer: FitAnswer) -> list[str]:
     if answer.waiting:
         verb = "waits" if answer.waiting == 1 else "wait"
         notes.append(f"{amount(answer.waiting, 'other pod')} that {verb} for devices may be placed first")
-    return [*notes, assumed(answer)]
+    return [*notes, *sentences(filter(None, (answer.other_nodes,))), assumed(answer)]

@@ -33,7 +33,7 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
         "items": [_workload(workload) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         "otherPodsWaiting": answer.waiting,
-        "notes": [written(note) for note in answer.notes],
+        "notes": [written(note) for note in (*answer.notes, answer.other_nodes) if note],
     }
 
 

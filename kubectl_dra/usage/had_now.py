@@ -116,8 +116,8 @@ def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
     cordoned = only.name if only is not None and only.unschedulable else ""
     selected = bool(row.classes) or snapshot.is_gap("DeviceClass")
     node = row.slice.scope.node_name
-    whole = any_of_whole_nodes((row.id.driver,)) and published_on(node, row.id.driver, snapshot.slices)
-    return DeviceNow(_verdict(row, cordoned, selected), row, uses, cordoned, selected, int(whole))
+    whole = published_on(node, row.id.driver, snapshot.slices) if any_of_whole_nodes((row.id.driver,)) else 0
+    return DeviceNow(_verdict(row, cordoned, selected), row, uses, cordoned, selected, whole)
 
 
 def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:
