@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from msgspec import Struct
 
 from kubectl_dra.lint.accepted import apply
+from kubectl_dra.lint.analysis.claim_requests import references
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
@@ -245,6 +246,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         job.target.upgrade,
         tuple(world.unread),
         unchecked,
+        tuple(dict.fromkeys(_not_given(world, job.target))),
     )
 
 
@@ -254,6 +256,16 @@ def _processes(files: int) -> int:
     return min(
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, _MOST_PROCESSES
     )
+
+
+def _not_given(world: GivenObjects, target: AssumedCluster) -> Iterator[str]:
+    """The claims and templates that pods use and no file has. Where a cluster is read, rules look there."""
+    if target.snapshot is not None:
+        return
+    for item in world.of_kind("Pod"):
+        for used in references(Context(item, target, world)):
+            if not world.find(used.kind, used.target, item.namespace):
+                yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
 
 
 def _together(

@@ -149,7 +149,7 @@ class Report(Struct, frozen=True):
     are sentences about what was left out, ``left_out`` counts the files left out as a whole. ``defects`` are failures
     of lint itself. ``suppressed`` counts findings silenced by comments in the files. ``second_opinion`` is set if
     requested, ``upgrade`` if one was judged. ``unread``: the gaps of the cluster because of which rules could not
-    decide.
+    decide. ``not_given`` are the claims and templates that pods use and no file has.
     """
 
     findings: tuple[LocatedFinding, ...]
@@ -166,6 +166,7 @@ class Report(Struct, frozen=True):
     upgrade: Upgrade | None = None
     unread: tuple[Gap, ...] = ()
     unchecked: Mapping[str, int] = field(default_factory=dict)
+    not_given: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

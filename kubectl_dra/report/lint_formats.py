@@ -38,6 +38,7 @@ def to_json(report: Report) -> dict[str, Any]:
             "leftOut": report.left_out,
             "objects": len(report.objects),
             "notChecked": dict(report.unchecked),
+            "notGiven": list(report.not_given),
             "errors": counts["error"],
             "warnings": counts["warning"],
             "infos": counts["info"],

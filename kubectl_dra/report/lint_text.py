@@ -33,7 +33,8 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
             explained.add(finding.code)
         out.put("".join([*shown, "\n"]))
     write_counts(out, _counts(report))
-    out.paragraph(summary(report))
+    for sentence in _sentences(report):
+        out.paragraph(sentence)
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
         for state, gates in (("on", changes.on), ("off", changes.off)):
@@ -120,7 +121,11 @@ def _shown(line: str) -> str:
 
 
 def summary(report: Report) -> str:
-    """One sentence: how many findings, in what, for which Kubernetes."""
+    """How many findings, in what, for which Kubernetes, and what was not checked, in one line."""
+    return " ".join(_sentences(report))
+
+
+def _sentences(report: Report) -> Iterator[str]:
     files = len({finding.file for finding in report.findings})
     read = amount(len(report.files), "file")
     objects = amount(len(report.objects), "object")
@@ -138,9 +143,6 @@ def summary(report: Report) -> str:
         text += f", for an upgrade from Kubernetes {report.upgrade.release} to {report.release}."
     else:
         text += f", for Kubernetes {report.release}."
-    if report.unchecked and report.upgrade is None:
-        kinds = [f"{kind} ({number:,})" if number > 1 else kind for kind, number in report.unchecked.items()]
-        text += f" Not checked, because no rule is about them: {some(kinds)}."
     if report.left_out:
         text += f" {amount(report.left_out, 'file')} left out."
     fixes = [
@@ -152,4 +154,9 @@ def summary(report: Report) -> str:
         text += f" Fixable: {', '.join(fixes)}."
     if report.suppressed:
         text += f" {report.suppressed} ignored by comments."
-    return text
+    yield text
+    if report.unchecked and report.upgrade is None:
+        kinds = [f"{kind} ({number:,})" if number > 1 else kind for kind, number in report.unchecked.items()]
+        yield f"Not checked, because no rule is about them: {some(kinds)}."
+    if report.not_given:
+        yield f"Used, but not among the files, so not checked: {some(report.not_given)}."

@@ -251,7 +251,7 @@ def test_what_no_rule_is_about_is_named(dra: Dra) -> None:
     ran = dra("lint", "a.yaml")
     assert (ran.code, ran.out) == (
         0,
-        "nothing checked in 1 file, for Kubernetes 1.37. Not checked, because no rule is about them: Service (2).\n",
+        "nothing checked in 1 file, for Kubernetes 1.37.\nNot checked, because no rule is about them: Service (2).\n",
     )
     assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["notChecked"] == {"Service": 2}
 
@@ -266,3 +266,20 @@ def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> 
     assert lines.count("kubectl dra migrate a.yaml") == 1 and "fix: the same as in line 9" in lines
     found = json.loads(dra("lint", "a.yaml", "-o", "json").out)["findings"]
     assert {each["fix"]["command"] for each in found} == {"kubectl dra migrate a.yaml"}
+
+
+def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ml}\nspec:\n  resourceClaims:\n"
+        "  - {name: gpu, resourceClaimTemplateName: one-gpu}\n  containers:\n  - name: c\n    image: a:1\n"
+        "    resources: {claims: [{name: gpu}]}\n"
+    )
+    Path("a.yaml").write_text(pod)
+    said = "Used, but not among the files, so not checked: ResourceClaimTemplate ml/one-gpu."
+    assert said in " ".join(dra("lint", "a.yaml").out.split())
+    template = (
+        "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: one-gpu, namespace: ml}\n"
+        "spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}\n"
+    )
+    Path("a.yaml").write_text(f"{pod}{template}")
+    assert "Used, but not" not in dra("lint", "a.yaml").out

@@ -233,7 +233,7 @@ def _move(item: Item, better: str) -> Fix:
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
-    return Fix(f"{title}, and the fields as that version has them. To see both changes:", command=migrate(item))
+    return Fix(f"{title}, and the fields as that version has them. To see the result:", command=migrate(item))
 
 
 RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)

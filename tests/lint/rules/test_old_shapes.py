@@ -115,4 +115,4 @@ def test_a_classic_template_and_class() -> None:
 
 def test_versions_of_another_shape_are_migrated_by_command() -> None:
     text = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
-    assert only(text, "DRA504").advised.endswith("To see both changes: kubectl dra migrate f.yaml")
+    assert only(text, "DRA504").advised.endswith("To see the result: kubectl dra migrate f.yaml")
