@@ -13,7 +13,7 @@ from kubectl_dra.explain.phrase import ObjectName, Words, say
 def repair(row: NodeDriver) -> Words:
     """What to do about a driver of a node, which is broken there."""
     if row.pod is None and row.left_out is not None:
-        return wanted_again(row, row.left_out)
+        return say("{how:capital}.", how=wanted_again(row, row.left_out))
     words: dict[str, object] = {"driver": row.driver, "node": ObjectName("Node", row.node)}
     if row.state is DriverState.NODE_DOWN:
         gone = "Remove what is left of node {node}: its pods and ResourceSlices."
@@ -48,13 +48,13 @@ _HOW: Final = {
 
 
 def wanted_again(row: NodeDriver, why: LeftOut) -> Words:
-    """What makes the DaemonSet of a driver want a pod on a node again that it leaves out."""
+    """What makes the DaemonSet of a driver want a pod on a node again that it leaves out, as a part of a sentence."""
     if why.labels:
-        text = "Give node {node} label {labels:some 3}, by which {maker} selects nodes."
+        text = "give node {node} label {labels:some 3}, by which {maker} selects nodes"
     elif why.taint:
-        text = "Let the pods of {maker} tolerate taint {taint} of node {node}, or take the taint away."
+        text = "make the pods of {maker} tolerate taint {taint} of node {node}, or take the taint away"
     else:
-        text = "Change the node affinity of {maker}, which does not match node {node}, or the labels of the node."
+        text = "change the node affinity of {maker}, which does not match node {node}, or the labels of the node"
     node = ObjectName("Node", row.node)
     return say(text, node=node, labels=why.labels, taint=why.taint, maker=maker_of_pods(row))
 

@@ -193,7 +193,8 @@ def _finding(
         how=_how(first, analysis, missing=missing),
     )
     if first.pod is None and first.left_out is not None:
-        change = wanted_again(first, first.left_out)
+        how = wanted_again(first, first.left_out)
+        change = say("Let driver {driver} run {place}: {how}.", driver=first.driver, place=where, how=how)
     if first.state in _COMING:
         change = say(
             "Wait: a driver publishes its devices when it has started{since}, and its log says what keeps it.",

@@ -166,7 +166,7 @@ def _away(kind: CauseKind, drivers: Sequence[str], node: str, snapshot: Snapshot
         gone = _GONE_WITH_SLICES if left else _GONE
         for row in rows:
             if row.left_out is not None:
-                change = say("{change} {gone}", change=wanted_again(row, row.left_out), gone=gone)
+                change = say("{change:capital}. {gone}", change=wanted_again(row, row.left_out), gone=gone)
                 return Remedy(change, commands=labelling(row))
         text = "Start driver {drivers:some} on node {node}: no pod was recognized as the driver's there. {gone}"
         return Remedy(say(text, drivers=drivers, node=ObjectName("Node", node), gone=gone))
