@@ -117,15 +117,15 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
         )
     if settings.taken_gates:
         yield say(
-            "DeviceTaintRules exist, so their {count:feature gate|feature gates} ({gates}) {count:is|are} taken to be "
+            "DeviceTaintRules exist, so their {count:feature gate|feature gates} ({gates}) {count:is|are} assumed to be "
             "on",
             count=len(settings.taken_gates),
             gates=sorted(settings.taken_gates),
         )
     if unseen is None:
         yield say(
-            "DeviceTaintRules are applied as from {fixed} on; {releases} do not see them, and their scheduler may "
-            "crash: if this is one of them, say so with --kubernetes-version {last}",
+            "DeviceTaintRules are applied as {fixed} and later do; {releases} ignore them, and their scheduler may "
+            "crash: if the cluster runs one of these, add --kubernetes-version {last}",
             fixed=RULES_UNSEEN.fixed_in(minor),
             releases=seeing_none,
             last=seeing_none.rpartition(" ")[2],

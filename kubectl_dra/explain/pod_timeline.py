@@ -140,8 +140,8 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
     others = [name for name in fits if name != pod.node_name and name not in {each.node for each in idle}]
     words = {"node": ObjectName("Node", pod.node_name), "others": nodes_named(others), "count": len(others)}
     words |= {"idle": nodes_named(each.node for each in idle), "why": idle[0].why if idle else ""}
-    text = "As things are now, {count} other {count:node|nodes} would suit it too: {others:some 3}{but}."
+    text = "Now {count} other {count:node|nodes} would suit it too: {others:some 3}{but}."
     if not others:
-        text = "As things are now, no other node would suit it{but}."
+        text = "Now no other node would suit it{but}."
     but = say("; it would fit on {idle:some 3}, where pods do not start: {why}", **words) if idle else ""
     return say(text, but=but, **words)

@@ -99,8 +99,8 @@ def test_all_pending_claims_in_one_table(dra: Dra, tmp_path: Path) -> None:
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
     assert ran.code == 1
     answer, _, header, row, *_ = ran.out.splitlines()
-    assert answer == "4 waiting, 4 of them stuck"
-    assert header.split() == ["NAMESPACE", "WAITING", "VERDICT", "CAUSE", "REASON"]
+    assert answer == "4 pods are stuck"
+    assert header.split() == ["NAMESPACE", "NAME", "VERDICT", "CAUSE", "REASON"]
     assert "pod/llama-hpu-0 and 3 more" in row and "too-few-on-one-node" in row
     nothing = dra("explain", "--all", "-n", "default", "--snapshot", "cluster.yaml")
     assert nothing.code == 0
@@ -276,7 +276,7 @@ def test_all_says_what_it_could_not_see(dra: Dra, tmp_path: Path, kinds: list[st
 def test_all_lists_pods_that_wait_for_extended_resources(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "extended-resource")
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
-    assert ran.code == 1 and "1 waiting, 1 of them stuck" in ran.out
+    assert ran.code == 1 and "1 pod is stuck" in ran.out
     row = ran.out.splitlines()[3]
     assert row.split()[:6] == ["media", "pod/render-2", "cannot", "be", "scheduled", "devices-held"]
     off = dra("explain", "-A", "--snapshot", "cluster.yaml", "--feature-gates", "DRAExtendedResource=false")
@@ -348,6 +348,6 @@ def test_what_is_counted_as_stuck_is_called_stuck(dra: Dra, monkeypatch: pytest.
     """Also a pod that has its devices and cannot end."""
     monkeypatch.chdir(EXAMPLES / "all-held")
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml")
-    assert "2 waiting, 2 of them stuck" in ran.out
+    assert "2 pods are stuck" in ran.out
     (row,) = (line for line in ran.out.splitlines() if "pod/video-prep-1" in line)
-    assert row.split()[2:4] == ["allocated,", "stuck"] and "gpu-3 until driver gpu.nvidia.com has released it," in row
+    assert row.split()[2:4] == ["allocated,", "stuck"] and "gpu-3 until the kubelet of node l40s-1" in row

@@ -63,7 +63,7 @@ def test_many_are_listed_on_fifteen_lines(dra: Dra, many: str, monkeypatch: pyte
     ran = dra("explain", "--snapshot", many)
     lines = ran.out.splitlines()
     assert ran.code == 1 and len(lines) <= LINES
-    assert lines[:2] == ["20 waiting, 20 of them stuck", ""]
+    assert lines[:2] == ["20 pods are stuck", ""]
     table = lines[2 : lines.index("", 2)]
     assert all(len(line) <= columns for line in table[:-1]) and " more: kubectl dra explain --full" in table[-1]
     whole = dra("explain", "--snapshot", many, "--full").out
@@ -81,14 +81,14 @@ def test_many_are_counted_by_cause_first(dra: Dra, many: str, tmp_path: Path) ->
     lines = ran.out.splitlines()
     assert len(lines) <= LINES
     assert [line.split() for line in lines[:6]] == [
-        ["20", "waiting,", "20", "of", "them", "stuck"],
+        ["20", "pods", "are", "stuck"],
         [],
-        ["CAUSE", "WAITING", "NAMESPACES"],
+        ["CAUSE", "COUNT", "NAMESPACES"],
         ["too-few-on-one-node", "17", "ml"],
         ["class-missing", "3", "ml"],
         [],
     ]
-    assert lines[6].split()[:2] == ["NAMESPACE", "WAITING"]
+    assert lines[6].split()[:2] == ["NAMESPACE", "NAME"]
 
 
 def test_a_namespace_narrows_it(dra: Dra, many: str) -> None:

@@ -119,7 +119,7 @@ def test_the_overview_says_how_many(tmp_path: Path) -> None:
     code, found = _explain(tmp_path, _world([2], pods, {}), "-A")
     (item,) = found["items"]
     assert (code, item["served"], len(item["standsFor"])) == (3, 2, 4)
-    assert found["answer"] == "4 waiting, 0 of them stuck; each of 4 would fit alone, and only 2 of them together."
+    assert found["answer"] == "4 pods wait, and none is stuck; each of 4 would fit alone, and only 2 of them together."
     code, found = _explain(tmp_path, _world([4], pods, {}), "-A")
     assert code == 0 and "served" not in found["items"][0]
 
@@ -129,13 +129,15 @@ def test_pods_of_several_shapes_are_counted_together(tmp_path: Path, capsys: pyt
     pods = [Waiting("a"), Waiting("b", device_class="any")]
     _, found = _explain(tmp_path, _world([1], pods, {}), "-A")
     assert [item["served"] for item in found["items"]] == [0, 0]
-    assert found["answer"] == "2 waiting, 0 of them stuck; each of 2 would fit alone, and only 1 of them together."
+    assert found["answer"] == "2 pods wait, and none is stuck; each of 2 would fit alone, and only 1 of them together."
     assert command(["explain", "-A", "--snapshot", str(tmp_path / "cluster.json")]) == 3
     assert capsys.readouterr().out.count("at least 0 of 1 fit") == 2
     # Who is first decides whether one fits or two.
     pods = [Waiting("a", devices=2), Waiting("b"), Waiting("c", device_class="any")]
     _, found = _explain(tmp_path, _world([2], pods, {}), "-A")
-    assert found["answer"] == "3 waiting, 0 of them stuck; each of 3 would fit alone, and at least 1 of them together."
+    assert (
+        found["answer"] == "3 pods wait, and none is stuck; each of 3 would fit alone, and at least 1 of them together."
+    )
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -190,7 +190,7 @@ def _times(event: Event) -> Iterator[Evidence]:
     """How often an event came, and since when."""
     text = "{count:time} since {first}" if event.count > 1 else "at {first}"
     if first := event.first or event.last:
-        yield Evidence("the event", "came", say(text, count=event.count, first=first))
+        yield Evidence("the event", "seen", say(text, count=event.count, first=first))
 
 
 def _drivers(node: str, drivers: Sequence[str], snapshot: Snapshot) -> Iterator[Evidence]:

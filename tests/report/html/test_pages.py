@@ -147,7 +147,7 @@ def test_all_pending_claims(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MIXED)
     ran = dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "html")
     shown = promises(ran.out).text()
-    assert ran.code == 1 and "1 waiting, 1 of them stuck." in shown and "ml: pod/serve-0" in shown
+    assert ran.code == 1 and "1 pod is stuck." in shown and "ml: pod/serve-0" in shown
 
 
 def test_the_picture_comes_before_any_table(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
