@@ -131,6 +131,12 @@ def imported_by() -> Mapping[str, Set[str]]:
     return {name_of(path): {*imports(path)} - {name_of(path)} for path in FILES}
 
 
+def test_a_module_is_short() -> None:
+    """A module is one idea: a longer one is two, or hides what it is about."""
+    sizes = {path.relative_to(PACKAGE).as_posix(): len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
+    assert {name: size for name, size in sizes.items() if size > 450} == {}
+
+
 def test_output_has_one_way_out() -> None:
     """Text reaches the terminal through ``console``: ``Painter``, ``tell``, ``put``, ``lines``, ``document``."""
     assert [place for path in FILES if path.name != "console.py" for place in raw_writing(path)] == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from kubectl_dra.cli.command_line import Reading
 from kubectl_dra.cli.live import Progress, read_kinds, read_saved, require_namespace, watched
-from kubectl_dra.cli.options import ConnectionFlags, Reading
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.paint import tell

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from msgspec.structs import asdict
 
 from kubectl_dra.api.meta import FAILED_PREPARE
-from kubectl_dra.cli.options import ConnectionFlags, Reading
+from kubectl_dra.cli.command_line import Reading
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import CLEAR_LINE, clear_screen, exact, one_line, put
 from kubectl_dra.errors import ClusterError, UsageError

@@ -155,7 +155,7 @@ def _group() -> typer.Typer:
 
 def _with(commands: Iterable[str]) -> typer.Typer:
     """The command line with these commands and their flags."""
-    from kubectl_dra.cli.options import HelpText, add
+    from kubectl_dra.cli.command_line import HelpText, add
     from kubectl_dra.text import DOCS
 
     app = _group()
@@ -228,7 +228,7 @@ def _called(arguments: Sequence[str]) -> Any:
 
 def _options() -> int:
     """Print the flags that all commands share, as ``kubectl options`` does."""
-    from kubectl_dra.cli.options import connection_help
+    from kubectl_dra.cli.command_line import connection_help
 
     put(
         "These flags can be passed to any command that reads a cluster; kubectl has the same ones.\n\n"

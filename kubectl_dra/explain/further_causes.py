@@ -18,7 +18,7 @@ from kubectl_dra.api.pods import Container, Pod, ResourceRequirements
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind
-from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
+from kubectl_dra.explain.causes.class_missing import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_held import TOO_FEW
 from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED

@@ -9,10 +9,8 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import Budget
-from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.messages import Speaker, speaker_of
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
@@ -30,7 +28,6 @@ from kubectl_dra.explain.diagnosis import (
     NodeDevices,
     Remedy,
     RemedyPlan,
-    SchedulerMessage,
     Verdict,
 )
 from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
@@ -51,17 +48,14 @@ from kubectl_dra.explain.outcomes import (
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
-from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.scheduler_message import message_of_scheduler, scheduler_words
 from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
 from kubectl_dra.explain.unread import NotProved
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
-from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
-from kubectl_dra.scheduling.pre_enqueue import kept_out
-from kubectl_dra.scheduling.profile import Effect
-from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import did_you_mean_or_known
 
 _VERDICTS = {
@@ -126,8 +120,8 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         nodes=() if stopped else split_not_starting(node_groups(analysis, funnels), idle),
         placements=places,
         choice=chosen,
-        scheduler=tuple(_scheduler_words(question, snapshot, settings.scheduler)),
-        message="" if judged.unclear else _message(analysis, judged.verdict),
+        scheduler=tuple(scheduler_words(question, snapshot, settings.scheduler)),
+        message="" if judged.unclear else message_of_scheduler(analysis, judged.verdict),
         notes=(*noted, *open_),
         release=str(settings.scheduler.release),
         release_source=settings.release_source,
@@ -416,49 +410,3 @@ def _asked_for(analysis: Analysis) -> list[Located]:
         hint = did_you_mean_or_known(wanted, names) if names else "all are allocated"
         raise InputError(f'no request "{wanted}" in these claims; {hint}')
     return [located for located in analysis.funnels if wanted in (located.funnel.name, located.names[0])]
-
-
-def _message(analysis: Analysis, verdict: Verdict) -> str:
-    """What the scheduler writes about a pod that it tries and cannot place."""
-    attempted, pod, outcome = analysis.pod_outcome, analysis.pod, analysis.outcome
-    # It counts the nodes, and each reason on them.
-    if (
-        verdict is not Verdict.UNSCHEDULABLE
-        or attempted is None
-        or pod is None
-        or not analysis.scheduler.schedules(pod)
-        or attempted.state.snapshot.unread(("Node",))
-    ):
-        return ""
-    profile = attempted.state.profile
-    if profile.unknown(Effect.FILTERS, pod) or profile.unknown(Effect.EVICTS, pod):
-        return ""
-    if isinstance(analysis.together, Placed):
-        return message_of(attempted.pod, analysis.together, attempted.state)
-    if outcome is not None:
-        return outcome.message if outcome.certain else ""
-    # Where something else is the answer already, the scheduler tries the pod all the same if it is in its queue.
-    waits = analysis.question.exists and pod.is_queued
-    if not waits or kept_out(attempted.pod, attempted.state):
-        return ""
-    tried = analysis.trying_nodes().outcome
-    return tried.message if tried is not None and tried.certain else ""
-
-
-def _scheduler_words(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> Iterator[SchedulerMessage]:
-    """The text of the pod's conditions and events."""
-    if question.pod is None:
-        return
-    condition, name = question.pod.condition("PodScheduled"), question.pod.scheduler_name
-    known = scheduler.schedules(question.pod)
-    own = Speaker.KUBE_SCHEDULER if known else speaker_of(name)
-    if condition.status == "False":
-        gated = condition.reason == "SchedulingGated"
-        who = Speaker.KUBERNETES if gated else own
-        yield SchedulerMessage(
-            who, "condition PodScheduled", condition.reason, condition.message, condition.last_transition_time
-        )
-    for event in snapshot.events_about("Pod", question.namespace, question.pod.metadata.name):
-        if event.reason in DEVICE_EVENTS and not (condition.type and event.message == condition.message):
-            who = own if event.component == name else event.speaker
-            yield SchedulerMessage(who, "event", event.reason, event.message, event.last)

@@ -13,7 +13,7 @@ from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, Miss
 from kubectl_dra.neighbours.no_pod import UnmadeLauncher
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, key_json, object_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written

@@ -18,7 +18,7 @@ from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
-from kubectl_dra.report.explain_words import Invocation, command
+from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written

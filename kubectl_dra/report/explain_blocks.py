@@ -24,7 +24,7 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.next_step import OUR_PAGE
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
-from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.supposed_change import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
@@ -47,22 +47,18 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
+from kubectl_dra.report.explain_commands import Invocation, command, making, supposing, why_not_made
 from kubectl_dra.report.explain_words import (
-    Invocation,
     about,
     changes,
     changes_told,
     choice,
     claim_named,
-    command,
     fix,
-    making,
     node_groups,
     parts,
     placed,
     proof,
-    supposing,
-    why_not_made,
 )
 from kubectl_dra.report.funnel_blocks import claim_section
 from kubectl_dra.report.phrases import assumed, sentences, written

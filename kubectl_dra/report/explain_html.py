@@ -10,7 +10,8 @@ from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.blocks import Section
 from kubectl_dra.report.devices import summary
 from kubectl_dra.report.explain_blocks import blocks_of
-from kubectl_dra.report.explain_words import Invocation, answer, overview_answer
+from kubectl_dra.report.explain_commands import Invocation
+from kubectl_dra.report.explain_words import answer, overview_answer
 from kubectl_dra.report.html.blocks_html import blocks_html
 from kubectl_dra.report.html.fleet import fleet_html, funnels_of, marks_of
 from kubectl_dra.report.html.lines import fleet_of

@@ -14,13 +14,8 @@ from kubectl_dra.explain.answer_notes import SearchLimit
 from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Finding
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
-from kubectl_dra.report.explain_words import (
-    Invocation,
-    answer,
-    command,
-    node_groups,
-    overview_answer,
-)
+from kubectl_dra.report.explain_commands import Invocation, command
+from kubectl_dra.report.explain_words import answer, node_groups, overview_answer
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, object_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import (

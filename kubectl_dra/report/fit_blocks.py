@@ -23,7 +23,7 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
-from kubectl_dra.report.explain_words import Invocation, command
+from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares

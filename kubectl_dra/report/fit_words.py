@@ -17,7 +17,8 @@ from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
-from kubectl_dra.report.explain_words import fix, idle, making, proof, reason
+from kubectl_dra.report.explain_commands import making
+from kubectl_dra.report.explain_words import fix, idle, proof, reason
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended, some
 

@@ -17,8 +17,9 @@ from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock,
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices import taints_of
 from kubectl_dra.report.devices_json import taint_of
+from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_json import items_json
-from kubectl_dra.report.explain_words import Invocation, command, fix, making, parts
+from kubectl_dra.report.explain_words import fix, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, sentences, written

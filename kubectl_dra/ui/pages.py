@@ -28,7 +28,7 @@ from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import blocks_of, write_text
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.paint import Painter, Sheet
 from kubectl_dra.ui import key_help
 from kubectl_dra.ui.commands import of_answer

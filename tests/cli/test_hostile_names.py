@@ -18,7 +18,7 @@ from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.cluster.snapshot import EVERY_KIND
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.manifests.inputs import HELMED, KUSTOMIZED, arguments
-from kubectl_dra.report.explain_words import Invocation, supposing
+from kubectl_dra.report.explain_commands import Invocation, supposing
 from tests.cli.conftest import Ran
 from tests.cli.test_pasted import HOSTILE
 from tools.examples import EXAMPLES, FIT

@@ -11,7 +11,7 @@ import typer
 import typer.main
 from typer.testing import CliRunner
 
-from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import ClusterCommand
 from kubectl_dra.cli.main import everything
 from kubectl_dra.cli.options import ConnectionFlags
 from tests.cli.conftest import Ran
@@ -44,7 +44,7 @@ FLAGS = {
 }
 
 
-def received(words: list[str], kind: type[opt.ClusterCommand] = opt.ClusterCommand) -> ConnectionFlags:
+def received(words: list[str], kind: type[ClusterCommand] = ClusterCommand) -> ConnectionFlags:
     """What a command of this kind finds; it has a flag of its own and an argument as well."""
     found: list[ConnectionFlags] = []
     own = typer.Typer(add_completion=False)
@@ -65,7 +65,7 @@ def test_each_flag_reaches_the_connection(flags: str) -> None:
 
 
 def test_a_command_may_have_its_own_time_limit() -> None:
-    class Quick(opt.ClusterCommand):
+    class Quick(ClusterCommand):
         request_timeout = "3s"
 
     assert received([], Quick) == ConnectionFlags(request_timeout="3s")

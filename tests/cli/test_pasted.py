@@ -25,7 +25,7 @@ from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleti
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.report.blocks import Para, ShellCommand, shell
-from kubectl_dra.report.explain_words import Invocation, command, supposing
+from kubectl_dra.report.explain_commands import Invocation, command, supposing
 from kubectl_dra.taint.result import untainting
 from tests.golden import cases, pages
 from tests.ran import ran

@@ -11,8 +11,8 @@ import pytest
 import typer.main
 
 from kubectl_dra.cli import main
+from kubectl_dra.cli.command_line import _LISTED_ONCE
 from kubectl_dra.cli.main import COMMANDS, everything, run
-from kubectl_dra.cli.options import _LISTED_ONCE
 from tests.ran import ran
 
 

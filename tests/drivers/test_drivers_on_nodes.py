@@ -15,7 +15,7 @@ from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, LeftOut
 from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import next_look, why
-from kubectl_dra.report.explain_words import Invocation, command
+from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.phrases import written
 from tests.drivers.clusters import (
     AT,

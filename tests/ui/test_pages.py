@@ -10,9 +10,10 @@ from threading import Event
 
 import pytest
 
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import questions_of
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.ui.source import SavedCluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
@@ -20,7 +21,7 @@ from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.explain_blocks import write_text
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui.row_list import RowList
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of

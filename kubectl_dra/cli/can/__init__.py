@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import CommandFlags
 
 
-class CanFlags(opt.CommandFlags, frozen=True):
+class CanFlags(CommandFlags, frozen=True):
     """The flags of ``can``."""
 
     command: Annotated[

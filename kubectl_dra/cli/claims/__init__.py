@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 from kubectl_dra.usage.choices import ClaimSort, ClaimState
 
 
-class ClaimsFlags(opt.SchedulingFlags, frozen=True):
+class ClaimsFlags(SchedulingFlags, frozen=True):
     """What is typed after ``claims``."""
 
     pods: Annotated[

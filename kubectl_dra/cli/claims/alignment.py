@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.report.table import write

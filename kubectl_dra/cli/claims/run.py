@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.notes import tell_age
-from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.console import put

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kubectl_dra.cli.options import CommandFlags, DocumentedCommand
+from kubectl_dra.cli.command_line import CommandFlags, DocumentedCommand
 
 
 class Shell(StrEnum):

@@ -268,8 +268,8 @@ def _read(typed: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
 
 
 def _from_cluster(typed: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
+    from kubectl_dra.cli.command_line import connection_given
     from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cli.options import connection_given
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.duplicates import Place
     from kubectl_dra.cluster.live import ApiServer

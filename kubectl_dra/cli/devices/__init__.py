@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import CommandFlags
 from kubectl_dra.explain.devices.arrangement import CountedBy, SortKey
 
 
@@ -22,7 +23,7 @@ class DevicesOutput(StrEnum):
     html = "html"
 
 
-class DevicesFlags(opt.CommandFlags, frozen=True):
+class DevicesFlags(CommandFlags, frozen=True):
     """The flags of ``devices``."""
 
     places: Annotated[

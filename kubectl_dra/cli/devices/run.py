@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli import listing
+from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.command import CommandLine

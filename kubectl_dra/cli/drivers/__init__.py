@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import CommandFlags
 
 
-class DriversFlags(opt.CommandFlags, frozen=True):
+class DriversFlags(CommandFlags, frozen=True):
     """What is typed after ``drivers``."""
 
     drivers: Annotated[

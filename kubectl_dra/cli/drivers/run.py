@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
-from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 from kubectl_dra.errors import UsageError
 
 SCHEDULER_CONFIG: Final = "--scheduler-config"
@@ -25,7 +26,7 @@ class ExplainOutput(StrEnum):
     html = "html"
 
 
-class ExplainFlags(opt.SchedulingFlags, frozen=True):
+class ExplainFlags(SchedulingFlags, frozen=True):
     """What is typed after ``explain``."""
 
     target: Annotated[

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kubectl_dra.cli import listing
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.devices.run import ObjectAnswer, listed, print_devices
 from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
-from kubectl_dra.cli.options import ConnectionFlags, TableOutput, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import UsageError
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cli.command_line import SchedulingFlags
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, is_elsewhere
 from kubectl_dra.cli.live import Progress, connection_options, read_kinds, read_live, read_saved, with_neighbours
-from kubectl_dra.cli.options import ConnectionFlags, SchedulingFlags
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.settings import Settings

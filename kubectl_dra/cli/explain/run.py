@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
+from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     Answers,
@@ -32,7 +33,7 @@ from kubectl_dra.cli.explain.reading import (
 )
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
 from kubectl_dra.cli.live import Progress, passes
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
@@ -43,7 +44,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.process import keep
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.text import some
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 
 
 class FitOutput(StrEnum):
@@ -19,7 +20,7 @@ class FitOutput(StrEnum):
     html = "html"
 
 
-class FitFlags(opt.SchedulingFlags, frozen=True):
+class FitFlags(SchedulingFlags, frozen=True):
     """What is typed after ``fit``."""
 
     manifests: Annotated[

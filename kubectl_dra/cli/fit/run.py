@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
+from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.explain.questions import new_nodes
 from kubectl_dra.cli.explain.reading import (
     applied,
@@ -20,7 +21,7 @@ from kubectl_dra.cli.explain.reading import (
 )
 from kubectl_dra.cli.fit import FitFlags, FitOutput
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags, repeated
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -33,7 +34,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
 from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_commands import Invocation
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words

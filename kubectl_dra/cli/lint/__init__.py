@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 
 
 class LintOutput(StrEnum):
@@ -28,7 +29,7 @@ class FailOn(StrEnum):
     info = "info"
 
 
-class LintFlags(opt.SchedulingFlags, frozen=True):
+class LintFlags(SchedulingFlags, frozen=True):
     """The flags and arguments of ``lint``."""
 
     paths: Annotated[

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import CommandFlags
 from kubectl_dra.cli.lint import LintFlags
 
 
-class LspFlags(opt.CommandFlags, frozen=True):
+class LspFlags(CommandFlags, frozen=True):
     """The flags of ``lsp``: those of ``lint`` that say what to check for."""
 
     snapshots: opt.Snapshots = ()

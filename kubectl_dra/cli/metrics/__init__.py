@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 
 
-class MetricsFlags(opt.SchedulingFlags, frozen=True):
+class MetricsFlags(SchedulingFlags, frozen=True):
     """What is typed after ``metrics``."""
 
     listen: Annotated[

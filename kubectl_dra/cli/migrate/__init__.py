@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import CommandFlags
 
 
 class MigrateOutput(StrEnum):
@@ -44,7 +45,7 @@ class WrittenVersion(StrEnum):
     v1beta1 = "v1beta1"
 
 
-class MigrateFlags(opt.CommandFlags, frozen=True):
+class MigrateFlags(CommandFlags, frozen=True):
     """The flags and arguments of ``migrate``."""
 
     paths: Annotated[

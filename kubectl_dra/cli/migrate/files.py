@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from kubectl_dra.cli.command_line import repeated
 from kubectl_dra.cli.migrate import MigrateFlags
-from kubectl_dra.cli.options import repeated
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
 from kubectl_dra.manifests.inputs import STDIN, Input, read

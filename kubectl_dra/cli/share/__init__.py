@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 
 
 class ShareBy(StrEnum):
@@ -22,7 +23,7 @@ class ShareBy(StrEnum):
     admin = "admin"
 
 
-class ShareFlags(opt.SchedulingFlags, frozen=True):
+class ShareFlags(SchedulingFlags, frozen=True):
     """What is typed after ``share``."""
 
     manifests: Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags
 from kubectl_dra.errors import UsageError
 from kubectl_dra.taint import times
 
@@ -55,7 +56,7 @@ Wait = Annotated[
 ]
 
 
-class OptionalWait(opt.ClusterCommand):
+class OptionalWait(ClusterCommand):
     """A command on a cluster whose --wait needs no value, as in kubectl."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -75,7 +76,7 @@ class OptionalWait(opt.ClusterCommand):
         return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
 
 
-class DeviceFlags(opt.CommandFlags, frozen=True):
+class DeviceFlags(CommandFlags, frozen=True):
     """Select devices by properties instead of names; all given ones must hold."""
 
     COMMAND = OptionalWait

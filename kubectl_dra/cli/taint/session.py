@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cli.command_line import Reading
 from kubectl_dra.cli.devices.run import compiled_selector
 from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
-from kubectl_dra.cli.options import ConnectionFlags, Reading
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cluster.live import ApiServer

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.usage.choices import UseBy, UseSort
 
@@ -22,7 +23,7 @@ _ROWS: Final = {
 """What to count by, by the kinds that kubectl's words mean: a pod has its devices by claims."""
 
 
-class TopCommand(opt.ClusterCommand):
+class TopCommand(ClusterCommand):
     """A command that takes the words for a kind in singular, too, as kubectl does."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -32,7 +33,7 @@ class TopCommand(opt.ClusterCommand):
         kind.convert = lambda value, *rest: convert(_ROWS.get(kind_of(value) or value.lower(), value), *rest)
 
 
-class TopFlags(opt.CommandFlags, frozen=True):
+class TopFlags(CommandFlags, frozen=True):
     """What is typed after ``top``."""
 
     COMMAND = TopCommand

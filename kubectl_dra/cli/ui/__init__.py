@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import SchedulingFlags
 
 
-class UiFlags(opt.SchedulingFlags, frozen=True):
+class UiFlags(SchedulingFlags, frozen=True):
     """What is typed after ``ui``."""
 
     namespace: Annotated[

@@ -10,9 +10,10 @@ from typing import Any, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.explain.reading import completed, settings_of
 from kubectl_dra.cli.live import connection_options, passes, read_saved
-from kubectl_dra.cli.options import Color, ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import Color, ConnectionFlags
 from kubectl_dra.cli.taint import DryRun, TaintFlags
 from kubectl_dra.cli.ui import UiFlags
 from kubectl_dra.cli.untaint import UntaintFlags

@@ -11,8 +11,9 @@ from msgspec.structs import asdict, replace
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO
-from kubectl_dra.cli.options import ConnectionFlags, cluster_flags
+from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
 from kubectl_dra.cli.taint.session import TaintWorld, confirmed, say
 from kubectl_dra.cli.untaint import UntaintFlags

@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags
 
 
-class Quick(opt.ClusterCommand):
+class Quick(ClusterCommand):
     """A command that does not wait for an unresponsive server."""
 
     request_timeout = "3s"
 
 
-class VersionFlags(opt.CommandFlags, frozen=True):
+class VersionFlags(CommandFlags, frozen=True):
     """The flags of ``version``."""
 
     COMMAND = Quick

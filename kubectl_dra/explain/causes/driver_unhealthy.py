@@ -13,7 +13,7 @@ from kubectl_dra.drivers.daemons import failing_replicas
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
-from kubectl_dra.explain.causes.claim_references import CLASS_MISSING
+from kubectl_dra.explain.causes.class_missing import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES, NOT_FOR_NODE
 from kubectl_dra.explain.causes.more_nodes import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
 from kubectl_dra.explain.causes.nodes import NO_NODE

@@ -37,8 +37,8 @@ from kubectl_dra.explain.remedies.change import (
 )
 from kubectl_dra.explain.remedies.freeing_claims import freeing
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule, can_end
-from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
+from kubectl_dra.explain.remedies.supposed_change import Change
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6

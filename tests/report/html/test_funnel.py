@@ -6,7 +6,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Verdict
 from kubectl_dra.explain.funnel.shown import Funnel, Position, Stage, StageError, StageName
 from kubectl_dra.report.explain_blocks import blocks_of
-from kubectl_dra.report.explain_words import Invocation
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.funnel_blocks import MAX_REASONS
 from kubectl_dra.report.html.blocks_html import blocks_html
 from tests.report.html.support import Document
