@@ -151,10 +151,13 @@ class ClusterCommand(DocumentedCommand):
 
     def _why_not(self, words: list[str], error: Exception) -> UsageError | None:
         """Why a flag of kubectl is not there, or a value of its ``-o``."""
+        param: Any = getattr(error, "param", None)
+        unknown = getattr(error, "option_name", "")
+        if param is None and not unknown:
+            return None
         from kubectl_dra.cli.kubectl_flags import why_not
 
-        param: Any = getattr(error, "param", None)
-        if (unknown := getattr(error, "option_name", "")) or "-o" not in getattr(param, "opts", ()):
+        if unknown or "-o" not in getattr(param, "opts", ()):
             return why_not(self.name or "", words, unknown, ())
         return why_not(self.name or "", words, "-o", tuple(getattr(param.type, "choices", ())))
 

@@ -20,7 +20,7 @@ from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change
 
 FactPart: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""

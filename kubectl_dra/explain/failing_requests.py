@@ -20,8 +20,7 @@ from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, St
 from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counted, stage_error
 from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
-from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.
 _CLOSE = (

@@ -17,7 +17,7 @@ from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import CompletePool, DropConstraint, RequestChange
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import Unread
 
 OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)

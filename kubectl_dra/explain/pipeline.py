@@ -48,7 +48,7 @@ from kubectl_dra.explain.outcomes import (
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.remedies.proof import Beside, Proof
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scheduler_message import message_of_scheduler, scheduler_words
 from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
 from kubectl_dra.explain.settings import Settings

@@ -24,7 +24,7 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.next_step import OUR_PAGE
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,

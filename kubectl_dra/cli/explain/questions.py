@@ -22,24 +22,22 @@ from kubectl_dra.cli.explain.reading import (
 from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
 from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
-from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.markdown_text import cause_json, write_page
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
+    from kubectl_dra.explain.devices.inventory import Inventory
     from kubectl_dra.explain.question.with_node_flag import NewNodes
     from kubectl_dra.fit.result import FitAnswer, WorkloadFit
 
@@ -221,6 +219,9 @@ def print_page(flags: ExplainFlags) -> int:
     Raises:
         UsageError: no such cause, or what does not go with it.
     """
+    from kubectl_dra.cli.unknown_words import unknown_code
+    from kubectl_dra.report.markdown_text import cause_json, write_page
+
     if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
         raise UsageError("--explain prints a page about one cause; leave the pod, claim or manifest out")
     if flags.output is ExplainOutput.html:
@@ -244,6 +245,8 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 
     They are exact in what classes read, and the ``question`` if it is about one pod or claim.
     """
+    from kubectl_dra.explain.devices.inventory import Wanted, take_inventory
+
     shown = complete(question, snapshot, settings).for_lists()
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())
     try:

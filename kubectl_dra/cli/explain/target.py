@@ -9,12 +9,10 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.kind_words import KINDS, VOLCANO_JOB, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cli.unknown_words import like_file
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.pending_alike import progress_of
 from kubectl_dra.neighbours.no_pod import JOB, MAKERS, would_make
 from kubectl_dra.text import did_you_mean, nearest, some
 
@@ -76,10 +74,13 @@ def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
 def _target(word: str) -> TypedTarget:
     typed, slash, name = word.partition("/")
     kind = kind_of(typed)
-    if not kind and like_file(word):
-        error = UsageError(f'"{word}" looks like a file, not a pod or claim')
-        error.commands = (("Write", CommandLine(("kubectl", "dra", "explain", "-f", word))),)
-        raise error
+    if not kind:
+        from kubectl_dra.cli.unknown_words import like_file
+
+        if like_file(word):
+            error = UsageError(f'"{word}" looks like a file, not a pod or claim')
+            error.commands = (("Write", CommandLine(("kubectl", "dra", "explain", "-f", word))),)
+            raise error
     if not slash:
         if kind:
             shown = typed.lower() if kind in WORKLOADS.values() else kind
@@ -179,6 +180,8 @@ def has_made(pod: Pod, target: TypedTarget) -> bool:
 
 def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Looked:
     """The pod of a workload, or with labels, that has come least far, and of several the newest."""
+    from kubectl_dra.explain.pending_alike import progress_of
+
     pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _is_meant(pod, target)]
     if not pods and target.kind == "Job" and (namespace, target.name) not in snapshot.others.get(JOB, {}):
         # Of Kubernetes there is none of that name.

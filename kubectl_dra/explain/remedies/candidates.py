@@ -19,7 +19,6 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
-from kubectl_dra.drivers.part_off import NVIDIA, part_off
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, distinct, in_slices
 from kubectl_dra.explain.funnel.located import Located
@@ -37,8 +36,8 @@ from kubectl_dra.explain.remedies.change import (
 )
 from kubectl_dra.explain.remedies.freeing_claims import freeing
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule, can_end
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
-from kubectl_dra.explain.remedies.supposed_change import Change
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6
@@ -298,6 +297,8 @@ class TurnOn(NamedTuple):
 
 def turn_on(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> TurnOn | None:
     """How to turn on the driver's part that is off, if one is: see ``part_off``."""
+    from kubectl_dra.drivers.part_off import NVIDIA, part_off
+
     off = part_off(wanted, nodes, drivers)
     if off is None:
         return None

@@ -16,8 +16,7 @@ from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, edit_of
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget, StepValue
-from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
 
 class RequestChange(Change, frozen=True):

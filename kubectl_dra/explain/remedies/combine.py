@@ -18,8 +18,7 @@ from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import ReplaceTerm, selector_of
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.node_copy import node_copies
 
 MAX_WAYS = 4

@@ -18,8 +18,7 @@ from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.default_preemption import fewest
 
 _PRICES: Final = {

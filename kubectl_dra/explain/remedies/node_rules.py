@@ -23,8 +23,7 @@ from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.remedies.claim_edits import on_any_labels, tolerating, without_label
 from kubectl_dra.explain.remedies.ending_pods import ending_pods
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
-from kubectl_dra.explain.remedies.prove import WhatIf
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.explain.not_starting import NotStarting
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.explain.phrase import Words
 
 
@@ -191,3 +194,27 @@ class ChangeStep(Struct, frozen=True):
     after: StepValue = None
     frees: tuple[DeviceID, ...] = ()
     holders: tuple[StepHolder, ...] = ()
+
+
+def shown_on(
+    found: Sequence[Proof], proof: Proof, here: Snapshot, real: Snapshot, held: Collection[str], *, more: bool
+) -> Proof:
+    """A proof with all nodes on which it was found, of them first one where the pod starts.
+
+    ``here`` is the cluster with the change, ``real`` as it is: a pod that ends mends no driver. ``held`` are the
+    drivers of devices that the pod has already; ``more``: not all nodes were tried.
+    """
+    placed = [(each.node, {*held, *(device.device.driver for device in each.devices)}) for each in found]
+    mended = {name for name, node in here.nodes.items() if node.ready is not False}
+    idle = not_starting(real, placed)
+    idle = tuple(each for each in idle if not (each.driver.state is DriverState.NODE_DOWN and each.node in mended))
+    names, troubled = {each.node for each in found}, {each.node for each in idle}
+    first = next((each for each in found if each.node not in troubled), found[0])
+    return replace(
+        proof,
+        node=first.node,
+        devices=first.devices if first is not found[0] else proof.devices,
+        nodes=tuple(name for name in here.nodes if name in names),
+        more=more,
+        not_starting=idle,
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,10 +31,10 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster, key_of
-from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.drivers.refused_claims import parts_of_node
-from kubectl_dra.explain.not_starting import not_starting
+from kubectl_dra.explain.phrase import Statement
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.claim_edits import (
     RequestPlace,
     in_single_requests,
@@ -44,8 +44,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
     with_request,
     with_selector,
 )
-from kubectl_dra.explain.remedies.proof import Proof, placed_devices
-from kubectl_dra.explain.remedies.supposed_change import Change
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices, shown_on
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
@@ -54,6 +53,64 @@ from kubectl_dra.scheduling.reasons import Rejection
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Evictions
     from kubectl_dra.explain.funnel.search_refusals import Refusals
+
+
+class Change(Statement, frozen=True, eq=False):
+    """One change. Two that are ``about`` the same thing exclude each other.
+
+    ``ASIDE`` names fields that do not distinguish changes, such as the nodes on which to try them. ``PRICE`` is what
+    a change asks of people, and larger ``COST`` is tried later; both as far as its fields do not decide.
+    """
+
+    ASIDE: ClassVar[frozenset[str]] = frozenset()
+    PRICE: ClassVar[Price] = Price.EDIT
+    COST: ClassVar[int] = 1
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash(self._told())
+
+    def _told(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name not in self.ASIDE)
+
+    @property
+    def about(self) -> Hashable:
+        """What is changed."""
+        raise NotImplementedError
+
+    @property
+    def price(self) -> Price:
+        """What it asks of people."""
+        return self.PRICE
+
+    @property
+    def cost(self) -> int:
+        """Larger costs are tried later."""
+        return self.COST
+
+    @property
+    def what_if(self) -> WhatIfChange | None:
+        """The change as a value of ``--what-if``, if possible."""
+        return None
+
+    @property
+    def ended_pods(self) -> tuple[Pod, ...]:
+        """The pods that end."""
+        return ()
+
+    def made_in(self, world: WhatIf) -> WhatIf:
+        """The world with the change."""
+        raise NotImplementedError
+
+    def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
+        """The cluster with the change, where other pods than ``keep``, which waits, may profit; None elsewhere."""
+        return None
+
+    def step(self, world: WhatIf) -> ChangeStep:
+        """The change as data, with what is in this world before it."""
+        raise NotImplementedError
 
 
 class WhatIf(Struct, frozen=True, dict=True):
@@ -172,10 +229,7 @@ class WhatIf(Struct, frozen=True, dict=True):
             yield node
 
     def counted(self, proof: Proof, real: Snapshot) -> Proof:
-        """The proof with all nodes that accept the pod, as far as they can be tried: of them one where it starts.
-
-        ``real`` is the cluster as it is: a pod that ends mends no driver.
-        """
+        """The proof with all nodes that accept the pod, as far as they can be tried; ``real`` as in ``shown_on``."""
         every = {node.name: node for node in (*self.nodes, *self.alike)}
         if proof.node not in every:
             return proof
@@ -194,20 +248,7 @@ class WhatIf(Struct, frozen=True, dict=True):
             # It rests on more than this world.
             return proof
         held = {device.driver for claim in self._held for device in claim.devices}
-        placed = [(each.node, {*held, *(device.device.driver for device in each.devices)}) for each in found]
-        mended = {name for name, node in self.cluster.snapshot.nodes.items() if node.ready is not False}
-        idle = not_starting(real, placed)
-        idle = tuple(each for each in idle if not (each.driver.state is DriverState.NODE_DOWN and each.node in mended))
-        names, troubled = {each.node for each in found}, {each.node for each in idle}
-        first = next((each for each in found if each.node not in troubled), found[0])
-        return replace(
-            proof,
-            node=first.node,
-            devices=first.devices if first is not found[0] else proof.devices,
-            nodes=tuple(name for name in self.cluster.snapshot.nodes if name in names),
-            more=tried < len(nodes),
-            not_starting=idle,
-        )
+        return shown_on(found, proof, self.cluster.snapshot, real, held, more=tried < len(nodes))
 
     def ends_without_error(self, proof: Proof) -> bool:
         """Whether nothing on another node ends the pod's attempts: an error, or that it is taken and never binds.
