@@ -22,6 +22,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.explain.unread import Stake, Unread, gaps_of, unread_of
 from kubectl_dra.explain.virtual_machines import without_pod
+from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.neighbours.no_pod import UnmadeLauncher, unmade
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")
@@ -133,7 +134,8 @@ def pending(
             lacking.update(gaps_of((*diagnosis.unclear, *diagnosis.notes)))
             if (diagnosis.troubled and not diagnosis.findings[0].normal) or diagnosis.verdict is Verdict.UNSCHEDULABLE:
                 out.append(Alike(diagnosis, (f"{question.kind}/{question.name}",)))
-    alikes, together, tried = _in_turn(out, snapshot, settings)
+    served, together, tried = _in_turn(out, snapshot, settings)
+    alikes = [replace(alike, diagnosis=judged_by_start(alike.diagnosis)) for alike in served]
     unseen = (*_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     machines = tuple(unmade(snapshot, namespace))
     unread = tuple(_unread(snapshot, namespace))

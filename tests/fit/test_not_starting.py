@@ -113,6 +113,21 @@ def test_no_other_node(tmp_path: Path) -> None:
     assert [change for change in found["changes"] if change["kind"] == "add-node"] == []
 
 
+def test_the_list_of_what_waits_says_the_same(tmp_path: Path) -> None:
+    """A pod that waits and fits on the broken node alone: ``explain -A`` and ``explain POD`` have one verdict."""
+    waits = {**worlds.running("new", "", [])[0], "status": {"phase": "Pending"}}
+    waits["spec"] = {
+        "containers": [{"name": "c", "image": "i"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "new"}],
+    }
+    worlds.write_cluster(tmp_path / "cluster.json", [*_cluster("crashing"), waits, worlds.claim("new", 3)])
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-o", "json")
+    code, out, _ = ran("explain", "pod/new", *flags)
+    assert (code, json.loads(out)["verdict"]) == (1, "does-not-start")
+    code, out, _ = ran("explain", "-A", *flags)
+    assert (code, [each["verdict"] for each in json.loads(out)["items"]]) == (1, ["does-not-start"])
+
+
 def test_what_was_not_read_is_said(tmp_path: Path) -> None:
     """``fit`` and ``explain -f`` say the same of Services that were not read: they decide about the node."""
     cluster = [*node("a", 2), *node("b", 3), worlds.CLASS]
