@@ -177,11 +177,13 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
 
 def _in_answer(row: NodeDriver, state: NodeAnswer) -> bool:
     """Whether the first sentence says what ails a driver: of itself, or of the pod that waits for it."""
-    first = state.troubled[0] if state.troubled and not state.fault else None
-    call = row.failing
-    if row is state.of or first is None or call is None or row.left_out is not None:
-        return row is state.of
-    return (first.namespace, first.name) == (call.namespace, call.pod)
+    if row is state.of:
+        return True
+    first, call = state.troubled[0] if state.troubled and not state.fault else None, row.failing
+    if first is not None and call is not None and row.left_out is None:
+        return (first.namespace, first.name) == (call.namespace, call.pod)
+    ahead = state.exit_code == 1 or state.unread or state.unclear
+    return not ahead and row.state is DriverState.UNKNOWN and why(row) == why(state.unseen[0])
 
 
 def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:

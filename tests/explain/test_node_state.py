@@ -170,6 +170,11 @@ def test_a_node_whose_devices_are_all_tainted_is_out_of_service() -> None:
     assert code == 1 and "Only the driver takes its taints away" in text and "kubectl dra devices --tainted" in text
 
 
+def test_what_the_answer_says_of_a_driver_is_not_said_again_in_the_table() -> None:
+    _, text, err = ran("explain", "node/h100-1", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
+    assert text.count("no pod was recognized") == 1 and "DRIVER           STATE     DEVICES\n" in text, err
+
+
 def test_a_cordoned_node_is_told_so(tmp_path: Path) -> None:
     line = next(line for line in RECORDED if line["id"] == "running" and line["release"].startswith("1.36."))
     served = copy.deepcopy(line["served"])
