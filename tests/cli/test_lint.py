@@ -192,7 +192,7 @@ def test_the_summary_has_the_words_of_the_flag(dra: Dra) -> None:
         "  - {name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}\n"
     )
     ran = dra("lint", "p.yaml", "--kubernetes-version", "1.33")
-    assert ran.code == 0 and "1 info in 1 of 1 file" in ran.out and "kubectl dra migrate p.yaml" in ran.out
+    assert ran.code == 0 and "1 info in 1 file" in ran.out and "kubectl dra migrate p.yaml" in ran.out
     assert dra("lint", "p.yaml", "--kubernetes-version", "1.33", "--fail-on", "info").code == 1
 
 
