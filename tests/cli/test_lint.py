@@ -283,3 +283,9 @@ def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
     )
     Path("a.yaml").write_text(f"{pod}{template}")
     assert "Used, but not" not in dra("lint", "a.yaml").out
+    domain = (
+        "---\napiVersion: resource.nvidia.com/v1beta1\nkind: ComputeDomain\nmetadata: {name: one, namespace: ml}\n"
+        "spec: {numNodes: 2, channel: {resourceClaimTemplate: {name: one-gpu}}}\n"
+    )
+    Path("a.yaml").write_text(f"{pod}{domain}")
+    assert "Used, but not" not in dra("lint", "a.yaml").out
