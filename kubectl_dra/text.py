@@ -16,6 +16,11 @@ def amount(count: int, noun: str = "device") -> str:
     return f"{count:,} {noun}{end}"
 
 
+def out_of(count: int, total: int, noun: str) -> str:
+    """So many of all, or all: ``2 of 5 files``, ``5 files``."""
+    return amount(total, noun) if count == total else f"{count:,} of {amount(total, noun)}"
+
+
 def are(count: int) -> str:
     """``is`` for one, ``are`` for any other number."""
     return "is" if count == 1 else "are"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from msgspec import Struct
 
 from kubectl_dra.lint.accepted import apply
-from kubectl_dra.lint.analysis.claim_requests import references
+from kubectl_dra.lint.analysis.claim_requests import not_given
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
@@ -263,9 +263,8 @@ def _not_given(world: GivenObjects, target: AssumedCluster) -> Iterator[str]:
     if target.snapshot is not None:
         return
     for item in world.of_kind("Pod"):
-        for used in references(Context(item, target, world)):
-            if not world.find(used.kind, used.target, item.namespace):
-                yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
+        for used in not_given(Context(item, target, world)):
+            yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
 
 
 def _together(

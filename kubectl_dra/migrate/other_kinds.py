@@ -171,7 +171,8 @@ def _left(raw: Mapping[str, Any], seen: Sequence[Path], catalogue: VendorCatalog
             continue
         names = ", ".join(ask.names)
         if ask.path[-1] not in ask.names and value_at(raw, ask.path) not in ask.names:
-            yield Note("MIG123", ask.path, f"a text names {names}: texts are not changed")
+            message = f"a text names {names}, and texts are not changed: if it is a manifest, give it a file of its own"
+            yield Note("MIG123", ask.path, message)
         else:
             yield Note(
                 "MIG126",

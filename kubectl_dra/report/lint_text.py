@@ -13,7 +13,7 @@ from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, out_of, some
 
 _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -136,7 +136,11 @@ def _sentences(report: Report) -> Iterator[str]:
         for severity, number in counts.items()
         if number
     ]
-    text = f"{', '.join(parts)} in {files} of {read}" if parts else f"no findings in {objects} of {read}"
+    text = (
+        f"{', '.join(parts)} in {out_of(files, len(report.files), 'file')}"
+        if parts
+        else f"no findings in {objects} of {read}"
+    )
     if not report.objects and report.unchecked:
         text = f"nothing checked in {read}"
     if report.upgrade is not None:

@@ -26,14 +26,14 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
     ``plan`` writes what to do about them.
     """
     out = Painter(stream or sys.stdout, color)
-    where = f"namespace {survey.namespace}" if survey.namespace else "all namespaces"
+    where = f"namespace {survey.namespace}" if survey.namespace else "any namespace"
     if survey.uses:
         out.write(("Uses device plugins", "bold"))
         _table(
             out, ("NAMESPACE", "OWNER", "RESOURCE", "PODS", "DEVICES", "MIGRATES"), [_use(use) for use in survey.uses]
         )
     else:
-        out.write(f"Nothing uses a device plugin in {where}.")
+        out.write(f"No pod uses a device plugin in {where}.")
     if survey.clashes:
         out.write("")
         out.write(("Nodes with a device plugin and a driver", "bold"))

@@ -19,7 +19,7 @@ from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, join, some
+from kubectl_dra.text import amount, join, out_of, some
 
 _STYLES: Final[Mapping[Sort, str]] = {
     "change": "green",
@@ -200,7 +200,7 @@ def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False,
         what = [amount(changes, "change")] if changes else []
         what += [amount(added, "new object")] if added else []
         new = sum(file.is_new for file in report.changed)
-        where = f"{files - new:,} of {amount(report.read, 'file')}"
+        where = out_of(files - new, report.read, "file")
         where += f" and {amount(new, 'new file')}" if new else ""
         # The file of --claims-file need not be one of those that were read.
         where = amount(files, "file") if report.claims is not None else where
@@ -212,6 +212,8 @@ def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False,
     parts += [f"{report.ignored} left by comments"] if report.ignored else []
     settings = report.settings
     text = ", ".join(parts) if parts else f"nothing to migrate in {amount(report.read, 'file')}"
+    if parts and not (changes or added or offers):
+        text = f"nothing is changed in {amount(report.read, 'file')}: {text}"
     older = f" (resource.k8s.io/{settings.version})" if settings.version != "v1" else ""
     text += f", for Kubernetes {settings.release}{older}."
     if report.unsafe and not any(item.safety == "unsafe" for item in report.items()):

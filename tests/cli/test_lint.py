@@ -192,7 +192,7 @@ def test_the_summary_has_the_words_of_the_flag(dra: Dra) -> None:
         "  - {name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}\n"
     )
     ran = dra("lint", "p.yaml", "--kubernetes-version", "1.33")
-    assert ran.code == 0 and "1 info in 1 of 1 file" in ran.out and "kubectl dra migrate p.yaml" in ran.out
+    assert ran.code == 0 and "1 info in 1 file" in ran.out and "kubectl dra migrate p.yaml" in ran.out
     assert dra("lint", "p.yaml", "--kubernetes-version", "1.33", "--fail-on", "info").code == 1
 
 
@@ -282,4 +282,10 @@ def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
         "spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}\n"
     )
     Path("a.yaml").write_text(f"{pod}{template}")
+    assert "Used, but not" not in dra("lint", "a.yaml").out
+    domain = (
+        "---\napiVersion: resource.nvidia.com/v1beta1\nkind: ComputeDomain\nmetadata: {name: one, namespace: ml}\n"
+        "spec: {numNodes: 2, channel: {resourceClaimTemplate: {name: one-gpu}}}\n"
+    )
+    Path("a.yaml").write_text(f"{pod}{domain}")
     assert "Used, but not" not in dra("lint", "a.yaml").out

@@ -198,8 +198,11 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
 def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
     """The known drivers of a claim or template; None if it is not given, or its class is unknown."""
     given = context.world.find(reference.kind, reference.target, context.item.namespace)
+    if not given and _made_by_compute_domain(context, reference):
+        driver = catalogue().driver("compute-domain.nvidia.com")
+        return () if driver is None else (driver,)
     if not given:
-        return _of_compute_domain(context, reference)
+        return None
     of_classes: list[Driver] = []
     for name in claim_classes(given[0]):
         drivers = drivers_of(context, name)
@@ -209,14 +212,20 @@ def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ..
     return tuple(of_classes)
 
 
-def _of_compute_domain(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
+def not_given(context: Context) -> Iterator[Reference]:
+    """The pod's references to claims and templates that are not among the files, and that none of them makes."""
+    for reference in references(context):
+        given = context.world.find(reference.kind, reference.target, context.item.namespace)
+        if not given and not _made_by_compute_domain(context, reference):
+            yield reference
+
+
+def _made_by_compute_domain(context: Context, reference: Reference) -> bool:
     """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
-    for item in context.world.of_kind("ComputeDomain"):
-        name = value_at(item.raw, ("spec", "channel", "resourceClaimTemplate", "name"))
-        if name == reference.target and reference.kind == "ResourceClaimTemplate":
-            driver = catalogue().driver("compute-domain.nvidia.com")
-            return () if driver is None else (driver,)
-    return None
+    named = ("spec", "channel", "resourceClaimTemplate", "name")
+    return reference.kind == "ResourceClaimTemplate" and any(
+        value_at(item.raw, named) == reference.target for item in context.world.of_kind("ComputeDomain")
+    )
 
 
 def speaks_of_network(context: Context, reference: Reference) -> bool:
