@@ -117,8 +117,8 @@ def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
         )
     if settings.taken_gates:
         yield say(
-            "DeviceTaintRules exist, so their {count:feature gate|feature gates} ({gates}) {count:is|are} assumed to be "
-            "on",
+            "DeviceTaintRules exist, so their {count:feature gate|feature gates} ({gates}) {count:is|are} assumed to "
+            "be on",
             count=len(settings.taken_gates),
             gates=sorted(settings.taken_gates),
         )
