@@ -223,6 +223,11 @@ class MigratedFile(NamedTuple):
         return self.text is not None and self.text.after != self.text.before
 
     @property
+    def main_change(self) -> Remark | None:
+        """The change that the others go with: of those with the lowest code the first."""
+        return min((item for item in self.items if item.sort == "change"), key=lambda item: item.code, default=None)
+
+    @property
     def is_new(self) -> bool:
         """Whether the file is made: nothing is written into an empty one that is there."""
         return self.changed and self.text is not None and not self.text.before

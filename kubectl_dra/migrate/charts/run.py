@@ -113,7 +113,7 @@ def _unsolved(renderings: Sequence[MigratedRendering], left: Mapping[str, str]) 
     files = []
     for rendering, file in renderings:
         why = left.get(file.name)
-        change = next((item for item in file.items if item.sort == "change"), None)
+        change = file.main_change
         if why is not None and change is not None:
             message = f"no change of the chart was found with which it renders this: {why}"
             refusal = change._replace(

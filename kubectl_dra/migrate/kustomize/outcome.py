@@ -337,9 +337,8 @@ def without_changes(file: MigratedFile, place: str, obstacle: BuildObstacle) -> 
     """A file as it was, with the reason for that."""
     assert file.text is not None
     kept = [item for item in file.items if item.sort in ("refusal", "offer")]
-    first = next((item for item in file.items if item.sort == "change"), None)
-    if first is not None:
-        kept.append(_left(first, place, obstacle))
+    if file.main_change is not None:
+        kept.append(_left(file.main_change, place, obstacle))
     source = file.text.source
     return MigratedFile(file.name, Rewritten(file.name, source.text, source.text, source), tuple(kept))
 

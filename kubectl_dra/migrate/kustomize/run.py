@@ -381,7 +381,9 @@ def _migrated(
         return [], {}, {}
     report = migrate([Input("<build>", True, before.encode())], job._replace(claims_file=""))
     objects = objects_of(next((file.text.after for file in report.files if file.text is not None), before))
-    offers = {item.object: item for item in report.items() if item.sort == "offer" and not item.new}
+    # The lowest code last: it is the change that the others of an object go with.
+    offered = sorted(report.items("offer"), key=lambda item: item.code, reverse=True)
+    offers = {item.object: item for item in offered if not item.new}
     refused = {item.object: item for item in report.items("refusal")}
     if not undone:
         return objects, offers, refused
