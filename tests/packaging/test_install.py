@@ -55,8 +55,8 @@ def try_everything(programs: Path, folder: Path) -> None:
     )
     assert lint.returncode == 1 and "imagge" in lint.stdout, lint.stdout + lint.stderr
     # Pages are packed, and read when asked for.
-    assert output(program, "lint", "--explain", "DRA101", environment=environment).startswith("# DRA101")
-    assert output(program, "explain", "--explain", "devices-held", environment=environment).startswith("# devices-held")
+    assert output(program, "lint", "--explain", "DRA101", environment=environment).startswith("DRA101: ")
+    assert output(program, "explain", "--explain", "devices-held", environment=environment).startswith("devices-held: ")
     if shutil.which("kubectl", path="/usr/bin:/bin:/usr/local/bin"):
         through = {**environment, "PATH": f"{environment['PATH']}:/usr/local/bin"}
         assert output("kubectl", "dra", "--version", environment=through) == f"kubectl-dra {__version__}\n"
