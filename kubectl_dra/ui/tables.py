@@ -150,7 +150,7 @@ _FLEET_GOES: Final = (
 """Columns that are left out where there is no room, first to go first."""
 _CLAIMS_GO: Final = ("OWNER", "AGE", "WAITS-FOR", "POD", "NODE", "NAMESPACE", "DEVICES", "STATE", "CLAIM")
 _DEVICES_GO: Final = ("CLASS", "MODEL", "WHY", "NODE", "STATE", "DEVICE")
-_PENDING_GO: Final = ("CAUSE", "REASON", "NAMESPACE", "VERDICT", "WAITING")
+_PENDING_GO: Final = ("CAUSE", "REASON", "NAMESPACE", "VERDICT", "NAME")
 _COUNTED: Final = {UseBy.nodes: CountedBy.node, UseBy.classes: CountedBy.class_}
 
 

@@ -68,7 +68,7 @@ def test_it_fits_the_terminal(columns: int) -> None:
     async def play() -> None:
         async with before(example("mixed-fleet"), columns, 24) as person:
             await person.sees("46 devices")
-            for key, most in (("1", "NODE"), ("2", "WAITING"), ("3", "CLAIM"), ("4", "DEVICE")):
+            for key, most in (("1", "NODE"), ("2", "NAME"), ("3", "CLAIM"), ("4", "DEVICE")):
                 await person.press(key)
                 text = await person.sees(most)
                 assert len(person.lines) == 24 and max(map(len, person.lines)) <= columns

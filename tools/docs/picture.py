@@ -18,6 +18,7 @@ SIGNS: Final = {
     DeviceState.SHARED: "◐",
     DeviceState.HELD: "●",
     DeviceState.TAINTED: "▲",
+    DeviceState.UNSERVED: "⊘",
     DeviceState.BLOCKED: "■",
     DeviceState.UNUSABLE: "✕",
     DeviceState.UNKNOWN: "?",
