@@ -20,6 +20,7 @@ from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.explain.causes.on_node import containers_ended
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import concern_words, look_at_driver, pod_named, why
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
@@ -170,8 +171,8 @@ def without_driver(pod: Pod, snapshot: Snapshot, devices: Sequence[DeviceID]) ->
     if pod.metadata.finalizers:
         return None
     drivers = sorted({device.driver for device in devices})
-    # Where nobody saw a driver's pod anywhere, that none is on this node says nothing.
-    seen = snapshot.has_plugins and not snapshot.is_gap("Pod")
+    # Where nobody saw a driver's pod anywhere, that none is on this node says little while a container may run.
+    seen = (snapshot.has_plugins or containers_ended(pod)) and not snapshot.is_gap("Pod")
     for row in on_node(snapshot, drivers, pod.node_name):
         if row.pod is None and row.state in _UNSEEN and seen:
             plugins = (other for other in snapshot.pods.values() if other.plugin is not None)

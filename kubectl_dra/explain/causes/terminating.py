@@ -17,6 +17,7 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import (
     ANSWER,
+    containers_ended,
     drivers_of,
     end_by_force,
     forced,
@@ -68,7 +69,8 @@ def ending_of(pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim] | No
         return Ending(replace(finding, remedy=end_by_force(pod, snapshot)))
     if pod.metadata.finalizers:
         return Ending(replace(finding, remedy=kept_by_finalizers(pod)))
-    if late >= ANSWER and (without := _without_driver(finding, pod, snapshot, held)) is not None:
+    without = _without_driver(finding, pod, snapshot, held) if late >= ANSWER or containers_ended(pod) else None
+    if without is not None and late >= ANSWER:
         return without
     if late >= GIVEN:
         return Ending(_overdue(finding, pod, snapshot, drivers_of(claims)))
@@ -78,7 +80,8 @@ def ending_of(pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim] | No
             "Wait: the grace period of pod {pod} ended at {since}; the kubelet of node {node} takes a few seconds more."
         )
     look = kubectl("describe", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace)
-    return Ending(replace(finding, remedy=Remedy(say(wait, **words), commands=(look,))))
+    told = replace(finding, remedy=Remedy(say(wait, **words), commands=(look,)))
+    return Ending(told) if without is None else without._replace(finding=told)
 
 
 def _not_released(stuck: Finding, pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim]) -> Ending:
@@ -108,11 +111,13 @@ def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequen
     row, said = away
     node = ObjectName("Node", pod.node_name)
     words = {"driver": row.driver, "node": node, "said": said, "devices": held, "count": len(held)}
-    ago = Clock(snapshot).ago(pod.metadata.deletion_timestamp)
+    ended, ago = containers_ended(pod), Clock(snapshot).ago(pod.metadata.deletion_timestamp)
+    over = (
+        say("its containers ended at {ended}", ended=ended) if ended else say("its grace period ended {ago}", ago=ago)
+    )
     summary = say(
-        "its grace period ended {ago}, it has {devices:some} until driver {driver} has released {count:it|them}, and "
-        "{said}",
-        ago=ago,
+        "{over}, it has {devices:some} until driver {driver} has released {count:it|them}, and {said}",
+        over=over,
         **words,
     )
     change: Words = say(

@@ -179,7 +179,7 @@ def _mends_plugin(stage: Stage) -> None:
 
 _LOG = "The driver's error says what to mend"
 _REGISTERS = "it registers in another directory than the kubelet's, or the kubelet refused its version"
-_AWAY = "Start driver gpu.example.com on node gpu-1: no pod of it was found there"
+_AWAY = "Start driver gpu.example.com on node gpu-1: no pod was recognized as the driver's there"
 _AGAIN = "The pod never runs again: delete it, and create it again"
 _BY_HAND = "Delete the pod and create it again without"
 _GIVE_BACK = "Read the log of driver gpu.example.com on node gpu-1"
@@ -208,7 +208,7 @@ STEPS: dict[str, Step] = {
     "rejected-by-device-plugin": Step("Read the log of the device plugin", _mends_plugin, starts, often=True),
     "slices-wiped-while-running": Step("", _starts_driver, _slices_are_back, note="it is away"),
     "unhealthy": Step("Repair or reset the device", _becomes_healthy, _is_healthy, often=True),
-    "tainted-before": Step("takes it away again", _publishes, starts, often=True),
+    "tainted-before": Step("removes it once the device is healthy", _publishes, starts, often=True),
     "claim-deallocated": Step("Delete the pod", _placed_anew(), starts),
     "claim-force-deleted": Step("Delete the pod", lambda stage: stage.delete(), is_gone),
     "runtime-down-while-running": Step(
