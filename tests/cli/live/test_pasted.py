@@ -51,7 +51,8 @@ def test_the_server_takes_what_changes_something(cluster: Cluster) -> None:
         assert "&&" not in words
         if "-n" in words:
             words[words.index("-n") + 1] = cluster.namespace
-        kind, _, name = words[2].partition("/") if words[1] != "drain" else ("node", "", words[2])
+        kind, named, name = words[2].partition("/") if words[1] != "drain" else ("node", "/", words[2])
+        name = name if named else words[3]
         if kind == "namespace":
             words[2] = f"namespace/{cluster.namespace}"
         elif (kind, name) not in made:
