@@ -66,7 +66,8 @@ def write_drivers(
     if not by_node.rows:
         out.sentence(_nothing(by_node, drivers, nodes))
         return
-    shared = _shared(by_node.rows) if headers else {}
+    # In a pipe a row says all of its own, in columns that are always the same.
+    shared = _shared(by_node.rows) if out.limit is not None else {}
     if headers:
         _write_head(out, by_node, shared, explained)
     write_matrix(out, by_node.rows, {state: _style(state) for state in DriverState})
@@ -78,7 +79,7 @@ def write_drivers(
     table = [(*HEADER, *(WIDE if wide else ()), "WHY", "NOTE")]
     table += [(*row, note) for row, note in zip(rows, notes, strict=True)]
     marks = [(row.state.value, _style(row.state)) for row in shown]
-    table = _filled(table, _OPTIONAL if headers else ("NOTE",))
+    table = _filled(table, ("NOTE",) if out.limit is None else _OPTIONAL)
     hidden, below = len(by_node.rows) - len(shown), BELOW if wide else _BELOW
     write_blocks(out, [TableBlock(table, below, True, "STATE", marks, hidden, "--limit shows more")])
     if headers:
@@ -112,7 +113,7 @@ def _write_steps(out: Painter, by_node: NodeDrivers, explained: str, where: Clus
 
 
 _OPTIONAL: Final = ("RESTARTS", "VERSION", "SINCE", "POD", "WHY", "NOTE")
-"""Columns that are left out where no row has anything in them; without headings the columns are always the same."""
+"""Columns that are left out on a terminal where no row has anything in them."""
 
 
 def _filled(table: Sequence[tuple[str, ...]], optional: Sequence[str]) -> list[tuple[str, ...]]:

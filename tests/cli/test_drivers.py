@@ -463,11 +463,15 @@ def test_a_pod_with_several_claims_is_counted_once() -> None:
     assert users.pods(*WhileAway) == users.pods(WhileAway.WAITS) == (pods[1],)
 
 
-def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra) -> None:
+def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal: in a pipe each row says all of its own."""
     cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    piped = dra("drivers", "--snapshot", cluster).out.splitlines()
+    monkeypatch.setenv("COLUMNS", "100")
     lines = dra("drivers", "--snapshot", cluster).out.splitlines()
     assert lines[:2] == ["1 driver on 3 nodes: 3 unknown", "unknown: no pod was recognized as the driver's"]
     assert lines[3].split() == ["DRIVER", "NODE", "STATE", "DEVICES", "SINCE"]
     bare = dra("drivers", "--snapshot", cluster, "--no-headers").out.splitlines()
+    assert [line.split() for line in piped[3:6]] == [line.split() for line in bare]
     assert bare[0].split()[:6] == ["gpu.nvidia.com", "l40s-1", "unknown", "4", "-", "-"]
     assert all(line.endswith("no pod was recognized as the driver's") for line in bare)
