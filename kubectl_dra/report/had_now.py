@@ -109,6 +109,7 @@ def _of_device(now: DeviceNow) -> str:
         holders = some([_holder(use) for use in now.uses] or [claim.key for claim in row.holders], _SHOWN)
         after = f"; it is tainted with {tainted}: afterwards only a request that tolerates that gets it"
         also = after if row.also_tainted else ""
+        also = f"; afterwards nobody gets it: {said}" if row.also_unusable else also
         return f"held by {holders or 'a claim that was not read'}{also}"
     if row.state is DeviceState.SHARED:
         left = f"it is tainted with {tainted}: only a request that tolerates that gets what is left"
