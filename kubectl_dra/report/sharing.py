@@ -120,6 +120,7 @@ def _stopped(ways: list[TriedWay]) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for way in ways:
         if way.fit is not None and not way.fit.all_placed and (why := stop(way.fit)):
+            why = f"after {amount(way.placed, 'pod')}, {why}" if way.placed else why
             out.setdefault(why, []).append(way.written.way)
     return out
 
