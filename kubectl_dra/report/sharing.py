@@ -80,8 +80,10 @@ def write_ways(
     for way in rest:
         if way.fit is None:
             write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
-    for why, of_ways in stopped.items():
-        write_blocks(out, [prose(f"Not all by {', '.join(of_ways)}: {why}.")])
+    for (placed, why), of_ways in stopped.items():
+        lead = f"Not all by {', '.join(of_ways)}: after {amount(placed, 'pod')}, "
+        lead = lead if placed else f"Not by {', '.join(of_ways)}: "
+        write_blocks(out, [prose(f"{lead}{why}.")])
     for way in ways:
         for need in way.refused:
             text = (
@@ -115,13 +117,12 @@ def _lack(ways: list[TriedWay]) -> str:
     return "there is not a device for each"
 
 
-def _stopped(ways: list[TriedWay]) -> dict[str, list[str]]:
-    """Why not all pods get a node, with the ways of which it is true."""
-    out: dict[str, list[str]] = {}
+def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
+    """How many pods get a node and why no more, where that are not all, with the ways of which it is true."""
+    out: dict[tuple[int, str], list[str]] = {}
     for way in ways:
         if way.fit is not None and not way.fit.all_placed and (why := stop(way.fit)):
-            why = f"after {amount(way.placed, 'pod')}, {why}" if way.placed else why
-            out.setdefault(why, []).append(way.written.way)
+            out.setdefault((way.placed, why), []).append(way.written.way)
     return out
 
 

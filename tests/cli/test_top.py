@@ -160,7 +160,7 @@ def test_devices_that_a_defect_of_the_scheduler_refuses_are_no_room(dra: Dra) ->
     assert ran.code == 1 and defect in " ".join(ran.out.split()) and "Upgrade the scheduler to 1.36.3" in ran.out
     assert dra("explain", "deviceclass/gpu.amd.com", *words, "--kubernetes-version", "1.36.3").code == 0
     ran = dra("share", "--class", "gpu.amd.com", *words)
-    assert f"by each, claim, capacity: the devices would suffice, but {defect}" in " ".join(ran.out.split())
+    assert f"Not by each, claim, capacity: the devices would suffice, but {defect}" in " ".join(ran.out.split())
     assert "there is not a device for each" not in ran.out
     Path("claim.yaml").write_text(
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: one}\n"
