@@ -199,6 +199,8 @@ class Driver(Struct, frozen=True):
     products: tuple[str, ...]
     mig_profiles: tuple[str, ...]
     mig_pattern: re.Pattern[str] | None
+    mig_label: str
+    without_mig: tuple[str, ...]
     taints: tuple[str, ...]
     pod_level: bool
     shareable: bool
@@ -360,6 +362,8 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         products=tuple(raw.get("products") or ()),
         mig_profiles=tuple(mig.get("profiles") or ()),
         mig_pattern=re.compile(mig["pattern"]) if mig else None,
+        mig_label=mig.get("label") or "",
+        without_mig=tuple(mig.get("without") or ()),
         taints=tuple(raw.get("taints") or ()),
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),

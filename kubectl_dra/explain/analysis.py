@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.budgets import ATTEMPTS_STEPS, PROOF_NODES, STEPS_PER_NODE, Budget, of_answer
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, ExtendedRequests, extended_requests, limit_of
-from kubectl_dra.allocation.features import Features
+from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.nodes import Node
@@ -259,6 +259,11 @@ class Analysis(Struct, frozen=True, dict=True):
         """The devices about which slices differ in what they take from the node."""
         reasons = (reason for rejection in self.overtaxed.values() for reason in rejection.reasons)
         return tuple(reason for reason in reasons if isinstance(reason, PublishedTwice))
+
+    @cached_property
+    def without_defects(self) -> WhatIf:
+        """The same for a scheduler whose allocator has no known defect."""
+        return self.world.looking(defects=KnownDefects.none())
 
     @cached_property
     def world(self) -> WhatIf:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
@@ -129,10 +130,22 @@ def _outcome(analysis: Analysis, name: str, attempt: Attempt, funnels: Sequence[
         if all(entries)
     ]
     if not furthest:
-        return "rejected", "each request fits alone, all together do not", _NEAREST
+        if _by_defect(analysis, name):
+            return "rejected", "a known defect of the scheduler refuses the devices", _NEAREST
+        together = "each request fits alone, all together do not"
+        return "rejected", together if len(shortfalls) > 1 else "enough devices are left, but not together", _NEAREST
     near = min(shortfall.position * 100 + min(shortfall.left, 99) for shortfall in furthest)
     parts = tuple(say("{request}: {text}", request=shortfall.request, text=shortfall.text) for shortfall in furthest)
     return "rejected", Joined(parts), near
+
+
+def _by_defect(analysis: Analysis, name: str) -> bool:
+    """Whether the node has devices for a scheduler without known defects."""
+    node = analysis.view.node_by_name.get(name)
+    if node is None or analysis.view.cycle.defects == KnownDefects.none():
+        return False
+    attempt = analysis.without_defects.outcome.try_on(node)
+    return attempt.verdict is AttemptVerdict.ALLOCATED
 
 
 def placements_after_giving_back(analysis: Analysis) -> list[NodeDevices]:

@@ -123,7 +123,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         scheduler=tuple(scheduler_words(question, snapshot, settings.scheduler)),
         message="" if judged.unclear else message_of_scheduler(analysis, judged.verdict),
         notes=(*noted, *open_),
-        release=str(settings.scheduler.release),
+        release=settings.scheduler.version,
         release_source=settings.release_source,
         next=look,
         gates=tuple(sorted(settings.scheduler.gates)),

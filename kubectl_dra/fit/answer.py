@@ -205,7 +205,7 @@ def fit(
         results = _with_ranges(results, plans, state, snapshot, budget)
     return FitAnswer(
         tuple(results),
-        str(settings.scheduler.release),
+        settings.scheduler.version,
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
         waiting=_others_waiting(plans, snapshot, settings),

@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaimTemplate
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release, first_with, gate_default
 from kubectl_dra.api.slices import Device
@@ -19,6 +20,7 @@ from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
+from kubectl_dra.fit.partitioning import partitioning, why_no_partition
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
@@ -186,7 +188,7 @@ def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Pa
 class SharingWriter(Struct, frozen=True):
     """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
     template's class. ``one_pod``: the containers of a pod share, and not pods. ``taken``: a claim has the name already
-    that one for all would get, the template's.
+    that one for all would get, the template's. ``located``: those matching, each with its node if it has one.
     """
 
     documents: tuple[Document, ...]
@@ -196,6 +198,7 @@ class SharingWriter(Struct, frozen=True):
     matching: Sequence[Device] = ()
     one_pod: bool = False
     taken: bool = False
+    located: Sequence[tuple[Device, Node | None]] = ()
 
     @property
     def _drivers(self) -> frozenset[str]:
@@ -342,12 +345,7 @@ class SharingWriter(Struct, frozen=True):
             if profile := _profile(device):
                 partitions.setdefault(profile, device)
         if not partitions:
-            gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "DynamicMIG"), None)
-            how: Words = ""
-            if gate is not None:
-                text = "; make some on the nodes, or set the driver's gate {gate}"
-                how = say(text, gate=gate.name)
-            yield WrittenWay(way, impossible=say("no partition is published{how}", how=how))
+            yield WrittenWay(way, impossible=why_no_partition(driver, partitioning(driver, self.located)))
             return
         needs: list[SharingNeed] = []
         if any(device.consumes_counters for device in self._of_driver):

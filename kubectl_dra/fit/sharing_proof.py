@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.meta import FAILED_PREPARE
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.cluster import Cluster
@@ -150,15 +151,24 @@ class TriedWay(Struct, frozen=True):
         return self.fit.placed if self.fit is not None else 0
 
 
-def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> tuple[list[Device], list[Device]]:
-    """All devices of the cluster, and those that a class admits."""
+class MatchingDevices(NamedTuple):
+    """All devices of the cluster, and those that a class admits, each with its node if it has one."""
+
+    published: list[Device]
+    located: list[tuple[Device, Node | None]]
+
+
+def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> MatchingDevices:
+    """The devices of the cluster, and those that a class admits."""
     exact = snapshot.exact()
     cycle = settings.scheduler.cycle(exact)
     device_class = exact.classes.get(name)
     devices = [device for slice_ in exact.slices for device in slice_.devices]
     if device_class is None:
-        return devices, []
-    return devices, cycle.selectors.accepted(filter(None, device_class.selectors), devices)
+        return MatchingDevices(devices, [])
+    matching = cycle.selectors.accepted(filter(None, device_class.selectors), devices)
+    nodes = {id(each): snapshot.nodes.get(slice_.scope.node_name) for slice_ in exact.slices for each in slice_.devices}
+    return MatchingDevices(devices, [(device, nodes[id(device)]) for device in matching])
 
 
 def tried(

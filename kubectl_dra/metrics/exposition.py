@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import add
+from operator import add, attrgetter
 from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import Any, Final
@@ -18,6 +18,7 @@ from kubectl_dra import __version__
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.metrics.fleet import DEVICE_STATES, Counts, FleetCounts, Labels, Waiting, bounded
 from kubectl_dra.usage.choices import ClaimState
+from kubectl_dra.usage.counts import CapacityRoom
 
 PREFIX: Final = "kubectl_dra_"
 _CLAIM_STATES: Final = tuple(state.value for state in ClaimState)
@@ -34,6 +35,7 @@ def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     if fleet.largest is not None:
         largest = {(name,): largest_request.count for name, largest_request in fleet.largest.items()}
     yield from _counted("device_class_largest_request", text, ("device_class",), largest, max)
+    yield from _rooms(fleet.room)
     text = "How many further pods that ask for so many devices of a class get them, as far as devices decide."
     yield from _counted("device_class_fitting_pods", text, ("device_class", "devices"), fleet.fits)
     yield from _waiting("pending_pods", "Pods that wait for devices, to start or to end", fleet.pods)
@@ -59,6 +61,21 @@ def fleet_families(fleet: FleetCounts) -> Iterator[Metric]:
     info = InfoMetricFamily(f"{PREFIX}build", "This program.")
     info.add_metric((), {"version": __version__})
     yield info
+
+
+def _rooms(room: Mapping[Labels, CapacityRoom] | None) -> Iterator[Metric]:
+    """The capacity of classes whose devices can be shared, of which no number of devices says how much is left."""
+    labels = ("device_class", "capacity")
+    for name, text, value in (
+        ("total", "Capacity of a class's devices that can be shared.", attrgetter("total")),
+        ("remaining", "What is left of it, on all devices together.", attrgetter("left")),
+        ("largest_request", "The most that one request can still get: what is left on one device.", attrgetter("most")),
+    ):
+        amounts: Mapping[Labels, float] | None = None
+        if room is not None:
+            amounts = {key: value(each).approximate_float() for key, each in room.items()}
+        merge = max if name == "largest_request" else add
+        yield from _counted(f"device_class_capacity_{name}", text, labels, amounts, merge)
 
 
 def _counted(

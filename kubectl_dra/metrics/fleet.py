@@ -25,7 +25,8 @@ from kubectl_dra.explain.overview import Alike, Overview, pending
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
-from kubectl_dra.usage.counts import LargestRequest, demand_of_namespaces, supply_of_classes
+from kubectl_dra.usage.counts import CapacityRoom, demand_of_namespaces, supply_of_classes
+from kubectl_dra.usage.largest_request import LargestRequest
 
 T = TypeVar("T")
 Labels = tuple[str, ...]
@@ -103,6 +104,7 @@ class FleetCounts(Struct, frozen=True):
     devices: Counts | None = None
     class_devices: Counts | None = None
     largest: Mapping[str, LargestRequest] | None = None
+    room: Mapping[Labels, CapacityRoom] | None = None
     fits: Counts | None = None
     pods: Mapping[Labels, Waiting] | None = None
     lone_claims: Mapping[Labels, Waiting] | None = None
@@ -139,7 +141,13 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
         gaps.update(snapshot.unread(("ResourceSlice", "ResourceClaim", "DeviceClass", "Node")))
         if not snapshot.is_gap("DeviceClass"):
             supply = supply_of_classes(inventory, uses or ClaimUses(()), whole, settings.scheduler)
-            counts["largest"] = {row.name: row.largest for row in supply if row.name and row.largest is not None}
+            # A class without devices has a number as well: an alert on it has to fire.
+            known = {row.name for row in supply}
+            none = dict.fromkeys((name for name in snapshot.classes if name not in known), LargestRequest(0))
+            if not inventory.all_read:
+                none = {}
+            counts["largest"] = none | {row.name: row.largest for row in supply if row.name and row.largest is not None}
+            counts["room"] = {(row.name, room.name): room for row in supply if row.name for room in row.room}
             counts["fits"] = _fits(inventory.rows, snapshot)
     drivers = joined(snapshot)
     gaps.update(drivers.gaps)

@@ -70,9 +70,13 @@ def write_claims(
 
 def summary(claim_uses: ClaimUses) -> str:
     """How many claims there are, how many devices they hold, and how many claims are in each state."""
-    devices = len({(result.device, result.share_id) for item in claim_uses.items for result in item.results})
+    results = [result for item in claim_uses.items for result in item.results]
+    shared = {result.device for result in results if result.share_id}
+    whole = {result.device for result in results} - shared
+    held = [amount(len(whole))] if whole or not shared else []
+    held += [f"shares of {amount(len(shared))}"] if shared else []
     states = ", ".join(f"{count:,} {state}" for state, count in claim_uses.states().items())
-    return f"{amount(len(claim_uses.items), 'claim')} with {amount(devices)}: {states}"
+    return f"{amount(len(claim_uses.items), 'claim')} with {' and '.join(held)}: {states}"
 
 
 def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:

@@ -27,6 +27,9 @@ from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse
 
 MAX_HOLDERS = 2
+MAX_REASONS = 2
+MOST_WITH_MODEL = 8
+"""Rows that may have a line more for the model."""
 
 
 class DeviceColumn(NamedTuple):
@@ -81,8 +84,8 @@ def write_table(
 def _summed_up(rows: list[tuple[str, ...]], limit: int | None) -> NarrowedTable:
     """The rows of several devices each, in the room that is there.
 
-    First goes a class that all rows have, or what stands beside the first class. Then models are shortened, or go;
-    where that is not enough, nothing goes, and both stand below.
+    First goes a class that all rows have, or what stands beside the first class. Then models go, or stand
+    below where rows are few; where that is not enough, nothing goes, and both stand below.
     """
     gone: list[str] = []
 
@@ -97,14 +100,11 @@ def _summed_up(rows: list[tuple[str, ...]], limit: int | None) -> NarrowedTable:
     elif not fits():
         gone += ["DRIVER"] if heading == _CLASS_DRIVER else []
         rows = [(place, "CLASS", *rows[0][2:]), *((row[0], _first_class(row[1]), *row[2:]) for row in rows[1:])]
-    if not fits():
-        rows = narrowed(rows, limit, (), ("MODEL",), ("WHY",)).rows
-    if not fits():
-        table = narrowed(rows, limit, ("MODEL",), (), ("WHY",))
-        narrow = limit is not None and width_of(table.rows, ("WHY",)) > limit
-        if not narrow:
-            return table._replace(omitted=[*gone, *table.omitted])
+    if limit is not None and width_of(rows, ("WHY", "MODEL")) > limit:
         rows = narrowed(rows, limit, (), (place,), ("WHY", "MODEL", "CLASS")).rows
+    elif not fits() and len(rows) - 1 > MOST_WITH_MODEL:
+        table = narrowed(rows, limit, ("MODEL",), (), ("WHY",))
+        return table._replace(omitted=[*gone, *table.omitted])
     return NarrowedTable(rows, gone)
 
 
@@ -170,16 +170,21 @@ def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) ->
 def summary(inventory: Inventory) -> str:
     """How many devices there are, on how many nodes, and in which states."""
     total, nodes = len(inventory.rows), inventory.node_count()
-    also = Counter(row.state for row in inventory.rows if row.also_tainted)
-    states = ", ".join(_with_tainted(count, state, also[state]) for state, count in inventory.states().items())
+    tainted = Counter(row.state for row in inventory.rows if row.also_tainted)
+    unusable = Counter(row.state for row in inventory.rows if row.also_unusable)
+    states = ", ".join(
+        f"{count:,} {state}{_besides(count, tainted[state], unusable[state])}"
+        for state, count in inventory.states().items()
+    )
     place = f" on {amount(nodes, 'node')}" if nodes else ""
     return f"{amount(total)}{place}: {states}"
 
 
-def _with_tainted(count: int, state: DeviceState, tainted: int) -> str:
-    """So many devices in a state, and how many of them are tainted besides."""
-    part = "all" if tainted == count > 1 else f"{tainted:,}"
-    return f"{count:,} {state} ({part} tainted)" if tainted else f"{count:,} {state}"
+def _besides(count: int, tainted: int, unusable: int) -> str:
+    """How many of so many devices in a state are tainted or unusable besides."""
+    also = ((tainted, DeviceState.TAINTED), (unusable, DeviceState.UNUSABLE))
+    parts = [f"{'all' if number == count > 1 else f'{number:,}'} {state}" for number, state in also if number]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def nothing(inventory: Inventory) -> str:
@@ -263,8 +268,9 @@ def _counted(group: AlikeDevices) -> str:
 
 
 def state_of(row: DeviceRow) -> str:
-    """The state, and whether taints keep the device from new claims besides."""
-    return f"{row.state},{DeviceState.TAINTED}" if row.also_tainted else row.state
+    """The state, and what keeps the device from new claims besides."""
+    also = ((row.also_unusable, DeviceState.UNUSABLE), (row.also_tainted, DeviceState.TAINTED))
+    return ",".join((row.state, *(state for applies, state in also if applies)))
 
 
 def _names(group: AlikeDevices) -> str:
@@ -282,12 +288,20 @@ def _why(group: AlikeDevices) -> str:
         parts.append(f"held by {amount(len(claims), 'claim')} of {where}")
     elif claims:
         parts.append(f"held by {held_by(claims)}")
-    if why := reason(group.first.reason):
-        differ = any(row.reason != group.first.reason and reason(row.reason) != why for row in group.rows)
-        parts.append(f"{group.first.id.device}: {why}" if differ else why)
+    parts += _reasons(group)
     if group.first.taints and group.first.state is not DeviceState.TAINTED:
         parts.append(f"tainted with {', '.join(taints_of(group.first))}")
     return "; ".join(parts) or EMPTY
+
+
+def _reasons(group: AlikeDevices) -> Sequence[str]:
+    """What else makes their state: one reason for all, or each with its device; of many the first."""
+    whys = [(row.id.device, why) for row in group.rows if (why := reason(row.reason))]
+    if len({why for _, why in whys}) < 2:
+        return [why for _, why in whys[:1]]
+    shown = [f"{name}: {why}" for name, why in (whys if len(whys) <= MAX_REASONS else whys[:1])]
+    more = len(whys) - len(shown)
+    return [*shown, f"{amount(more, 'other')} alike, with names and amounts of their own"] if more else shown
 
 
 def taints_of(row: DeviceRow) -> list[str]:

@@ -31,6 +31,6 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         )
         parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
-    notes = (*sentences(inventory.notes), f"assumed: Kubernetes {settings.scheduler.release}{source}")
+    notes = (*sentences(inventory.notes), f"assumed: Kubernetes {settings.scheduler.version}{source}")
     parts += blocks_html([noted(notes)], 2)
     return page("Devices", parts, origin)

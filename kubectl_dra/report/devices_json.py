@@ -27,7 +27,7 @@ def to_json(
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DeviceList",
         "assumed": {
-            "kubernetesVersion": str(settings.scheduler.release),
+            "kubernetesVersion": settings.scheduler.version,
             "source": settings.release_source,
             "featureGates": sorted(settings.scheduler.gates),
         },

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubectl_dra.command import CommandLine, deleting, kubectl
+from kubectl_dra.explain.causes.scheduler_defects import way_round
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -13,6 +14,7 @@ from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.report.blocks import Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.top import defects_of
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse
@@ -52,8 +54,10 @@ def _of_class(now: ClassNow) -> str:
         if now.whole:
             return f"a request for all devices of a node can get {largest.count:,} of it now, on node {largest.node}"
         return f"a request can get {count} of it now, on node {largest.node}{more}"
+    if largest is not None and largest.defects:
+        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest)}"
     if now.free:
-        free = f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
+        free = _free(now)
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
     if now.unserved:
         count = "1 is" if len(now.unserved) == 1 else f"{len(now.unserved):,} are"
@@ -62,12 +66,18 @@ def _of_class(now: ClassNow) -> str:
     return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
 
 
+def _free(now: ClassNow) -> str:
+    return f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
+
+
 def _by_state(inventory: Inventory) -> str:
     return f"; {summary(inventory)}" if inventory.rows else ""
 
 
 def class_fix(now: ClassNow) -> str:
     """What gives devices back; empty where nothing is known to."""
+    if now.largest is not None and now.largest.defects:
+        return way_round(now.largest.defects)
     unused = [use for use in now.idle if use.state is ClaimState.UNUSED]
     if not unused:
         return ""
@@ -109,6 +119,7 @@ def _of_device(now: DeviceNow) -> str:
         holders = some([_holder(use) for use in now.uses] or [claim.key for claim in row.holders], _SHOWN)
         after = f"; it is tainted with {tainted}: afterwards only a request that tolerates that gets it"
         also = after if row.also_tainted else ""
+        also = f"; afterwards nobody gets it: {said}" if row.also_unusable else also
         return f"held by {holders or 'a claim that was not read'}{also}"
     if row.state is DeviceState.SHARED:
         left = f"it is tainted with {tainted}: only a request that tolerates that gets what is left"

@@ -6,11 +6,13 @@ import sys
 from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandLine
+from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
 from kubectl_dra.fit.sharing_proof import TriedWay
 from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
+from kubectl_dra.report.fit_words import stop
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
@@ -59,7 +61,7 @@ def write_ways(
     if SharingWay.EACH in works:
         said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
     elif names:
-        lack = "they would be placed" if containers else "there is not a device for each; all would be placed"
+        lack = "they would be placed" if containers else f"{_lack(ways)}; all would be placed"
         after = all(way.after for way in ways if way.works and way.written.way is not SharingWay.ADMIN)
         first = " once the pods that run now have ended" if after else ""
         said, tone = f"{lack} {names}{first}", Tone.GOOD if containers else Tone.WARNING
@@ -71,12 +73,17 @@ def write_ways(
     out.write("")
     rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(way) for way in ways if way.fit is not None)]
     write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
+    stopped = _stopped(ways)
     rest = [way for way in ways if way.fit is None or way.findings or way.refused]
-    if rest:
+    if rest or stopped:
         out.write("")
     for way in rest:
         if way.fit is None:
             write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
+    for (placed, why), of_ways in stopped.items():
+        lead = f"Not all by {', '.join(of_ways)}: after {amount(placed, 'pod')}, "
+        lead = lead if placed else f"Not by {', '.join(of_ways)}: "
+        write_blocks(out, [prose(f"{lead}{why}.")])
     for way in ways:
         for need in way.refused:
             text = (
@@ -99,6 +106,24 @@ def write_ways(
     elif not works and otherwise is not None:
         out.write("")
         write_command(out, ShellCommand((otherwise,), "Next"))
+
+
+def _lack(ways: list[TriedWay]) -> str:
+    """Why not each pod gets a device of its own: too few are free, or a defect of the scheduler refuses them."""
+    each = next((way.fit for way in ways if way.fit is not None and way.written.way is SharingWay.EACH), None)
+    findings = each.stop.diagnosis.findings if each is not None and each.stop is not None else ()
+    if findings and findings[0].kind is KNOWN_DEFECT:
+        return "a known defect of this release's scheduler refuses each a device"
+    return "there is not a device for each"
+
+
+def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
+    """How many pods get a node and why no more, where that are not all, with the ways of which it is true."""
+    out: dict[tuple[int, str], list[str]] = {}
+    for way in ways:
+        if way.fit is not None and not way.fit.all_placed and (why := stop(way.fit)):
+            out.setdefault((way.placed, why), []).append(way.written.way)
+    return out
 
 
 def _by(ways: list[TriedWay]) -> str:
@@ -179,6 +204,7 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
         "verdict": way.fit.verdict.value,
         "podCount": way.fit.pods,
         "placed": way.placed,
+        **({"reason": why} if not way.fit.all_placed and (why := stop(way.fit)) else {}),
         "undetermined": [written(why) for why in way.fit.unclear],
         "unread": unread_json(way.fit.unclear),
         "warnings": list(way.findings),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from kubectl_dra.allocation.features import DEFECTS
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
@@ -21,7 +22,8 @@ from kubectl_dra.taint import times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
-from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, UseReport
+from kubectl_dra.usage.counts import CapacityRoom, DeviceDemand, DeviceSupply, UseReport
+from kubectl_dra.usage.largest_request import LargestRequest
 
 
 def to_json(report: UseReport) -> dict[str, Any]:
@@ -57,12 +59,16 @@ def _supply(row: DeviceSupply) -> dict[str, Any]:
     }
     out["heldPart"] = round(row.held_part, 4)
     if row.room:
-        out["capacity"] = {room.name: {"value": str(room.total), "remaining": str(room.left)} for room in row.room}
+        out["capacity"] = {
+            room.name: {"value": str(room.total), "remaining": str(room.left), "largest": str(room.most)}
+            for room in row.room
+        }
     if row.largest is not None:
         out["largestRequest"] = {
             "count": row.largest.count,
             "node": row.largest.node,
             "atLeast": row.largest.at_least,
+            **({"defects": list(row.largest.defects)} if row.largest.defects else {}),
         }
     return out
 
@@ -210,9 +216,12 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
     """
     largest = row.largest
     if largest is None:
-        left = f": {_left(row)} left" if row.room else ""
+        room = row.room[0] if row.room else None
+        left = f": at most {room.most} {_short(room)} on one device, {room.left} in all" if room is not None else ""
         shared = "its devices can be shared, so how many fit depends on the capacity that is asked for"
         return f"{row.name}: {row.free:,} free; {shared}{left}." if row.name else ""
+    if largest.defects:
+        return f"{row.name}: {row.free:,} free, and no plain request gets one: {defects_of(largest)}."
     if largest.count >= min(row.free, MAX_RESULTS):
         fits = f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on {largest.node}."
         return fits if whole and largest.count else ""
@@ -223,6 +232,12 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
     if not largest.count:
         return f"{row.name}: {row.free:,} free, and no request fits on any node."
     return f"{row.name}: {row.free:,} free, and no request for more than {largest.count:,} fits on one node."
+
+
+def defects_of(largest: LargestRequest) -> str:
+    """That defects of the scheduler refuse the devices."""
+    whats = "; ".join(DEFECTS[name].what for name in largest.defects)
+    return f"a known defect of this release's scheduler refuses them: {whats}"
 
 
 def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[str, ...]]:
@@ -268,14 +283,20 @@ def _supply_row(row: DeviceSupply, by_class: bool, nobody: str, shared: bool) ->
 def _left(row: DeviceSupply) -> str:
     """What is left of devices that can be shared, by the capacity of which least is."""
     room = row.room[0] if row.room else None
-    return f"{room.name.rpartition('/')[2]} {room.left} of {room.total}" if room is not None else EMPTY
+    return f"{_short(room)} {room.left} of {room.total}" if room is not None else EMPTY
+
+
+def _short(room: CapacityRoom) -> str:
+    """The name of the capacity without its domain."""
+    return room.name.rpartition("/")[2]
 
 
 def _largest(row: DeviceSupply) -> tuple[str, str]:
     """How many devices the largest request has, and where it fits."""
     largest = row.largest
     if largest is None:
-        return ("by capacity" if row.name else EMPTY), EMPTY
+        room = row.room[0] if row.room else None
+        return (EMPTY if not row.name else "by capacity" if room is None else f"{_short(room)} {room.most}"), EMPTY
     if largest.at_least:
         return (f"{largest.count:,} at least" if largest.count else UNKNOWN), largest.node or EMPTY
     return f"{largest.count:,}", largest.node or EMPTY

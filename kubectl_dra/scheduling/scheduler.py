@@ -64,6 +64,11 @@ class Scheduler(Struct, frozen=True, dict=True):
         """The scheduler with other fields."""
         return replace(self, **fields)
 
+    @property
+    def version(self) -> str:
+        """The release in words, with its patch where that is known: on it depends which defects it has."""
+        return str(self.release) if self.patch is None else f"{self.release}.{self.patch}"
+
     def has(self, defect: Defect) -> bool | None:
         """Whether it has one of the ``DEFECTS_BESIDE``; None if that is not known."""
         part = next(name for name, known in DEFECTS_BESIDE.items() if known is defect)

@@ -406,7 +406,7 @@ class Screens(RowKeys):
         unseen = self.overview.notes if self.overview is not None else ()
         notes = dict.fromkeys(written(note) for note in (*self.cluster_view.notes, *unseen))
         release = (
-            f"Kubernetes {self.cluster_view.settings.scheduler.release} ({self.cluster_view.settings.release_source})"
+            f"Kubernetes {self.cluster_view.settings.scheduler.version} ({self.cluster_view.settings.release_source})"
         )
         self.push_screen(TextPage("notes", [release, *notes]))
 

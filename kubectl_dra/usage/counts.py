@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt
-from kubectl_dra.allocation.budgets import LARGEST_NODES
 from kubectl_dra.allocation.capacity import ZERO
-from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
-from kubectl_dra.api.limits import MAX_RESULTS
-from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Owner
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
 from kubectl_dra.explain.devices.arrangement import CountedBy
@@ -25,11 +19,10 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices
-from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
-from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, claim_uses
+from kubectl_dra.usage.largest_request import ROOM, LargestRequest, RequestTrials, largest_request
 
 K = TypeVar("K", bound=Hashable)
 
@@ -95,99 +88,18 @@ def _devices(items: list[ClaimUse]) -> set[DeviceID]:
     return {result.device for item in items for result in item.results}
 
 
-# How fragmented the free devices of a class are: the largest request for them that one node can still serve.
-
-
-class LargestRequest(Struct, frozen=True):
-    """A request for ``count`` devices of the class fits on ``node`` (empty for none), and no larger one anywhere.
-
-    ``at_least``: a larger one may fit: not all nodes were tried, or it is open what the scheduler does on one.
-    """
-
-    count: int
-    node: str = ""
-    at_least: bool = False
-
-
-_ROOM: Final = (DeviceState.SHARED, DeviceState.FREE, DeviceState.UNKNOWN)
-"""States of devices that can be shared of which something may be left."""
-_CLAIM: Final = ResourceClaim(ObjectMeta(name="largest"))
-"""Stands for no claim of the cluster: those have a namespace."""
-
-
-class RequestTrials:
-    """Attempts with a claim that asks for so many devices of a class, on the nodes that are not cordoned."""
-
-    def __init__(self, snapshot: Snapshot, scheduler: Scheduler) -> None:
-        cluster = Cluster(snapshot)
-        self.nodes = {node.name: node for node in cluster.nodes if not node.unschedulable}
-        self._none = scheduler.attempt(ClaimsAlone((key_of(_CLAIM),)), cluster)
-        self._asked: dict[tuple[str, int], Outcome] = {}
-
-    def on(self, node: str, name: str, count: int) -> Attempt:
-        """The attempt on a node."""
-        if (name, count) not in self._asked:
-            request = Request("devices", DeviceRequest("devices", name, count=count))
-            claim = replace(_CLAIM, requests=(request,))
-            self._asked[name, count] = self._none.changed(self._none.state.cluster.editing(claim))
-        return self._asked[name, count].try_on(self.nodes[node])
-
-
-def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> LargestRequest | None:
-    """The largest request for devices of a class that the scheduler can serve on one of the nodes, without tolerations.
-
-    None where devices of the class can be shared and are not all taken or tainted: how many fit then depends on the
-    capacity that is asked for.
-    """
-    free: dict[str, int] = {}
-    for row in rows:
-        if name not in row.classes:
-            continue
-        open_ = not row.also_tainted and not row.unserved
-        if row.device.allow_multiple_allocations and row.state in _ROOM and open_:
-            return None
-        if row.state is DeviceState.FREE:
-            for node in row.nodes:
-                free[node] = free.get(node, 0) + 1
-    # No more than what is free can fit, so nodes with less than what fits elsewhere need no try.
-    ranked = sorted((node for node in free if node in trials.nodes), key=lambda node: -free[node])
-    best = LargestRequest(0)
-    for tried, node in enumerate(ranked):
-        most = min(free[node], MAX_RESULTS)
-        if most <= best.count:
-            break
-        if tried == LARGEST_NODES:
-            return replace(best, at_least=True)
-        best = _larger(best, name, node, trials, most)
-    return best
-
-
-def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, most: int) -> LargestRequest:
-    """The largest request for up to ``most`` devices that fits on the node, if it is larger than the best so far."""
-    low, high = best.count, most + 1
-    count = most
-    while high - low > 1:
-        attempt = trials.on(node, name, count)
-        if attempt.certain:
-            low, best = count, replace(best, count=count, node=node)
-        else:
-            high = count
-            best = best if attempt.excluded else replace(best, at_least=True)
-        count = (low + high) // 2
-    return best
-
-
 # The devices of each node or class: free, held, tainted, idle; and the largest request that still fits.
 
 _HELD = (DeviceState.HELD, DeviceState.SHARED)
 
 
 class CapacityRoom(NamedTuple):
-    """What is left of a capacity, and how much of it there is."""
+    """What is left of a capacity, how much of it there is, and the most that is left on one device."""
 
     name: str
     left: Quantity
     total: Quantity
+    most: Quantity
 
 
 class DeviceSupply(Struct, frozen=True):
@@ -241,7 +153,7 @@ def supply_of_classes(
     trials = RequestTrials(snapshot, scheduler)
     return [
         replace(supply, largest=largest_request(supply.name, inventory.rows, trials)) if supply.name else supply
-        for supply in _counted(inventory, claims, CountedBy.class_)
+        for supply in _counted(inventory, claims, CountedBy.class_, trials.nodes)
     ]
 
 
@@ -251,7 +163,10 @@ def idle_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow
     return [row for row in rows if row.holders and all(id(claim) in nobody for claim in row.holders)]
 
 
-def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[DeviceSupply]:
+def _counted(
+    inventory: Inventory, claims: ClaimUses, by: CountedBy, takers: Container[str] | None = None
+) -> list[DeviceSupply]:
+    """The supply; ``takers`` are the nodes that take new pods, where not all do."""
     idle: dict[str, int] = {}
     for row in idle_devices(inventory.rows, claims):
         for name in names_of(row, by):
@@ -261,30 +176,33 @@ def _counted(inventory: Inventory, claims: ClaimUses, by: CountedBy) -> list[Dev
     for row in inventory.rows:
         for name in names_of(row, by) if row.state in _HELD else ():
             used[name] = used.get(name, 0) + row.used_part
-        for name in names_of(row, by) if row.device.allow_multiple_allocations and row.state in _ROOM else ():
+        for name in names_of(row, by) if row.device.allow_multiple_allocations and row.state in ROOM else ():
             shareable.setdefault(name, []).append(row)
     return [
         DeviceSupply(
             tally,
             idle.get(tally.name, 0),
             used=used.get(tally.name, 0),
-            room=tuple(_room(shareable.get(tally.name, ()))),
+            room=tuple(_room(shareable.get(tally.name, ()), takers)),
         )
         for tally in tallies(inventory, by)
     ]
 
 
-def _room(rows: Sequence[DeviceRow]) -> Iterator[CapacityRoom]:
+def _room(rows: Sequence[DeviceRow], takers: Container[str] | None) -> Iterator[CapacityRoom]:
     """What is left of each capacity of devices that can be shared, the one of which least is first."""
     left: dict[str, Quantity] = {}
     total: dict[str, Quantity] = {}
+    most: dict[str, Quantity] = {}
     for row in rows:
         for name, quantity in row.device.capacity.items():
             value = Quantity.parse(str(quantity.get("value", "0")))
             rest = ZERO if row.also_tainted or row.unserved else value.sub(row.consumed.get(name, ZERO))
             left[name] = left.get(name, ZERO) + rest
+            reached = takers is None or any(node in takers for node in row.nodes)
+            most[name] = max(most.get(name, ZERO), rest if reached else ZERO)
             total[name] = total.get(name, ZERO) + value
-    rooms = (CapacityRoom(name, left[name], total[name]) for name in total)
+    rooms = (CapacityRoom(name, left[name], total[name], most[name]) for name in total)
     yield from sorted(rooms, key=lambda room: _part_left(room))
 
 

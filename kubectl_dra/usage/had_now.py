@@ -16,7 +16,7 @@ from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
-from kubectl_dra.usage.counts import LargestRequest, RequestTrials, largest_request
+from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request
 
 
 class ClassNow(Struct, frozen=True):

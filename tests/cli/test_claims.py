@@ -28,6 +28,12 @@ def test_examples_fit_the_schema(dra: Dra, example: str) -> None:
     assert sum(answer["summary"]["states"].values()) == len(answer["items"])
 
 
+def test_shares_of_a_device_are_not_devices(dra: Dra) -> None:
+    cluster = CLUSTER.replace("mixed-fleet", "shared-capacity-fits")
+    ran = dra("claims", "-A", "--snapshot", cluster)
+    assert ran.out.splitlines()[0] == "5 claims with shares of 4 devices: 5 in-use"
+
+
 def test_the_table(dra: Dra) -> None:
     ran = dra("claims", "--snapshot", CLUSTER)
     first, _, header, *rows = ran.out.splitlines()

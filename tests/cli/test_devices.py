@@ -276,7 +276,7 @@ def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("example", "heading", "said"),
     [
-        ("nic-gpu-pcie-root", "NODE CLASS MODEL STATE NAMES", "DRIVER"),
+        ("nic-gpu-pcie-root", "NODE CLASS STATE NAMES", "DRIVER"),
         ("mixed-fleet", "NODE CLASS STATE NAMES", "MODEL"),
         ("scale-from-zero", "NODE MODEL STATE NAMES", "CLASS, which is gpu.nvidia.com in all rows"),
     ],
@@ -298,6 +298,19 @@ def test_a_model_is_whole_where_it_has_a_line(dra: Dra, monkeypatch: pytest.Monk
     below = [line.strip() for line in lines if line.startswith("    model: ")]
     assert bool(below) is (columns == 60)
     assert not below or "model: AMD_Instinct_MI300X_OAM spx nps1" in below
+
+
+def test_a_holder_and_a_reason_are_told_of_their_devices_alone(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = dra("devices", "--snapshot", str(EXAMPLES / "pool-incomplete" / "cluster.yaml")).out.splitlines()
+    assert lines[0] == "7 devices on 1 node: 1 held (1 unusable), 6 unusable"
+    held = next(n for n, line in enumerate(lines) if line.split()[2:] == ["1", "held,unusable", "gpu-0-mig-2g12gb-5-0"])
+    other = next(n for n, line in enumerate(lines) if line.split()[2:] == ["1", "unusable", "gpu-0-mig-2g12gb-5-2"])
+    assert "held by serving/ner-0-mig-l2bcx" in " ".join(lines[held + 1 : other])
+    assert "held by" not in " ".join(lines[other:])
+    assert "    model: NVIDIA A30 2g.12gb" in lines and "…" not in "".join(lines)
+    shared = dra("devices", "--snapshot", str(EXAMPLES / "shared-capacity-fits" / "cluster.yaml")).out
+    assert "cpudevnuma001: dra.cpu/cpu 40 of 64 used" in " ".join(shared.split())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,12 @@ import pytest
 import yaml
 from referencing import Registry, Resource
 
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import Device
+from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.fit.partitioning import partitioning, why_no_partition
+from kubectl_dra.report.phrases import written
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.fit.test_existing import REPLICAS, two_run_and_one_waits
@@ -194,6 +200,34 @@ def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
 def test_one_sentence_says_what_is_wrong(dra: Dra, words: tuple[str, ...], error: str) -> None:
     ran = dra("share", *words, "--snapshot", FLEET)
     assert ran.code == 2 and error in ran.err.replace("\n  ", " ") and "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("product", "capable", "said"),
+    [
+        ("NVIDIA L40S", "", "NVIDIA L40S cannot be partitioned (MIG)"),
+        ("NVIDIA Next 1", "false", "NVIDIA Next 1 cannot be partitioned (MIG)"),
+        ("NVIDIA Next 1", "", "nothing tells whether NVIDIA Next 1 can be partitioned (MIG)"),
+        (
+            "NVIDIA Next 1",
+            "true",
+            "no partition is published; make some on the nodes, or set the driver's gate DynamicMIG",
+        ),
+        ("NVIDIA A30", "", "no partition is published; make some on the nodes, or set the driver's gate DynamicMIG"),
+    ],
+)
+def test_partitions_are_advised_where_the_hardware_makes_them(product: str, capable: str, said: str) -> None:
+    device = Device("gpu.nvidia.com", "gpu-0", {"productName": {"string": product}})
+    on = Node(ObjectMeta("n", labels={"nvidia.com/mig.capable": capable} if capable else {}))
+    driver = catalogue().driver("gpu.nvidia.com")
+    assert said in written(why_no_partition(driver, partitioning(driver, [(device, on)])))
+
+
+@pytest.mark.parametrize("example", ["all-held", "prepare-fails"])
+def test_no_partitions_are_advised_for_models_without(dra: Dra, example: str) -> None:
+    cluster = str(SAMPLES.parents[1] / "examples" / "explain" / example / "cluster.yaml")
+    text = " ".join(dra("share", "--class", "gpu.nvidia.com", "--snapshot", cluster).out.split())
+    assert "cannot be partitioned (MIG)." in text and "DynamicMIG" not in text
 
 
 def test_json_has_every_way_with_its_manifest(dra: Dra) -> None:

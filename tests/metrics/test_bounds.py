@@ -13,7 +13,7 @@ from kubectl_dra.cluster.time_read import Moment
 from kubectl_dra.metrics.exposition import fleet_families, text_of
 from kubectl_dra.metrics.fleet import DEVICE_STATES, MOST_GROUPS, OTHERS, FleetCounts, Waiting, bounded
 from kubectl_dra.usage.choices import ClaimState
-from kubectl_dra.usage.counts import LargestRequest
+from kubectl_dra.usage.largest_request import LargestRequest
 
 MOST_SERIES = 12_000
 """Of all metrics together, process and watches included."""

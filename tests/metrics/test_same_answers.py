@@ -96,6 +96,18 @@ def test_what_is_known_in_advance_is_there_as_zero(dra: Dra) -> None:
     assert of("pending_pods_oldest_timestamp_seconds", "namespace").keys() == {"ml"}
 
 
+def test_every_class_has_a_number_to_alert_on(dra: Dra) -> None:
+    """A class without devices has 0, and one whose devices are shared what is left of their capacity."""
+    text = dra("metrics", "--snapshot", saved("all-held")).out
+    for name in ("mig.nvidia.com", "vfio.gpu.nvidia.com"):
+        assert f'kubectl_dra_device_class_largest_request{{device_class="{name}"}} 0.0' in text.splitlines()
+    text = dra("metrics", "--snapshot", saved("shared-capacity-fits")).out
+    for name, value in (("total", 256), ("remaining", 72), ("largest_request", 24)):
+        assert counted(text, f"device_class_capacity_{name}", "device_class", "capacity") == {
+            ("dra.cpu", "dra.cpu/cpu"): value
+        }
+
+
 def test_the_page_lists_every_metric(dra: Dra) -> None:
     text = dra("metrics", "--snapshot", saved("mixed-fleet")).out
     names = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))

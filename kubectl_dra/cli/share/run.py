@@ -54,10 +54,11 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         raise InputError(f"there is no DeviceClass {device_class}; {hint}")
     if not flags.snapshots:
         cluster = completed_for_new(manifest, cluster, flags, connection)
-    devices, matching = matching_devices(device_class, cluster, settings)
+    devices, located = matching_devices(device_class, cluster, settings)
+    matching = [device for device, _ in located]
     one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
-    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod, taken)
+    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod, taken, located)
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:

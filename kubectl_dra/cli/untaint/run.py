@@ -230,7 +230,7 @@ def _looked_at(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[tuple[str, .
         blocking = [taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS]
         out.extend(f"{id} has taint {written(with_owner(taint))}" for taint in blocking)
         # A claim that holds the device is not waited for, so it need not be known.
-        if not blocking and row.state not in _LEFT_TO_CLAIMS:
+        if not blocking and (row.state not in _LEFT_TO_CLAIMS or row.also_unusable):
             out.append(f"{id} is {row.state}: {written(row.reason)}")
     return tuple(out), tuple(rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -48,9 +48,14 @@ _WAYS_ROUND: Final[Mapping[str, str]] = {
 }
 
 
+def way_round(defects: Sequence[str]) -> str:
+    """What to do about defects of the allocator, by the names of ``KnownDefects``."""
+    return _WAYS_ROUND.get(defects[0], KNOWN_DEFECT.fix) if len(defects) == 1 else KNOWN_DEFECT.fix
+
+
 def _defect(analysis: Analysis) -> Iterator[Finding]:
     world, defects = analysis.world, analysis.view.cycle.defects
-    proof = world.looking(defects=KnownDefects.none()).proof()
+    proof = analysis.without_defects.proof()
     if proof is None:
         return
     named = pool_name_shared.finding(analysis.view, world)
@@ -61,7 +66,7 @@ def _defect(analysis: Analysis) -> Iterator[Finding]:
     alone = [name for name, changed in without.items() if changed.proof() is not None]
     reasons: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
-    fix = _WAYS_ROUND.get(alone[0], KNOWN_DEFECT.fix) if len(alone) == 1 else KNOWN_DEFECT.fix
+    fix = way_round(alone)
     fact = Evidence("kube-scheduler", "defect", reasons)
     yield Finding(KNOWN_DEFECT, say(text, told=reasons), (fact,), Remedy(fix, proof))
 

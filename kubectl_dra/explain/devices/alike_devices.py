@@ -111,7 +111,7 @@ def _likeness(row: DeviceRow) -> tuple[Hashable, ...]:
     if row.state is DeviceState.TAINTED:
         kind, shown = None, tuple(taint for taint in row.taints if taint.effect in BLOCKING_EFFECTS)
     taints = tuple((taint.key, taint.value, taint.effect) for taint in shown)
-    return row.id.driver, row.classes, model_of(row.device.attributes), row.state, kind, taints
+    return row.id.driver, row.classes, model_of(row.device.attributes), row.state, bool(row.holders), kind, taints
 
 
 # Devices counted by node, class, model or state.

@@ -87,14 +87,14 @@ def _node(claim: ResourceClaim, snapshot: Snapshot) -> str:
 class DeviceState(StrEnum):
     """What the scheduler could do with a device now, in the order in which a summary counts them.
 
-    The state is the first that applies of unusable, held, shared, blocked, tainted, unknown, unserved.
+    The state is the first that applies of held, unusable, shared, blocked, tainted, unknown, unserved.
     """
 
     FREE = "free"
     SHARED = "shared"
     """Claims hold shares of it, and more can, up to its capacity."""
     HELD = "held"
-    """A claim holds all of it."""
+    """A claim holds all of it, or claims hold shares of it and no other can get one: it is unusable."""
     TAINTED = "tainted"
     """Only requests that tolerate its taints can get it."""
     BLOCKED = "blocked"
@@ -168,7 +168,7 @@ class DeviceStates:
         return place
 
     def state(self, item: PublishedDevice, place: DeviceLocation) -> tuple[DeviceState, Words]:
-        """The state of a device, and the reason."""
+        """The state of a device, and the reason; of one that is held and unusable, why it is unusable."""
         state, reason = self._by_scheduler(item, place)
         if state is DeviceState.FREE and (why := self.unserved(item, place)):
             return DeviceState.UNSERVED, why
@@ -181,10 +181,9 @@ class DeviceStates:
     def _by_scheduler(self, item: PublishedDevice, place: DeviceLocation) -> tuple[DeviceState, Words]:
         """The state of a device as far as the scheduler decides about it, and the reason."""
         state = self._cycle.state
-        if place.problem:
-            return DeviceState.UNUSABLE, place.problem
-        if item.device.consumes_counters and not self._cycle.features.partitionable_devices:
-            return DeviceState.UNUSABLE, FeatureOff("it uses shared counters", "DRAPartitionableDevices")
+        if problem := self.unusable(item, place):
+            held = item.id in state.exclusive or item.id in state.shared
+            return DeviceState.HELD if held else DeviceState.UNUSABLE, problem
         if item.id in state.exclusive:
             return DeviceState.HELD, ""
         if item.id in state.shared:
@@ -196,6 +195,12 @@ class DeviceStates:
         if self._hidden is not None:
             return DeviceState.UNKNOWN, self._hidden
         return DeviceState.FREE, ""
+
+    def unusable(self, item: PublishedDevice, place: DeviceLocation) -> Words:
+        """What keeps the scheduler from giving the device to anybody; empty if nothing does."""
+        if not place.problem and item.device.consumes_counters and not self._cycle.features.partitionable_devices:
+            return FeatureOff("it uses shared counters", "DRAPartitionableDevices")
+        return place.problem
 
     def blocking(self, item: PublishedDevice) -> tuple[DeviceTaint, ...]:
         """The taints that the scheduler heeds: requests that do not tolerate them do not get the device."""

@@ -106,8 +106,8 @@ class DeviceRow(NamedTuple):
     ``nodes`` see its slice and may use it; ``where`` says so in words: a node's name, or which nodes. ``classes``
     are the DeviceClasses that select it. ``reason`` tells why the state is what it is, empty for free. ``holders``
     are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity. ``also_tainted``:
-    taints keep it from new claims, though its state is another one. ``unserved``: why a pod that gets what is left of
-    it does not start.
+    taints keep it from new claims, though its state is another one; ``also_unusable``: it is held and unusable.
+    ``unserved``: why a pod that gets what is left of it does not start.
     """
 
     id: DeviceID
@@ -123,6 +123,7 @@ class DeviceRow(NamedTuple):
     consumed: Mapping[str, Quantity]
     also_tainted: bool = False
     unserved: Words = ""
+    also_unusable: bool = False
 
     @property
     def used_part(self) -> float:
@@ -398,6 +399,7 @@ class _Listing:
             consumed,
             state is not DeviceState.TAINTED and bool(self._states.blocking(item)),
             self._states.unserved(item, place) if state in _GIVEN else "",
+            state is DeviceState.HELD and bool(self._states.unusable(item, place)),
         )
 
 

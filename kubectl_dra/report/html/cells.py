@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.report.devices import plain, taints_of
+from kubectl_dra.report.devices import plain, state_of, taints_of
 from kubectl_dra.report.phrases import names_of_devices, written
 from kubectl_dra.text import amount, listed, some
 
@@ -94,7 +94,7 @@ def look_of(row: DeviceRow, mark: Mark | None) -> CellLook:
         state=row.state,
         classes=row.classes,
         # Of held, shared and blocked devices it tells amounts and names, which differ from node to node.
-        reason=written(row.reason) if row.state is DeviceState.UNUSABLE and not of_node else "",
+        reason=written(row.reason) if (row.also_unusable or row.state is DeviceState.UNUSABLE) and not of_node else "",
         taints=tuple(sorted({str(taint) for taint in row.taints})),
         twentieths=-1 if used is None else round(used * 20),
         mark=mark.kind if mark else "",
@@ -156,7 +156,7 @@ def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
     kind = _kind(row)
     if kind:
         yield "Kind", kind
-    yield "State", f"{row.state}{': ' if row.reason else ''}{written(row.reason)}"
+    yield "State", f"{state_of(row)}{': ' if row.reason else ''}{written(row.reason)}"
     if row.holders:
         shown = [holder_words(row, claim) for claim in row.holders[:MAX_CLAIMS]]
         yield ("Shares" if row.state is DeviceState.SHARED else "Held by"), listed(shown, len(row.holders))

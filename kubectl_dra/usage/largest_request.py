@@ -1,0 +1,135 @@
+"""How fragmented the free devices of a class are: the largest request for them that one node can still serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_dra.allocation.attempt import Attempt
+from kubectl_dra.allocation.budgets import LARGEST_NODES
+from kubectl_dra.allocation.features import KnownDefects
+from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.cluster.cluster import Cluster, key_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
+from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.scheduler import Scheduler
+
+
+class LargestRequest(Struct, frozen=True):
+    """A request for ``count`` devices of the class fits on ``node`` (empty for none), and no larger one anywhere.
+
+    ``at_least``: a larger one may fit: not all nodes were tried, or it is open what the scheduler does on one.
+    ``defects``: names of those of the scheduler's allocator without which a request for one device fits.
+    """
+
+    count: int
+    node: str = ""
+    at_least: bool = False
+    defects: tuple[str, ...] = ()
+
+
+ROOM: Final = (DeviceState.SHARED, DeviceState.FREE, DeviceState.UNKNOWN)
+"""States of devices that can be shared of which something may be left."""
+_CLAIM: Final = ResourceClaim(ObjectMeta(name="largest"))
+"""Stands for no claim of the cluster: those have a namespace."""
+
+
+class RequestTrials:
+    """Attempts with a claim that asks for so many devices of a class, on the nodes that are not cordoned."""
+
+    def __init__(self, snapshot: Snapshot, scheduler: Scheduler) -> None:
+        cluster = Cluster(snapshot)
+        self.nodes = {node.name: node for node in cluster.nodes if not node.unschedulable}
+        self._none = scheduler.attempt(ClaimsAlone((key_of(_CLAIM),)), cluster)
+        self._asked: dict[tuple[str, int], Outcome] = {}
+
+    def on(self, node: str, name: str, count: int, defects: KnownDefects | None = None) -> Attempt:
+        """The attempt on a node, by a scheduler with its own ``defects`` or with these."""
+        outcome = self._asking(name, count)
+        if defects is not None:
+            outcome = outcome.on(outcome.state.looking(defects=defects))
+        return outcome.try_on(self.nodes[node])
+
+    @property
+    def defects(self) -> KnownDefects:
+        """Those of the scheduler."""
+        return self._none.state.cycle.defects
+
+    def _asking(self, name: str, count: int) -> Outcome:
+        if (name, count) not in self._asked:
+            request = Request("devices", DeviceRequest("devices", name, count=count))
+            claim = replace(_CLAIM, requests=(request,))
+            self._asked[name, count] = self._none.changed(self._none.state.cluster.editing(claim))
+        return self._asked[name, count]
+
+
+def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> LargestRequest | None:
+    """The largest request for devices of a class that the scheduler can serve on one of the nodes, without tolerations.
+
+    None where devices of the class can be shared and are not all taken or tainted: how many fit then depends on the
+    capacity that is asked for; none does where a defect of the scheduler refuses them.
+    """
+    free: dict[str, int] = {}
+    shared: dict[str, None] = {}
+    for row in rows:
+        if name not in row.classes:
+            continue
+        open_ = not row.also_tainted and not row.unserved
+        if row.device.allow_multiple_allocations and row.state in ROOM and open_:
+            shared.update(dict.fromkeys(row.nodes))
+        elif row.state is DeviceState.FREE:
+            for node in row.nodes:
+                free[node] = free.get(node, 0) + 1
+    if shared:
+        defects = _refusing(name, shared, trials)
+        return LargestRequest(0, defects=defects) if defects else None
+    # No more than what is free can fit, so nodes with less than what fits elsewhere need no try.
+    ranked = sorted((node for node in free if node in trials.nodes), key=lambda node: -free[node])
+    best = LargestRequest(0)
+    for tried, node in enumerate(ranked):
+        most = min(free[node], MAX_RESULTS)
+        if most <= best.count:
+            break
+        if tried == LARGEST_NODES:
+            return replace(best, at_least=True)
+        best = _larger(best, name, node, trials, most)
+    return best if best.count or best.at_least else replace(best, defects=_refusing(name, free, trials))
+
+
+def _refusing(name: str, nodes: Iterable[str], trials: RequestTrials) -> tuple[str, ...]:
+    """The defects without which a request for one device fits on one of the nodes; none where it fits with them."""
+    tried = [node for node in nodes if node in trials.nodes]
+    if not tried or len(tried) > LARGEST_NODES:
+        return ()
+    if not all(trials.on(node, name, 1).excluded for node in tried):
+        return ()
+    own, none = trials.defects, KnownDefects.none()
+    place = next((node for node in tried if trials.on(node, name, 1, none).certain), None)
+    if own == none or place is None:
+        return ()
+    there = [defect for defect in KnownDefects.__struct_fields__ if getattr(own, defect)]
+    alone = tuple(defect for defect in there if trials.on(place, name, 1, own.without(defect)).certain)
+    return alone or tuple(there)
+
+
+def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, most: int) -> LargestRequest:
+    """The largest request for up to ``most`` devices that fits on the node, if it is larger than the best so far."""
+    low, high = best.count, most + 1
+    count = most
+    while high - low > 1:
+        attempt = trials.on(node, name, count)
+        if attempt.certain:
+            low, best = count, replace(best, count=count, node=node)
+        else:
+            high = count
+            best = best if attempt.excluded else replace(best, at_least=True)
+        count = (low + high) // 2
+    return best
