@@ -97,6 +97,10 @@ def _do(words: list[str], items: Objects) -> None:
     own = [entry for entry in items if entry["metadata"].get("namespace", "") == space]
     if (verb, kind) == ("delete", "resourceclaim"):
         _without(items, [entry for entry in own if (entry["kind"], entry["metadata"]["name"]) == _claim(names[0])])
+    elif (verb, kind) == ("delete", "devicetaintrule"):
+        _without(
+            items, [entry for entry in own if (entry["kind"], entry["metadata"]["name"]) == ("DeviceTaintRule", name)]
+        )
     elif (verb, kind) == ("delete", "pod"):
         _end(items, [entry for entry in own if entry["kind"] == "Pod" and entry["metadata"]["name"] in names])
     elif verb == "annotate":

@@ -213,9 +213,13 @@ def _gpu_part_on(objects: Objects) -> None:
 
 
 def _one_more_kind(objects: Objects) -> None:
-    """A node with eight H100, and what its driver publishes."""
+    """A node with eight H100, its driver's pod, and what that publishes."""
     old, new = "ip-10-0-52-40.eu-west-1.compute.internal", "ip-10-0-53-77.eu-west-1.compute.internal"
     _like(objects, "Node", old, new)
+    (plugin,) = (pod for pod in _of(objects, "Pod") if "kubelet-plugin" in pod["metadata"]["name"])
+    pod = json.loads(json.dumps(plugin).replace(old, new))
+    pod["metadata"] |= {"name": f"{plugin['metadata']['name']}-2", "uid": "uid-plugin-2"}
+    objects.append(pod)
     made = _like(objects, "ResourceSlice", old, new)
     for device in made["spec"]["devices"]:
         device["attributes"]["architecture"] = {"string": "Hopper"}
