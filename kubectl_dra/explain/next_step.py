@@ -86,6 +86,8 @@ def _class_of(analysis: Analysis, finding: Finding) -> str:
 def place_of_fix(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What to look at for the fix of a cause; None where no object shows more than the answer."""
     remedy = finding.remedy
+    if remedy is not None and remedy.needs_no_look:
+        return None
     if remedy is not None and remedy.offers and (place := place_of(analysis, remedy.offers[0])):
         return place
     if finding.kind.look not in OUR_PAGE or finding.next is not None:

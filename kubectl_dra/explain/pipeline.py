@@ -35,7 +35,7 @@ from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
-from kubectl_dra.explain.not_starting import NotStarting, not_starting
+from kubectl_dra.explain.not_starting import NotStarting, not_prepared, not_starting
 from kubectl_dra.explain.outcomes import (
     choice,
     claim_report,
@@ -138,7 +138,7 @@ def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDev
     """Where a pod that fits would not start, or does not where it is."""
     own, pod = drivers_of(analysis.allocated), analysis.pod
     if verdict is Verdict.ALLOCATED and pod is not None and pod.node_name and pod.phase in ("", "Pending"):
-        return not_starting(analysis.snapshot, [(pod.node_name, own)])
+        return not_starting(analysis.snapshot, [(pod.node_name, own)]) or not_prepared(pod, own, analysis.snapshot)
     if verdict is not Verdict.SCHEDULABLE:
         return ()
     placed = ((place.node, {*own, *(each.device.driver for each in place.devices)}) for place in places)
