@@ -10,7 +10,7 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.command import is_name
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.cause_kinds import Look, NextStep, slices_step
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import ClaimEntry
@@ -59,6 +59,8 @@ def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
         return _as_written(analysis, finding)
     if look in OUR_PAGE:
         return _devices(analysis, finding)
+    if look is Look.SLICES and finding.device is not None:
+        return NextStep(look, finding.device.driver, kind="spec.driver")
     return NextStep(look, namespace=question.namespace)
 
 
@@ -109,7 +111,7 @@ def place_of(analysis: Analysis, change: Change) -> NextStep | None:
         return _template_or_claim(analysis, change.key)
     if isinstance(change, RelaxNodeRule):
         return NextStep(Look.ONE_NODE, change.nodes[0]) if change.of_nodes else _maker(analysis)
-    return NextStep(Look.SLICES) if isinstance(change, CompletePool) else None
+    return slices_step(change.whole) if isinstance(change, CompletePool) else None
 
 
 def _claim(analysis: Analysis) -> NextStep | None:
