@@ -88,8 +88,8 @@ def _class_of(analysis: Analysis, finding: Finding) -> str:
 def place_of_fix(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What to look at for the fix of a cause; None where no object shows more than the answer."""
     remedy = finding.remedy
-    if remedy is not None and remedy.needs_no_look:
-        return None
+    if remedy is not None and remedy.in_claim and (place := _configured(analysis)):
+        return place
     if remedy is not None and remedy.offers and (place := place_of(analysis, remedy.offers[0])):
         return place
     if finding.kind.look not in OUR_PAGE or finding.next is not None:
@@ -120,6 +120,13 @@ def _claim(analysis: Analysis) -> NextStep | None:
     if question.kind != "claim" or not question.exists:
         return None
     return next((_written(analysis, entry) for entry in question.claims if entry.claim is not None), None)
+
+
+def _configured(analysis: Analysis) -> NextStep | None:
+    """The claim, or its template, that has a configuration for a driver; of several without one, the first."""
+    entries = [entry for entry in analysis.question.claims if entry.claim is not None and analysis.question.exists]
+    entries.sort(key=lambda entry: not (entry.claim is not None and entry.claim.config))
+    return _written(analysis, entries[0]) if entries else None
 
 
 def _maker(analysis: Analysis) -> NextStep | None:

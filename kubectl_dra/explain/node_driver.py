@@ -32,11 +32,11 @@ def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[Node
     return tuple(row for row in rows if row.node == node and row.driver in drivers)
 
 
-def _changed(remedy: Remedy | None, change: Words, *, needs_no_look: bool) -> Remedy | None:
+def _changed(remedy: Remedy | None, change: Words, *, in_claim: bool) -> Remedy | None:
     """The remedy with another text, which its commands do not follow."""
     if not change or (remedy is not None and remedy.change == change):
         return remedy
-    return replace(remedy or Remedy(change), change=change, commands=(), needs_no_look=needs_no_look)
+    return replace(remedy or Remedy(change), change=change, commands=(), in_claim=in_claim)
 
 
 def with_driver(
@@ -68,7 +68,7 @@ def with_driver(
     return replace(
         finding,
         evidence=tuple(facts),
-        remedy=_changed(finding.remedy, change, needs_no_look=change is off),
+        remedy=_changed(finding.remedy, change, in_claim=change is off),
         next=look_at_driver(looked) if looked is not None else finding.next,
     )
 

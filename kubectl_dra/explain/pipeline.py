@@ -87,6 +87,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     if settings.with_ways:
         ways = [replace(way, proof=analysis.world.with_all(way.changes).counted(way.proof, snapshot)) for way in ways]
     proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
+    proved, ways = _with_new_node(proved, ways)
     shown = [
         replace(finding, place_of_fix=place_of_fix(analysis, finding)) for finding in _with_note_on_ways(proved, ways)
     ]
@@ -368,6 +369,16 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) 
     at = next((at for at, finding in enumerate(findings) if not finding.kind.instead), 0)
     remedy = replace(findings[at].remedy or Remedy(findings[at].kind.fix), not_alone=True)
     return [*findings[:at], replace(findings[at], remedy=remedy), *findings[at + 1 :]]
+
+
+def _with_new_node(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> tuple[list[Finding], list[RemedyPlan]]:
+    """The findings, with the proof of one more node where that is the fix; and the other ways out."""
+    at = next((at for at, each in enumerate(findings) if each.remedy is not None and each.remedy.adds_node), None)
+    more = next((way for way in ways if way.proof.like), None)
+    if at is None or more is None or (remedy := findings[at].remedy) is None or len(findings) > 1:
+        return [*findings], [*ways]
+    remedy = replace(remedy, proof=more.proof, offers=more.changes, what_if=more.what_if, steps=more.steps)
+    return [replace(findings[at], remedy=remedy)], [way for way in ways if way is not more]
 
 
 def _unproved(findings: Sequence[Finding]) -> list[Finding]:

@@ -34,7 +34,7 @@ def remedy_of(pod: Pod, claims: Sequence[ResourceClaim], drivers: Sequence[str],
         return None
     alone = isinstance(reason, PartOfNode) and owner_of(pod) is None
     ends = (deleting("pod", pod.metadata.name, pod.metadata.namespace),) if alone else ()
-    return Remedy(mending(reason, pod), commands=ends, needs_no_look=True)
+    return Remedy(mending(reason, pod), commands=ends, in_claim=True)
 
 
 def mending(reason: PartOfNode | GateNeeded, pod: Pod) -> Words:

@@ -10,6 +10,7 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.data.messages import Speaker
+from kubectl_dra.explain.assumptions import RequestOfContainer
 from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import (
     Diagnosis,
@@ -349,13 +350,16 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     everywhere = assumed(diagnosis)
     first = diagnosis.unclear[:1]
     said = tuple(map(written, first))
+    # What keeps a pod has a name of its own in brief text.
+    named = diagnosis.verdict is Verdict.UNSCHEDULABLE
+    names = {written(note) for note in diagnosis.notes if isinstance(note, RequestOfContainer)} if named else set()
     for text in (*sentences(diagnosis.notes, alone=first), *more, everywhere):
         brief = SAID
         if len(text) > MAX_NOTE:
             # What was typed is repeated; nothing else is as long.
             text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
         if text not in said:
-            rank = next(ranks, None)
+            rank = None if text in names else next(ranks, None)
             if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
             brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), is_note=True)
