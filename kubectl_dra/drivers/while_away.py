@@ -8,8 +8,9 @@ node, wherever the devices are. A device plugin is asked when a pod comes to the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.extended_resources import amount_of, resources_of
@@ -19,6 +20,7 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of, waiting_for
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
+from kubectl_dra.drivers.drivers_on_nodes import named_in
 from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import NodeDriver
 
@@ -89,7 +91,8 @@ class DriverUsers(NamedTuple):
     """The claims that a restart concerns, how the node's drivers are updated, and what could not be read.
 
     ``of_plugins`` are the pods that have devices of a device plugin, ``beside`` those without any that a drain of the
-    node evicts as well. ``rows`` is how the drivers are there.
+    node evicts as well. ``rows`` is how the drivers are there, and ``awaiting`` are the keys of pods without a node
+    that ask for devices of drivers which are broken there, by driver.
     """
 
     claims: tuple[ClaimOfDriver, ...]
@@ -98,6 +101,7 @@ class DriverUsers(NamedTuple):
     of_plugins: tuple[PluginUser, ...] = ()
     beside: tuple[PodOfDriver, ...] = ()
     rows: tuple[NodeDriver, ...] = ()
+    awaiting: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once: what one with several claims waits for first decides."""
@@ -141,6 +145,24 @@ def evicted_beside(users: DriverUsers, snapshot: Snapshot, node: str) -> Iterato
             continue
         if owner is None or owner.kind not in ("DaemonSet", "Node"):
             yield PodOfDriver(meta.namespace, meta.name, WhileAway.RUNS, _owner(pod))
+
+
+def awaiting(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    """The keys of pods without a node whose claims ask for devices of drivers that are broken, by driver."""
+    broken = {row.driver for row in rows if row.state.broken and row.failing is None}
+    found: dict[str, tuple[str, ...]] = {}
+    for driver in sorted(broken):
+        classes = {each.name for each in snapshot.classes.values() if driver in named_in(each.selectors)}
+        keys = {
+            pod.key
+            for claim in snapshot.claims.values()
+            if claim.allocation is None and any(each.device_class in classes for each in claim.alternatives())
+            for pod in waiting_for(claim, snapshot)
+            if not pod.node_name
+        }
+        if keys:
+            found[driver] = tuple(sorted(keys))
+    return found
 
 
 def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:

@@ -13,7 +13,7 @@ from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.devices.device_state import unpublished
-from kubectl_dra.explain.phrase import Phrase, Words, say
+from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.neighbours.pointers import kinds_pointed_to
@@ -172,7 +172,15 @@ def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
 NO_CONSUMER = say("no pod uses this claim: devices are allocated only when a pod that names it is scheduled")
 
 
-def extended_notes(extended: ExtendedRequests) -> Iterator[Phrase]:
+class RequestOfContainer(Statement, frozen=True):
+    """What a name stands for that only the scheduler gives."""
+
+    TEXT = 'request "{request}" is that of container {container}'
+    request: str
+    container: str
+
+
+def extended_notes(extended: ExtendedRequests) -> Iterator[Words]:
     """Which request of the scheduler's own claim stands for which container and resource."""
     for resource in sorted(extended.amounts):
         yield say(
@@ -183,4 +191,4 @@ def extended_notes(extended: ExtendedRequests) -> Iterator[Phrase]:
     claim = extended.claim(extended.amounts)
     for entry in claim.requests if claim else ():
         container, _ = limit_of(extended.pod, entry.name)
-        yield say('request "{request}" is that of container {container}', request=entry.name, container=container)
+        yield RequestOfContainer(entry.name, container)

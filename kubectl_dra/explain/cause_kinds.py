@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.data import code_pages
 from kubectl_dra.data.code_pages import CodePage
 
@@ -67,13 +69,23 @@ class Look(Enum):
 class NextStep(NamedTuple):
     """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace.
 
-    Of a log ``kind`` is the container; of what makes a driver's pods it is a DaemonSet or a ReplicaSet.
+    Of a log ``kind`` is the container; of what makes a driver's pods it is a DaemonSet or a ReplicaSet. Of slices it is
+    the field that has the name.
     """
 
     look: Look
     name: str = ""
     namespace: str = ""
     kind: str = ""
+
+
+def slices_step(slices: Iterable[ResourceSlice]) -> NextStep:
+    """Where to see these slices: of one node or one driver no others are asked for."""
+    known = [(each.scope.node_name, each.pool.driver) for each in slices]
+    nodes, drivers = ({*names} for names in zip(*known, strict=True)) if known else (set(), set())
+    if len(nodes) == 1 and (node := nodes.pop()):
+        return NextStep(Look.SLICES, node, kind="spec.nodeName")
+    return NextStep(Look.SLICES, drivers.pop(), kind="spec.driver") if len(drivers) == 1 else NextStep(Look.SLICES)
 
 
 class Check(NamedTuple):

@@ -79,7 +79,8 @@ class Remedy(Struct, frozen=True):
     that they are not offered twice; ``what_if`` is what was proved as values of ``--what-if``.
     ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
     ``with_others`` are the changes of other requests that were made for the proof. ``repairs``: it mends what is
-    broken, so that nobody gives anything up. ``commands`` do what the text says, or show more.
+    broken, so that nobody gives anything up. ``commands`` do what the text says, or show more. ``in_claim``: it is
+    made in what the pod has its claim of. ``adds_node``: the change is one more node.
     """
 
     change: Words
@@ -92,6 +93,8 @@ class Remedy(Struct, frozen=True):
     with_others: tuple[Change, ...] = ()
     repairs: bool = False
     commands: tuple[CommandLine, ...] = ()
+    in_claim: bool = False
+    adds_node: bool = False
 
     @property
     def price(self) -> Price:

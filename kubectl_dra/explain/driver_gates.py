@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
@@ -17,25 +20,70 @@ if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
 
 
+class GateNeeded(NamedTuple):
+    """A claim needs a gate of its driver, as ``needing`` in its configuration says."""
+
+    driver: str
+    gate: DriverGate
+    claim: str
+    needing: str
+
+    def off_on(self, node: str, snapshot: Snapshot) -> tuple[str, ...]:
+        """The node, or all nodes of the driver without one, if the gate is known to be off there; else nothing."""
+        return tuple(row.node for row in _off(snapshot, self.driver, self.gate, node))
+
+    def known_on(self, node: str, snapshot: Snapshot) -> bool:
+        """Whether the driver's pod on a node was seen, which tells its gates."""
+        if not snapshot.has_plugins:
+            return False
+        from kubectl_dra.drivers.drivers_on_nodes import joined
+
+        on = self.driver, node
+        return any(row.pod is not None for row in joined(snapshot).rows if (row.driver, row.node) == on)
+
+
 def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
     """Configurations of the claims that need a gate which is off where the pod is, or on every node where it may go."""
     pod = analysis.pod
     for claim in (*analysis.allocated, *analysis.claims):
-        for config in claim.config:
-            opaque = config.get("opaque") or {}
-            driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
-            if not isinstance(parameters, dict):
-                continue
-            node = pod.node_name if pod is not None and claim.allocation is not None else ""
+        node = pod.node_name if pod is not None and claim.allocation is not None else ""
+        for needed in gates_needed(claim):
+            if off := needed.off_on(node, analysis.snapshot):
+                text = (
+                    "driver {driver} has gate {gate} off on {nodes:some 2}, and claim {claim} needs it "
+                    "({needing}): its driver refuses the claim; install it with featureGates.{gate}=true"
+                )
+                words: dict[str, Words] = {"gate": needed.gate.name, "driver": needed.driver}
+                words |= {"needing": needed.needing, "claim": needed.claim}
+                yield say(text, nodes=nodes_named(off), **words)
+
+
+def gates_needed(claim: ResourceClaim) -> Iterator[GateNeeded]:
+    """The gates that a claim's configurations need."""
+    for config in claim.config:
+        opaque = config.get("opaque") or {}
+        driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
+        if isinstance(parameters, dict):
             for gate, needing in _needed(driver, parameters):
-                off = _off(analysis, driver, gate, node)
-                if off:
-                    text = (
-                        "driver {driver} has gate {gate} off on {nodes:some 2}, and claim {claim} needs it "
-                        "({needing}): its driver refuses the claim; install it with featureGates.{gate}=true"
-                    )
-                    words: dict[str, Words] = {"gate": gate.name, "driver": driver, "needing": needing}
-                    yield say(text, claim=claim.key, nodes=nodes_named([row.node for row in off]), **words)
+                yield GateNeeded(driver, gate, claim.key, needing)
+
+
+def gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:
+    """The feature gate of one of the drivers that its error names, where that is off by default."""
+    from kubectl_dra.data.drivers import catalogue
+
+    known = filter(None, map(catalogue().driver, drivers))
+    gates = (gate for driver in known for gate in driver.gates if not gate.on)
+    return next((gate for gate in gates if re.search(rf"\b{gate.name}\b", message)), None)
+
+
+def without_gate(gate: DriverGate) -> Words:
+    """What ends a driver's refusal for want of a gate."""
+    text = (
+        "Install the driver with the Helm value featureGates.{gate}=true, or make a new claim or template without "
+        "{does} in its config."
+    )
+    return say(text, gate=gate.name, does=gate.does)
 
 
 def with_gates(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
@@ -52,7 +100,7 @@ def _with_gate(analysis: Analysis, finding: Finding) -> Finding:
         for gate in driver.gates if driver is not None else ():
             if name not in gate.classes or driver is None:
                 continue
-            off = _off(analysis, driver.name, gate, "")
+            off = _off(analysis.snapshot, driver.name, gate, "")
             if off:
                 nodes = nodes_named([row.node for row in off])
                 text = (
@@ -78,9 +126,8 @@ def _needed(driver: str, parameters: dict[str, object]) -> Iterator[tuple[Driver
         yield from known.gates_needed(parameters)
 
 
-def _off(analysis: Analysis, driver: str, gate: DriverGate, node: str) -> Sequence[NodeDriver]:
+def _off(snapshot: Snapshot, driver: str, gate: DriverGate, node: str) -> Sequence[NodeDriver]:
     """The driver on the node, or on all nodes, if its pod was seen there and has the gate off; else nothing."""
-    snapshot = analysis.snapshot
     if not snapshot.has_plugins:
         return ()
     from kubectl_dra.drivers.drivers_on_nodes import joined

@@ -82,6 +82,7 @@ _STARTS_NONE: Final = {
     DriverState.NO_POD: "driver {driver} has no pod there",
     DriverState.NOT_REGISTERED: "driver {driver} is not registered",
     DriverState.NOT_ANSWERING: "driver {driver} does not answer",
+    DriverState.PREPARE_FAILING: "driver {driver} cannot prepare its devices",
 }
 _AT_FAULT: Final = {
     DriverState.CRASHING: "driver {driver} does not run: {why}",

@@ -10,7 +10,7 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.command import is_name
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.cause_kinds import Look, NextStep, slices_step
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import ClaimEntry
@@ -59,6 +59,8 @@ def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
         return _as_written(analysis, finding)
     if look in OUR_PAGE:
         return _devices(analysis, finding)
+    if look is Look.SLICES and finding.device is not None:
+        return NextStep(look, finding.device.driver, kind="spec.driver")
     return NextStep(look, namespace=question.namespace)
 
 
@@ -86,6 +88,8 @@ def _class_of(analysis: Analysis, finding: Finding) -> str:
 def place_of_fix(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What to look at for the fix of a cause; None where no object shows more than the answer."""
     remedy = finding.remedy
+    if remedy is not None and remedy.in_claim and (place := _configured(analysis)):
+        return place
     if remedy is not None and remedy.offers and (place := place_of(analysis, remedy.offers[0])):
         return place
     if finding.kind.look not in OUR_PAGE or finding.next is not None:
@@ -107,7 +111,7 @@ def place_of(analysis: Analysis, change: Change) -> NextStep | None:
         return _template_or_claim(analysis, change.key)
     if isinstance(change, RelaxNodeRule):
         return NextStep(Look.ONE_NODE, change.nodes[0]) if change.of_nodes else _maker(analysis)
-    return NextStep(Look.SLICES) if isinstance(change, CompletePool) else None
+    return slices_step(change.whole) if isinstance(change, CompletePool) else None
 
 
 def _claim(analysis: Analysis) -> NextStep | None:
@@ -116,6 +120,13 @@ def _claim(analysis: Analysis) -> NextStep | None:
     if question.kind != "claim" or not question.exists:
         return None
     return next((_written(analysis, entry) for entry in question.claims if entry.claim is not None), None)
+
+
+def _configured(analysis: Analysis) -> NextStep | None:
+    """The claim, or its template, that has a configuration for a driver; of several without one, the first."""
+    entries = [entry for entry in analysis.question.claims if entry.claim is not None and analysis.question.exists]
+    entries.sort(key=lambda entry: not (entry.claim is not None and entry.claim.config))
+    return _written(analysis, entries[0]) if entries else None
 
 
 def _maker(analysis: Analysis) -> NextStep | None:

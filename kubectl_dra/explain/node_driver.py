@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -14,14 +13,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import parse
-from kubectl_dra.data.driver_releases import DriverGate
-from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.causes.on_node import containers_ended
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.driver_gates import gate_named, without_gate
 from kubectl_dra.explain.driver_words import concern_words, look_at_driver, pod_named, why
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
 
@@ -35,18 +33,19 @@ def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[Node
     return tuple(row for row in rows if row.node == node and row.driver in drivers)
 
 
-def _changed(remedy: Remedy | None, change: Words) -> Remedy | None:
+def _changed(remedy: Remedy | None, change: Words, *, in_claim: bool) -> Remedy | None:
     """The remedy with another text, which its commands do not follow."""
     if not change or (remedy is not None and remedy.change == change):
         return remedy
-    return replace(remedy or Remedy(change), change=change, commands=())
+    return replace(remedy or Remedy(change), change=change, commands=(), in_claim=in_claim)
 
 
 def with_driver(
     finding: Finding, rows: Sequence[NodeDriver], drivers: Sequence[str], message: str, snapshot: Snapshot
 ) -> Finding:
     """A finding with what a message means, what to do about it, and the log of the driver that says it."""
-    known = understood(message, drivers)
+    known, gate = understood(message, drivers), gate_named(message, drivers)
+    off = without_gate(gate) if gate is not None else None
     change: Words = finding.remedy.change if finding.remedy is not None else ""
     facts = list(finding.evidence)
     # Of these the cause itself says more.
@@ -57,8 +56,8 @@ def with_driver(
         if known.entry.says not in ((KUBELET,), (ANY,)):
             who = Subject("driver", ", ".join(drivers))
         facts.insert(0, Evidence(who, "means", known.means))
-    elif gate := _gate_named(message, drivers):
-        change = say(_GATE, gate=gate.name, does=gate.does)
+    elif off is not None:
+        change = off
     facts += odd(snapshot, rows)
     if broken is not None:
         facts[0:0] = _state(broken)
@@ -70,21 +69,9 @@ def with_driver(
     return replace(
         finding,
         evidence=tuple(facts),
-        remedy=_changed(finding.remedy, change),
+        remedy=_changed(finding.remedy, change, in_claim=change is off),
         next=look_at_driver(looked) if looked is not None else finding.next,
     )
-
-
-_GATE: Final = (
-    "Install the driver with the Helm value featureGates.{gate}=true, or leave {does} out of the claim's config."
-)
-
-
-def _gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:
-    """The feature gate of one of the drivers that its error names, where that is off by default."""
-    known = filter(None, map(catalogue().driver, drivers))
-    gates = (gate for driver in known for gate in driver.gates if not gate.on)
-    return next((gate for gate in gates if re.search(rf"\b{gate.name}\b", message)), None)
 
 
 _SAID: Final = (

@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kubectl_dra.api.meta import FAILED_PREPARE
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.drivers.kubelet_calls import drivers_meant, failed_call
 from kubectl_dra.explain.driver_words import starts_none
 from kubectl_dra.explain.phrase import Words
 
@@ -27,6 +30,15 @@ class NotStarting(NamedTuple):
 def not_starting(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> tuple[NotStarting, ...]:
     """Of nodes with the drivers whose devices a pod gets there, those on which it does not start."""
     return tuple(_found(snapshot, placed))
+
+
+def not_prepared(pod: Pod, drivers: Collection[str], snapshot: Snapshot) -> tuple[NotStarting, ...]:
+    """The node of a pod whose devices its driver could not prepare, which need not concern other pods."""
+    failed = failed_call(pod, snapshot)
+    if failed is None or not drivers:
+        return ()
+    meant = drivers_meant(failed.message, claims_of(pod, snapshot)) or sorted(drivers)
+    return (NotStarting(pod.node_name, NodeDriver(meant[0], pod.node_name, DriverState.PREPARE_FAILING)),)
 
 
 def _found(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> Iterator[NotStarting]:

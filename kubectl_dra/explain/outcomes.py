@@ -76,15 +76,18 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
 
 def split_not_starting(groups: Sequence[NodeGroup], where: Sequence[NotStarting]) -> tuple[NodeGroup, ...]:
     """The groups, with nodes that fit and on which pods do not start in groups of their own."""
-    whys = {each.node: each.why for each in where}
+    whys = {each.node: (each.why, each.driver.state.starts_no_pod) for each in where}
     out: list[NodeGroup] = []
     for group in groups:
-        parts: dict[Words | None, list[str]] = {}
+        parts: dict[tuple[Words, bool] | None, list[str]] = {}
         for name in group.nodes:
             parts.setdefault(whys.get(name) if group.outcome == "allocated" else None, []).append(name)
-        text = "{reason}, but pods do not start here: {why}"
-        for why, names in sorted(parts.items(), key=lambda part: part[0] is not None):
-            reason = group.reason if why is None else say(text, reason=group.reason, why=why)
+        for known, names in sorted(parts.items(), key=lambda part: part[0] is not None):
+            reason = group.reason
+            if known is not None:
+                why, of_all = known
+                who = "pods do not start here" if of_all else "the pod does not start here"
+                reason = say("{reason}, but {who}: {why}", reason=reason, who=who, why=why)
             out.append(replace(group, reason=reason, nodes=tuple(names)))
     return tuple(out)
 

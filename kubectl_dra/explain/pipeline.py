@@ -35,7 +35,7 @@ from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past
 from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
-from kubectl_dra.explain.not_starting import NotStarting, not_starting
+from kubectl_dra.explain.not_starting import NotStarting, not_prepared, not_starting
 from kubectl_dra.explain.outcomes import (
     choice,
     claim_report,
@@ -87,6 +87,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     if settings.with_ways:
         ways = [replace(way, proof=analysis.world.with_all(way.changes).counted(way.proof, snapshot)) for way in ways]
     proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
+    proved, ways = _with_new_node(proved, ways)
     shown = [
         replace(finding, place_of_fix=place_of_fix(analysis, finding)) for finding in _with_note_on_ways(proved, ways)
     ]
@@ -138,7 +139,7 @@ def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDev
     """Where a pod that fits would not start, or does not where it is."""
     own, pod = drivers_of(analysis.allocated), analysis.pod
     if verdict is Verdict.ALLOCATED and pod is not None and pod.node_name and pod.phase in ("", "Pending"):
-        return not_starting(analysis.snapshot, [(pod.node_name, own)])
+        return not_starting(analysis.snapshot, [(pod.node_name, own)]) or not_prepared(pod, own, analysis.snapshot)
     if verdict is not Verdict.SCHEDULABLE:
         return ()
     placed = ((place.node, {*own, *(each.device.driver for each in place.devices)}) for place in places)
@@ -368,6 +369,16 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) 
     at = next((at for at, finding in enumerate(findings) if not finding.kind.instead), 0)
     remedy = replace(findings[at].remedy or Remedy(findings[at].kind.fix), not_alone=True)
     return [*findings[:at], replace(findings[at], remedy=remedy), *findings[at + 1 :]]
+
+
+def _with_new_node(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> tuple[list[Finding], list[RemedyPlan]]:
+    """The findings, with the proof of one more node where that is the fix; and the other ways out."""
+    at = next((at for at, each in enumerate(findings) if each.remedy is not None and each.remedy.adds_node), None)
+    more = next((way for way in ways if way.proof.like), None)
+    if at is None or more is None or (remedy := findings[at].remedy) is None or len(findings) > 1:
+        return [*findings], [*ways]
+    remedy = replace(remedy, proof=more.proof, offers=more.changes, what_if=more.what_if, steps=more.steps)
+    return [replace(findings[at], remedy=remedy)], [way for way in ways if way is not more]
 
 
 def _unproved(findings: Sequence[Finding]) -> list[Finding]:

@@ -5,7 +5,7 @@ Each step is a fact of the API server's objects or of an event; what nobody wrot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -20,6 +20,7 @@ from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
+from kubectl_dra.explain.driver_gates import GateNeeded, gates_needed
 from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
@@ -137,11 +138,33 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
         return ""
     drivers = {device.driver for claim in claims_of(pod, snapshot) for device in claim.devices}
     idle = not_starting(snapshot, ((name, drivers) for name in fits if name != pod.node_name))
-    others = [name for name in fits if name != pod.node_name and name not in {each.node for each in idle}]
-    words = {"node": ObjectName("Node", pod.node_name), "others": nodes_named(others), "count": len(others)}
-    words |= {"idle": nodes_named(each.node for each in idle), "why": idle[0].why if idle else ""}
-    text = "Now {count} other {count:node|nodes} would suit it too: {others:some 3}{but}."
+    where: dict[str, Words] = {each.node: each.why for each in idle}
+    gates = [gate for claim in claims_of(pod, snapshot) for gate in gates_needed(claim)]
+    for name in fits:
+        for why in _gates_off(gates, name, snapshot):
+            where.setdefault(name, why)
+    others = [name for name in fits if name != pod.node_name and name not in where]
+    bad = [name for name in fits if name != pod.node_name and name in where]
+    words: dict[str, object] = {"others": nodes_named(others), "count": len(others), "bad": nodes_named(bad)}
+    text = "Now {count} other {count:node|nodes} would suit it too: {others:some 3}{but}{unknown}."
     if not others:
         text = "Now no other node would suit it{but}."
-    but = say("; it would fit on {idle:some 3}, where pods do not start: {why}", **words) if idle else ""
-    return say(text, but=but, **words)
+    why = where[bad[0]] if bad else ""
+    but = say("; it would fit on {bad:some 3}, where pods do not start: {why}", why=why, **words) if bad else ""
+    return say(text, but=but, unknown=next(_gates_unknown(gates, others, snapshot), ""), **words)
+
+
+def _gates_off(gates: Sequence[GateNeeded], node: str, snapshot: Snapshot) -> Iterator[Words]:
+    """Why a driver of the node refuses what needs these gates."""
+    for each in gates:
+        if each.off_on(node, snapshot):
+            yield say("driver {driver} has gate {gate} off there", driver=each.driver, gate=each.gate.name)
+
+
+def _gates_unknown(gates: Sequence[GateNeeded], nodes: Sequence[str], snapshot: Snapshot) -> Iterator[Words]:
+    """That nothing tells whether drivers of these nodes have the gates."""
+    for each in gates:
+        unseen = nodes_named(name for name in nodes if not each.known_on(name, snapshot))
+        if unseen:
+            text = "; whether driver {driver} has gate {gate} on {nodes:some 3} is not known"
+            yield say(text, driver=each.driver, gate=each.gate.name, nodes=unseen)

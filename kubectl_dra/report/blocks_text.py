@@ -30,10 +30,6 @@ _NEXT_FIX: Final = 2
 _MORE_FIXES: Final = 8
 """Ranks of the fixes after the first; of two that help each by itself the second counts more than facts."""
 
-_LIVE_HEADING: Final = (f" ({LIVE})", "bold")
-_LIVE_PROMPT: Final = (f"{LIVE[:1].upper()}{LIVE[1:]}: ", "bold")
-"""What stands before a command that only reads, of a snapshot's question: after a label, and before a prompt."""
-
 Line = tuple[str | tuple[str, str], ...]
 
 
@@ -66,7 +62,7 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
             out.write("")
             write_command(out, block)
         else:
-            _put(out, (lead, *_prompted(block)))
+            out.write(lead, *_prompted(block))
     elif isinstance(block, blocks.FixOffer):
         write_blocks(out, block.blocks, indent, lead)
     elif isinstance(block, blocks.Items):
@@ -84,28 +80,21 @@ def _write(out: Painter, block: blocks.Block, indent: int, lead: str) -> None:
 def write_command(out: Painter, command: blocks.ShellCommand | blocks.Para, rest: str = "") -> None:
     """Write a command after its label and what of the ``rest`` it shows, or why there is none."""
     if isinstance(command, blocks.ShellCommand):
-        _put(out, _headed(command, rest))
+        out.write(*_headed(command, rest))
     else:
         _write(out, command, 0, "")
 
 
 def _headed(block: blocks.ShellCommand, rest: str = "") -> Line:
     """A command after its label: what is said beside it stands before it, so that the line's end can be pasted."""
-    live = (_LIVE_HEADING,) if block.reads_live else ()
+    live = ((f" ({LIVE})", "bold"),) if block.reads_live else ()
     return (f"{block.heading}{f' ({rest})' if rest else ''}", "bold"), *live, (": ", "bold"), block.text
 
 
 def _prompted(block: blocks.ShellCommand) -> Line:
     """A command after a prompt, and what is to be known before it is run."""
-    warning = ((f"{block.warning}: ", "bold red"),) if block.warning else ()
-    return *warning, *((_LIVE_PROMPT,) if block.reads_live else ()), "$ ", (block.text, "cyan")
-
-
-def _put(out: Painter, line: Line) -> None:
-    """Write a line. That a command reads the cluster and not the snapshot is said of the first that does."""
-    told = [part for part in line if part is not _LIVE_HEADING and part is not _LIVE_PROMPT]
-    out.write(*(told if out.told_live else line))
-    out.told_live = out.told_live or len(told) < len(line)
+    style = "bold red" if block.warning else "bold"
+    return *(((f"{block.caution}: ", style),) if block.caution else ()), "$ ", (block.text, "cyan")
 
 
 def _labelled(spans: blocks.Spans) -> tuple[str, str, str]:
@@ -272,7 +261,7 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
         for line in piece.apart if piece.apart and sorted_by_price else piece.lines:
             block = piece.told[0] if piece.told else None
             has_rest = isinstance(block, blocks.ShellCommand) and block.has_rest
-            _put(out, _headed(block, rest) if isinstance(block, blocks.ShellCommand) and has_rest else line)
+            out.write(*(_headed(block, rest) if isinstance(block, blocks.ShellCommand) and has_rest else line))
 
 
 def _chosen(pieces: Sequence[_Piece], lines: int) -> set[int]:

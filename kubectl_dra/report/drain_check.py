@@ -5,14 +5,15 @@ JSON and YAML have the shape of ``schemas/drivers.json``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.while_away import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.explain.driver_repair import repair
-from kubectl_dra.explain.driver_words import why
+from kubectl_dra.explain.driver_words import at_fault, why
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
@@ -33,13 +34,20 @@ _DELETED: Final = 3
 """Unused claims whose command is printed."""
 
 
-def write_drain(users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags) -> None:
-    """Write which pods and claims a restart of the node's drivers concerns."""
+def write_drain(
+    users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags, mends: Mapping[str, Words]
+) -> None:
+    """Write which pods and claims a restart of the node's drivers concerns.
+
+    ``mends`` is what ends the failures of drivers to prepare devices, where the reason is known.
+    """
     out = Painter(color=color)
     out.sentence(_drain_answer(users, node))
     for driver in dict.fromkeys(claim.driver for claim in users.claims):
-        if advice := _advice(users, driver):
+        if advice := _advice(users, driver, mends.get(driver, "")):
             out.sentence(advice)
+    for sentence in _lacking(users):
+        out.sentence(sentence)
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
@@ -122,7 +130,7 @@ def _use(pods: Sequence[PodOfDriver]) -> str:
     return "uses" if len(pods) == 1 else "use"
 
 
-def _advice(users: DriverUsers, driver: str) -> str:
+def _advice(users: DriverUsers, driver: str, mend: Words) -> str:
     """What to wait for before a driver is stopped, or what is wrong with it now; empty where nobody waits."""
     own = users._replace(claims=tuple(claim for claim in users.claims if claim.driver == driver), of_plugins=())
     waits, hangs = own.pods(WhileAway.WAITS), own.pods(WhileAway.HANGS)
@@ -136,9 +144,22 @@ def _advice(users: DriverUsers, driver: str) -> str:
     if row.state is DriverState.PREPARE_FAILING or row.state.starts_no_pod:
         now = "do" if which == "those pods" else "does"
         said = f"Driver {driver} is {row.state.value}: {written(why(row))}."
-        repaired = f" {written(repair(row))}" if row.pod is None else ""
+        if row.state is not DriverState.PREPARE_FAILING and row.pod is None:
+            mend = repair(row)
+        repaired = f" {written(mend)}" if mend else ""
         return f"{which.capitalize()} {now} not {does} now, either. {said}{repaired}"
     return f"Let {which} {does} before you stop driver {driver}."
+
+
+def _lacking(users: DriverUsers) -> Iterator[str]:
+    """What is wrong with the drivers for which pods without a node wait."""
+    for driver, keys in users.awaiting.items():
+        row = users.row(driver)
+        if row is not None:
+            wait = "waits" if len(keys) == 1 else "wait"
+            pods = f"{'pod' if len(keys) == 1 else 'pods'} {some(keys, 3)}"
+            fault = written(at_fault(row))
+            yield f"{fault[:1].upper()}{fault[1:]}; {pods} {wait} for devices of this driver."
 
 
 def _updated(update: Update) -> str:
@@ -176,7 +197,7 @@ def _of_claims(users: DriverUsers, node: str) -> str:
     if not waits and not hangs:
         return (
             f"The driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
-            f"{'runs' if len(runs) == 1 else 'run'} on, and nobody waits for it now."
+            f"{'runs' if len(runs) == 1 else 'run'} on, and no pod there starts or ends now."
         )
     parts = [(waits, "cannot start"), (hangs, "cannot end")]
     listed = ", ".join(f"{amount(len(pods), 'pod')} {does}" for pods, does in parts if pods)

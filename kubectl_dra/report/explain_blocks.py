@@ -10,6 +10,7 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.data.messages import Speaker
+from kubectl_dra.explain.assumptions import RequestOfContainer
 from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import (
     Diagnosis,
@@ -22,7 +23,8 @@ from kubectl_dra.explain.diagnosis import (
     Verdict,
 )
 from kubectl_dra.explain.next_step import OUR_PAGE
-from kubectl_dra.explain.remedies.change import RequestChange
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.remedies.change import DropConstraint, RequestChange
 from kubectl_dra.explain.remedies.proof import Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
@@ -175,14 +177,16 @@ def _fix(cause: Finding, several: bool, invocation: Invocation) -> FixOffer:
     """What ends a cause. With several requests, brief text says of which it is."""
     remedy, text = cause.remedy, fix(cause)
     changes = remedy.offers[:1] if remedy else ()
-    blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), text), Tone.GOOD, len("Fix: "))]
+    copied = _copied(changes, cause.place_of_fix, remedy.what_if if remedy else ())
+    whole = f"{text} Write that into {copied}: what exists cannot be changed." if copied else text
+    blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), whole), Tone.GOOD, len("Fix: "))]
     if remedy and remedy.proof:
         shown = f"{proof(remedy.proof)}."
         blocks.append(Para((Marked("Proved: ", WordMark.LABEL), shown), Tone.GOOD, len("Proved: ")))
     blocks += _commands(remedy, changes, invocation, cause.place_of_fix)
     if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
-    title = "" if remedy and remedy.not_alone else _told(text, cause.proof)
+    title = "" if remedy and remedy.not_alone else _told(text, cause.proof, copied)
     price = remedy.price if remedy else Price.WAIT
     proved, joint = cause.proof is not None, _is_joint(cause.proof)
     return FixOffer(tuple(blocks), title, proved, price, changes, joint, cause.kind.instead)
@@ -210,8 +214,18 @@ def _commands(
         yield replace(told, shows_place=True) if isinstance(told, ShellCommand) else told
 
 
-def _told(text: str, proved: Proof | None) -> str:
-    text = text.removesuffix(".")
+def _copied(changes: Sequence[Change], place: NextStep | None, what_if: Sequence[WhatIfChange] = ()) -> str:
+    """What a change has to be written into, where that is a claim or template: those that exist cannot be changed."""
+    of_claim = any(each.request for each in what_if)
+    of_claim = of_claim or any(isinstance(change, RequestChange | DropConstraint) for change in changes)
+    return _COPIES.get(place.kind, "") if of_claim and place is not None else ""
+
+
+_COPIES: Final = {"resourceclaim": "a new claim", "resourceclaimtemplate": "a new template"}
+
+
+def _told(text: str, proved: Proof | None, copied: str = "") -> str:
+    text = text.removesuffix(".") + (f" (in {copied})" if copied else "")
     there = f"; {proof(proved, short=True)}" if proved else ""
     return f"{text[:1].upper()}{text[1:]}{there}."
 
@@ -230,8 +244,10 @@ def _ways(ways: Sequence[RemedyPlan], invocation: Invocation) -> Iterator[Sectio
 
 
 def _way(way: RemedyPlan, invocation: Invocation) -> FixOffer:
-    text = prose(f"{changes(way)}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
-    title, commands = _told(changes_told(way), way.proof), _commands(way, way.changes, invocation, way.place)
+    copied = _copied(way.changes, way.place)
+    there = f" (in {copied})" if copied else ""
+    text = prose(f"{changes(way)}{there}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
+    title, commands = _told(changes_told(way), way.proof, copied), _commands(way, way.changes, invocation, way.place)
     return FixOffer((text, *commands), title, True, way.price, way.changes, _is_joint(way.proof))
 
 
@@ -349,13 +365,16 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
     everywhere = assumed(diagnosis)
     first = diagnosis.unclear[:1]
     said = tuple(map(written, first))
+    # What keeps a pod has a name of its own in brief text.
+    named = diagnosis.verdict is Verdict.UNSCHEDULABLE
+    names = {written(note) for note in diagnosis.notes if isinstance(note, RequestOfContainer)} if named else set()
     for text in (*sentences(diagnosis.notes, alone=first), *more, everywhere):
         brief = SAID
         if len(text) > MAX_NOTE:
             # What was typed is repeated; nothing else is as long.
             text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
         if text not in said:
-            rank = next(ranks, None)
+            rank = None if text in names else next(ranks, None)
             if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
             brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), is_note=True)

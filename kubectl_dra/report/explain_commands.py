@@ -47,7 +47,6 @@ _COMMANDS: Final = {
     Look.CLASSES: "get deviceclasses",
     Look.RESOURCES_OF_CLASSES: "get deviceclasses "
     "-o custom-columns=NAME:.metadata.name,RESOURCE:.spec.extendedResourceName",
-    Look.SLICES: "get resourceslices",
     Look.NODES: "get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints",
     Look.LABELS_OF_NODES: "get nodes --show-labels",
     Look.FEATURES_OF_NODES: "get nodes -o custom-columns=NAME:.metadata.name,FEATURES:.status.declaredFeatures",
@@ -80,6 +79,9 @@ def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None
 
 def _about_object(step: NextStep) -> CommandLine | None:
     name, space = step.name, step.namespace
+    if step.look is Look.SLICES:
+        chosen = ("--field-selector", f"{step.kind}={name}") if name else ()
+        return kubectl("get", "resourceslices", *chosen, others=(name,) if name else ())
     if step.look is Look.POD:
         return kubectl("describe", kind="pod", name=name, namespace=space)
     if step.look is Look.PODS_ON_NODE:

@@ -153,7 +153,9 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         tainted = [(_names(devices, state), taints) for taints, devices in groups.items()]
         shown_rows = tainted if full else tainted[:_ROWS]
         hidden = len(tainted) - len(shown_rows)
-        table = TableBlock([("DEVICES", "TAINT"), *shown_rows], (), left=hidden, how="--full shows them", amid=True)
+        table = TableBlock(
+            [("DEVICES", "TAINT"), *shown_rows], ("TAINT",), left=hidden, how="--full shows them", amid=True
+        )
         yield Section("Devices out of service here", (table,))
     shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []

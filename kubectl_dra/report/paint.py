@@ -70,8 +70,7 @@ class Painter:
     ``limit`` is the terminal's width or COLUMNS, and None in a pipe without COLUMNS. There prose is still
     wrapped at ``width``, but output that programs read line by line (tables, messages) is not. ``lines_put`` counts
     the lines. ``draws``: somebody looks at it, so that pictures help. ``bare``: of tables only the rows are wanted,
-    each on a line with all columns, and nothing around them. ``told_live``: that commands read the live cluster, and
-    not the snapshot, was said.
+    each on a line with all columns, and nothing around them.
     """
 
     def __init__(self, stream: TextIO | None = None, color: str = "auto", *, bare: bool = False) -> None:
@@ -79,7 +78,6 @@ class Painter:
         self.limit = None if bare else limit_of(self.stream)
         self.width = self.limit or PIPE_WIDTH
         self.lines_put = 0
-        self.told_live = False
         self.bare = bare
         self.draws = self.stream.isatty() and not bare
         self._styled = color == "always" or (color == "auto" and _wanted(self.stream.isatty()))

@@ -51,3 +51,12 @@ def test_tables_of_a_node_are_no_wider_than_its_sentences(line: dict[str, Any], 
     for more in ((), ("--full",)):
         lines = text_of(line, tmp_path, "node/gpu-1", *more)
         assert all(len(each) <= WIDTH for each in lines if not COMMAND.match(each)), "\n".join(lines)
+
+
+@pytest.mark.parametrize(("folder", "node"), [("mixed-fleet", "mi300x-2"), ("taint-rule-maintenance", "h100-1")])
+def test_no_row_of_a_table_is_wider_than_the_terminal(folder: str, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = Path(__file__).parents[2] / "examples" / "explain" / folder / "cluster.yaml"
+    _, out, _ = ran("explain", f"node/{node}", "--snapshot", str(path))
+    assert "    taint: " in out
+    assert not [line for line in out.splitlines() if len(line) > 80 and "kubectl " not in line]

@@ -20,8 +20,9 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
-from kubectl_dra.drivers.while_away import WhileAway, drain_check, evicted_beside, updates_of
+from kubectl_dra.drivers.while_away import WhileAway, awaiting, drain_check, evicted_beside, updates_of
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.refused_preparation import mendings
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import write
 from kubectl_dra.text import did_you_mean_or_known
@@ -134,6 +135,7 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
         of_plugins=tuple(user for check in checks for user in check.of_plugins),
         updates=updates_of(drivers.rows),
         rows=drivers.rows,
+        awaiting=awaiting(drivers.rows, snapshot),
     )
     # A pod of one driver may use another that was not asked about.
     users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
@@ -151,5 +153,6 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.report.drain_check import write_drain
 
         listing.tell_notes(map(NotSeen, users.gaps))
-        write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection))
+        mends = mendings(drivers.rows, snapshot)
+        write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection), mends=mends)
     return code

@@ -37,6 +37,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
 from kubectl_dra.explain.causes.starting import NO_ANSWER, NOT_REGISTERED
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -165,7 +166,11 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
     if flags.trace:
         from kubectl_dra.explain.selector_trace import trace
 
-        diagnosis = replace(diagnosis, traces=trace(posed.question, posed.snapshot, posed.settings, flags.trace))
+        traces = trace(posed.question, posed.snapshot, posed.settings, flags.trace)
+        if diagnosis.next in [NextStep(Look.ONE_DEVICE, str(each.device)) for each in traces]:
+            # From the device that was just shown on to all of them.
+            diagnosis = replace(diagnosis, next=NextStep(Look.DEVICES))
+        diagnosis = replace(diagnosis, traces=traces)
     if flags.verify:
         from kubectl_dra.explain.selector_trace import verify
 

@@ -10,7 +10,7 @@ from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep, slices_step
 from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.clock import UnderWay, under_way
@@ -45,7 +45,7 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     kind = INVALID if known else OBSOLETE
     if any(pool.incomplete for pool in known):
         kind = INCOMPLETE
-    only = known[0] if len(known) == 1 else None
+    only, look = known[0] if len(known) == 1 else None, slices_of(known)
     waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
     remedy = _wait(waiting, next(_completed(blocked, known), None))
     if kind is INCOMPLETE and only is not None and only.found < only.expected:
@@ -54,7 +54,7 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
             "the scheduler ignores the pool ({lost:device})"
         )
         summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
-        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, under_way=waiting)
+        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, next=look, under_way=waiting)
         return
     yield Finding(
         kind,
@@ -67,8 +67,15 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
         ),
         tuple(evidence[:MAX_EVIDENCE]),
         remedy,
+        next=look,
         under_way=waiting,
     )
+
+
+def slices_of(pools: Sequence[Pool]) -> NextStep:
+    """Where the slices of some pools are seen: those of their node, else of their driver."""
+    every = [slice_ for pool in pools for slice_ in (*pool.slices, *pool.other_slices)]
+    return slices_step(every)
 
 
 def _wait(waiting: UnderWay | None, completed: Remedy | None) -> Remedy | None:
@@ -124,6 +131,7 @@ def _ends_attempt(failed: FailedAttempt) -> Iterator[Finding]:
             Evidence(pool.id, "scheduler", failed.error.message),
             Evidence(Subject("pool", pool.id), "problem", pool.invalid),
         ),
+        next=slices_of([pool]),
     )
 
 
@@ -151,6 +159,7 @@ def _all_blocked_by_pool(failed: FailedAttempt) -> Iterator[Finding]:
             Evidence(Subject("pool", pool.id), "slices", problem),
         ),
         request=request,
+        next=slices_of([pool]),
     )
 
 

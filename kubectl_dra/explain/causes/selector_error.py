@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
@@ -17,6 +19,8 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.observed_values import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.remedies.change import selector_of
 from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.text import nearest
 
@@ -189,8 +193,21 @@ def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
         )
         return Remedy(say(text, key=key))
     guard = f"has({read[0]}) &&"
-    proof = world.with_selector(expression, f"{guard} ({expression})").proof()
-    return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof)
+    guarded = f"{guard} ({expression})"
+    proof = world.with_selector(expression, guarded).proof()
+    what_if = tuple(_supposed(expression, guarded, world)) if proof is not None and proof.enough else ()
+    return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof, what_if=what_if)
+
+
+def _supposed(expression: str, guarded: str, world: WhatIf) -> Iterator[WhatIfChange]:
+    """The guarded selectors of the requests that have the expression, as values of ``--what-if``."""
+    for claim in world.claims:
+        for request in claim.requests:
+            for spec in request.alternatives():
+                if expression in spec.selectors:
+                    terms = tuple(guarded if text == expression else text for text in spec.selectors)
+                    value = selector_of(replace(spec, selectors=terms))
+                    yield WhatIfChange(request.result_name(spec), "selector", value)
 
 
 def _types(view: DeviceView, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:

@@ -75,6 +75,10 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
             # Of the other causes their own pages say more than the kubelet's words.
             said = failed.message if finding.kind is PREPARE_FAILED and finding.remedy is None else ""
             finding = with_driver(finding, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
+            if finding.kind is PREPARE_FAILED and finding.remedy is None:
+                from kubectl_dra.explain.refused_preparation import remedy_of
+
+                finding = replace(finding, remedy=remedy_of(pod, claims, drivers, snapshot))
             if finding.kind in (NOT_REGISTERED, NO_ANSWER) and finding.remedy is None and not snapshot.is_gap("Pod"):
                 finding = replace(finding, remedy=_away(finding.kind, drivers, pod.node_name, snapshot))
             if finding.kind is NOT_REGISTERED:

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
@@ -139,6 +140,11 @@ def _reworded(question: Question, change: WhatIfChange) -> Question:
                     if change.request in ("", request.name, names[-1]):
                         claim, hit = with_request(claim, index, number, edit), True
         entries.append(replace(state, claim=claim))
+    if not hit and not names and question.pod is not None and (resources := resources_of(question.pod)):
+        raise InputError(
+            f"--what-if {change}: nobody writes the request for {some(resources, 2)}, which the scheduler makes of the "
+            "container's limit: change that in a manifest and ask with -f; free=, end=, untaint= and --with-node work"
+        )
     if not hit:
         what = f'request "{change.request}"' if change.request else "unallocated request"
         raise InputError(f"--what-if {change}: no {what} in these claims; there are: {some(names) or 'none'}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.holders import ClaimHolder
-from kubectl_dra.explain.phrase import say
+from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies.claim_edits import with_claims
 from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_replicas
 from kubectl_dra.explain.remedies.proof import Proof
@@ -28,22 +28,35 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
             return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
     # A StatefulSet ends the highest number first, other owners a pod without a node.
     waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
-    end = "it ends this pod, or another one without a node, first" if waiting else "it ends this pod first"
-    text = (
-        "Add a node with such devices: pods of {owner} hold all that match, and scaling {owner} down does not help, "
-        "because {end}."
-    )
+    end = "ends this pod, or another one without a node, first" if waiting else "ends this pod first"
+    text = "Add a node with such devices: pods of {owner} hold {held}, and scaling it down {end}."
     if fewer:
-        text = "Add a node with such devices: pods of {owner} hold all that match."
+        text = "Add a node with such devices: pods of {owner} hold {held}."
     own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
-        return Remedy(say(text, owner=str(owner), end=end))
+        return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
     text += (
         " Or let the pods share: template {template} makes a claim for each pod, and pods that name one ResourceClaim "
         "share its devices (kubectl dra share writes it)."
     )
-    words = say(text, owner=str(owner), end=end, template=own.template)
+    words = say(text, owner=str(owner), end=end, held=_held(blocked), template=own.template)
     return Remedy(words, _using(blocked, sibling.claim), commands=_share(blocked, len(sibling.alike)))
+
+
+def _held(blocked: Blocked) -> Words:
+    """How many of the devices that match are held, and how many of the others would be enough."""
+    if not blocked.left:
+        return "all that match"
+    needed: Words = "all of a node" if blocked.spec.allocation_mode == ALL else str(blocked.spec.count)
+    words = {"held": len(blocked.lost), "tested": blocked.tested, "left": blocked.left, "needed": needed}
+    most = blocked.most_on_one_node
+    if most < blocked.left:
+        text = (
+            "{held} of the {tested} that match (at most {most} {most:is|are} free on one node, {needed} {are} needed)"
+        )
+    else:
+        text = "{held} of the {tested} that match ({left} {left:is|are} free, {needed} {are} needed)"
+    return say(text, most=most, are="is" if needed == "1" else "are", **words)
 
 
 def _share(blocked: Blocked, pods: int) -> tuple[CommandLine, ...]:
