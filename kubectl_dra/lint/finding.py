@@ -149,7 +149,8 @@ class Report(Struct, frozen=True):
     are sentences about what was left out, ``left_out`` counts the files left out as a whole. ``defects`` are failures
     of lint itself. ``suppressed`` counts findings silenced by comments in the files. ``second_opinion`` is set if
     requested, ``upgrade`` if one was judged. ``unread``: the gaps of the cluster because of which rules could not
-    decide. ``not_given`` are the claims and templates that pods use and no file has.
+    decide. ``not_given`` are the claims, templates and classes that are used and no file has. ``checked_partly`` are
+    the (file, title) of objects of which the API server validates nothing before it can decode them.
     """
 
     findings: tuple[LocatedFinding, ...]
@@ -167,6 +168,7 @@ class Report(Struct, frozen=True):
     unread: tuple[Gap, ...] = ()
     unchecked: Mapping[str, int] = field(default_factory=dict)
     not_given: tuple[str, ...] = ()
+    checked_partly: tuple[tuple[str, str], ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

@@ -228,6 +228,8 @@ _REJECTIONS: Final[tuple[type[ServerRule], ...]] = (
     CelTooLong,
 )
 
+UNDECODED: Final = (UnknownField.code, WrongType.code)
+"""The rules about what the server cannot decode. It validates nothing else of such an object."""
 RULES: Final[tuple[type[Rule], ...]] = (*_REJECTIONS, ServerWarns)
 _BY_RULE: Final = {name: rule.code for rule in _REJECTIONS for name in rule.server_rules}
 _BY_REASON: Final = {reason: rule.code for rule in _REJECTIONS for reason in rule.reasons}
