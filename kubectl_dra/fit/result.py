@@ -124,6 +124,7 @@ class FitAnswer(Struct, frozen=True):
     """The answer: each workload, what was assumed, and how many pods of others wait already for devices.
 
     ``needed``: how many new nodes it takes, where that was asked. ``other_nodes``: why the pods may get other nodes.
+    ``missing_namespaces`` do not exist, so that no pod of their workloads is created; the workloads suppose them.
     """
 
     workloads: tuple[WorkloadFit, ...]
@@ -134,8 +135,13 @@ class FitAnswer(Struct, frozen=True):
     notes: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
     other_nodes: Words = ""
+    missing_namespaces: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """The largest of the workloads."""
-        return max((workload.verdict.exit_code for workload in self.workloads), default=0)
+        """The largest of the workloads, as the cluster is."""
+        return max((self._verdict(workload).exit_code for workload in self.workloads), default=0)
+
+    def _verdict(self, workload: WorkloadFit) -> Verdict:
+        missing = workload.workload.namespace in self.missing_namespaces
+        return Verdict.UNSCHEDULABLE if missing else workload.verdict

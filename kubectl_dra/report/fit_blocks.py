@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kubectl_dra.command import creating_namespace
 from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
@@ -55,6 +56,7 @@ def write_fit(
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(color=color)
+    write_blocks(out, _missing(answer, invocation))
     if answer.needed is not None:
         write_blocks(out, [prose(f"{needed(answer.needed)}.")])
     for workload in answer.workloads:
@@ -101,7 +103,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     from kubectl_dra.report.html.page import page, tag
     from kubectl_dra.report.html.shares import divided
 
-    parts = [tag("header", tag("h1", "What fits"))]
+    parts = [tag("header", tag("h1", "What fits")), *blocks_html(list(_missing(answer, invocation)), 2)]
     if answer.needed is not None:
         parts += blocks_html([prose(f"{needed(answer.needed)}.")], 2)
     for workload in answer.workloads:
@@ -114,6 +116,15 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         parts += blocks_html(blocks, 3)
     parts += blocks_html([noted(_notes(answer))], 2)
     return page("What fits", parts, origin)
+
+
+def _missing(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
+    """That namespaces do not exist, which the rest supposes, and how to create them."""
+    if names := answer.missing_namespaces:
+        one = len(names) == 1
+        what = f"Namespace {names[0]} does not exist" if one else f"Namespaces {some(names)} do not exist"
+        yield prose(f"{what}, so no pod in {'it is' if one else 'them is'} created. With {'it' if one else 'them'}:")
+        yield shell([creating_namespace(name) for name in names], invocation.where)
 
 
 _CLASSES: Final = {"#": "held", "+": "free", "/": "unserved", "x": "unusable"}

@@ -32,6 +32,7 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
+from kubectl_dra.fit.missing_namespaces import missing_namespaces, with_namespaces
 from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
@@ -52,6 +53,8 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
     new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
+    missing = missing_namespaces(workloads, snapshot)
+    snapshot = with_namespaces(snapshot, missing)
     settings = settings_of(flags, snapshot)
     with Progress() as progress:
         options = FitOptions(flags.replicas, flags.most)
@@ -63,6 +66,7 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
             answer = _with_sharing(answer, flags, snapshot, settings, progress)
+    answer = replace(answer, missing_namespaces=missing)
     if flags.output is FitOutput.html:
         from kubectl_dra.report.fit_blocks import to_html
         from kubectl_dra.report.html.page import PageOrigin
