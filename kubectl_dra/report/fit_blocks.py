@@ -25,7 +25,7 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_commands import Invocation, command
-from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop, tried
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
@@ -155,7 +155,7 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
     if broken := (*workload.begin.nodes, *workload.begin.maybe):
         look = NextStep(Look.EXPLAIN_NODE, broken[0].node)
         if why := command(look, invocation):
-            yield shell((why,), invocation.where)
+            yield shell((why,), invocation.where, f"What is wrong on {broken[0].node}")
     if workload.stop is not None:
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
@@ -167,10 +167,7 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
         blocks += _second(workload.stop)
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
-            tried = f"None of {workload.tried:,} changes that were tried makes"
-            if workload.tried == 1:
-                tried = "The one change that was tried does not make"
-            blocks.append(prose(f"{tried} room by itself{own}."))
+            blocks.append(prose(tried(workload.tried, own)))
         yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
     if workload.more:
         best = _best(workload.more)

@@ -89,7 +89,7 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
     out["changes"] = [_more(more) for more in workload.more]
-    out["changesTried"] = workload.tried
+    out["changesTried"] = sum(workload.tried.values())
     return out
 
 
