@@ -74,6 +74,10 @@ def _finding(
     first = advised.setdefault((finding.advice, finding.command), finding.line)
     if finding.command and first != finding.line:
         yield out.lines(f"the same as in line {first}", indent="         ", first="    fix: ", style="green")
+    elif finding.block:
+        yield out.line("    ", ("fix: Write:", "green"))
+        for line in finding.block:
+            yield out.line("         ", (line, "green"))
     elif finding.advice:
         yield out.lines(
             f"{finding.advice}{_FLAGS[finding.safety]}", indent="         ", first="    fix: ", style="green"

@@ -316,3 +316,13 @@ def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
     )
     Path("a.yaml").write_text(f"{pod}{domain}")
     assert "Used, but not" not in dra("lint", "a.yaml").out
+
+
+def test_a_fix_of_several_lines_is_yaml_to_paste(dra: Dra) -> None:
+    Path("a.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec:\n  deviceRequests:\n"
+        "  - {name: gpu, deviceClassName: gpu.nvidia.com, count: 2}\n"
+    )
+    out = dra("lint", "a.yaml").out
+    lines = ["fix: Write:", "devices:", "  requests:", "  - name: gpu", "    exactly:"]
+    assert "\n".join([f"    {lines[0]}", *(f"         {line}" for line in lines[1:])]) in out
