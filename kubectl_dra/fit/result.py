@@ -49,7 +49,7 @@ class OneMoreNode(Struct, frozen=True):
 ClusterChange = OneMoreNode | Free | EndPods
 
 
-class Tried(Enum):
+class ChangeSort(Enum):
     """A sort of change that was tried."""
 
     CLAIMS = auto()
@@ -89,7 +89,7 @@ class WorkloadFit(Struct, frozen=True):
     stop: FirstUnplaced | None = None
     unclear: tuple[Words, ...] = ()
     more: tuple[More, ...] = ()
-    tried: Mapping[Tried, int] = MappingProxyType({})
+    tried: Mapping[ChangeSort, int] = MappingProxyType({})
     fewest: int = 0
     greatest: int = 0
     settled: bool = True

@@ -16,7 +16,7 @@ from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, Tried, WorkloadFit
+from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.report.explain_commands import making
 from kubectl_dra.report.explain_words import fix, idle, proof, reason
@@ -163,7 +163,7 @@ def _tried(needed: NodesNeeded) -> str:
     return f"up to {needed.most:,} were tried"
 
 
-def tried(changes: Mapping[Tried, int], but: str) -> str:
+def tried(changes: Mapping[ChangeSort, int], but: str) -> str:
     """That nothing that was tried helps, and what that was; ``but`` says what was left out."""
     total = sum(changes.values())
     sorts = join(_TRIED[sort] if total == 1 else f"{_TRIED[sort]} ({number:,})" for sort, number in changes.items())
@@ -173,9 +173,9 @@ def tried(changes: Mapping[Tried, int], but: str) -> str:
 
 
 _TRIED: Final = {
-    Tried.CLAIMS: "freeing claims",
-    Tried.PODS: "ending pods without claims",
-    Tried.NODES: "one more node like those there are",
+    ChangeSort.CLAIMS: "freeing claims",
+    ChangeSort.PODS: "ending pods without claims",
+    ChangeSort.NODES: "one more node like those there are",
 }
 
 

@@ -24,6 +24,7 @@ from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
@@ -32,7 +33,7 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
-from kubectl_dra.fit.missing_namespaces import missing_namespaces, with_namespaces
+from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
@@ -54,7 +55,9 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
     missing = missing_namespaces(workloads, snapshot)
-    snapshot = with_namespaces(snapshot, missing)
+    if missing:
+        # What fits once they exist is worth more than that every pod is refused.
+        snapshot = Cluster(snapshot).adding_namespaces(missing).snapshot
     settings = settings_of(flags, snapshot)
     with Progress() as progress:
         options = FitOptions(flags.replicas, flags.most)
