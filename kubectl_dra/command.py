@@ -76,6 +76,11 @@ def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLi
     return kubectl("delete", kind=kind, name=name, namespace=namespace, more=more, effect=CommandEffect.DESTROYS)
 
 
+def creating_namespace(name: str) -> CommandLine:
+    """The command that creates a namespace."""
+    return kubectl("create", "namespace", name, others=(name,), effect=CommandEffect.WRITES)
+
+
 def is_name(text: str) -> bool:
     """Whether an object can be called so."""
     return len(text) <= 253 and SUBDOMAIN.fullmatch(text) is not None

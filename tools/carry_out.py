@@ -537,8 +537,12 @@ class _Edit:
         assert entry["spec"].pop("extendedResourceName") == found[1]
 
     def _repair_driver(self, found: re.Match[str], cause: JSON) -> None:
-        """The driver publishes on the node what it publishes on the first node that the cause calls alike."""
+        """Pods run on the node, and the driver publishes what it does on the first node that the cause calls alike."""
         driver, node = found[1], found[2]
+        for pod in self.asked.of("Pod"):
+            if pod["spec"].get("nodeName") == node:
+                for container in pod.get("status", {}).get("containerStatuses", ()):
+                    container |= {"ready": True, "state": {"running": {}}, "lastState": {}, "restartCount": 0}
         fact = next(fact for fact in cause["evidence"] if fact["field"] == "are alike and have")
         like = fact["about"]["nodes"][0]
         for entry in list(self.asked.of("ResourceSlice")):

@@ -62,14 +62,15 @@ class SnapshotBuilder:
         workloads: bool = False,
         compact: bool = False,
         reader: Reader | None = None,
+        only: str = "",
     ) -> None:
         """``workloads``: the objects are manifests. A Deployment, Job and so on stands for one pod per
         template, and all are also kept as written.
 
         ``compact``: devices that look alike are shared (see ``Snapshot.individual``). A ``reader`` shares what several
-        builders read.
+        builders read. ``only``: objects of another namespace than this are an error, as for kubectl.
         """
-        self._namespace = namespace
+        self._namespace, self._only = namespace, only
         self._workloads = workloads
         self._objects: dict[str, dict[Any, Kept]] = {kind: {} for kind in EVERY_KIND}
         self._reader = reader or Reader(compact=compact)
@@ -330,6 +331,11 @@ class SnapshotBuilder:
             if not namespace:
                 namespace = self._namespace
                 raw = {**raw, "metadata": {**meta, "namespace": namespace}}
+            elif self._only and namespace != self._only:
+                raise InputError(
+                    f'{place}: the namespace from the provided object "{namespace}" does not match the namespace '
+                    f'"{self._only}"; use -n {namespace}, or leave -n out'
+                )
         objects = self._objects[kind]
         if kind == "DeviceTaintRule":
             self._rule_version = version

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim
+from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -224,6 +225,10 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         """An object of one of ``cluster.kinds.SCHEDULING_KINDS``, also in place of one."""
         others = self.snapshot.others
         return self._changed(others={**others, kind: {**others.get(kind, {}), key: new}})
+
+    def adding_namespaces(self, names: Iterable[str]) -> Cluster:
+        """Namespaces without labels."""
+        return self._changed(namespaces={**self.snapshot.namespaces, **{name: ObjectMeta(name=name) for name in names}})
 
     def editing(self, *objects: Pod | ResourceClaim | Node | DeviceClass | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""

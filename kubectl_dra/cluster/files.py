@@ -64,6 +64,7 @@ def read_snapshot(
     compact: bool = False,
     complete: bool = False,
     progress: Progress | None = None,
+    only: str = "",
 ) -> Snapshot:
     """Read a snapshot from files, directories (all files with ``SUFFIXES``) and ``-``.
 
@@ -71,12 +72,13 @@ def read_snapshot(
     objects, or are templates, are skipped with a note; a file that is named must hold objects. With
     ``workloads``, each pod template of a Deployment, Job and so on becomes a pod; ``compact`` shares devices
     that look alike (see ``Snapshot.individual``). ``complete``: the user says that nothing else exists.
-    ``progress`` is told of large files.
+    ``progress`` is told of large files. ``only``: the namespace that was typed, which objects may leave out.
 
     Raises:
-        InputError: an unreadable path, invalid YAML, an invalid object, or two different objects of one name.
+        InputError: an unreadable path, invalid YAML, an invalid object or one of another namespace than ``only``, or
+            two different objects of one name.
     """
-    builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact)
+    builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact, only=only)
     add_files(builder, paths, stdin=stdin, progress=progress)
     return builder.build(complete=complete)
 

@@ -312,7 +312,7 @@ def _result(
         stop,
         tuple(unclear),
         changes.found,
-        changes.tried,
+        dict(changes.tried),
         fewest=placed,
         greatest=placed,
         settled=placement.settled,

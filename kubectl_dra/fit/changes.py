@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
-from kubectl_dra.fit.result import ClusterChange, More, OneMoreNode
+from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, OneMoreNode
 from kubectl_dra.fit.starting import starting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
@@ -38,7 +38,7 @@ class Changes:
     nothing from anybody. Of holders the first to ask comes first, and of those to ask alike who makes most room, as of
     nodes.
 
-    ``tried`` counts all.
+    ``tried`` counts all, by what was changed.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Changes:
         self._offered = _offered(cause)
         self._wanted = wanted
         self._left = [new for new in wanted if id(new) not in denied]
-        self.tried = 0
+        self.tried: Counter[ChangeSort] = Counter()
         self.found: tuple[More, ...] = ()
         first = next((unplaced for unplaced in refused if id(unplaced.new) not in denied), None)
         if self._left and first is not None:
@@ -92,7 +92,7 @@ class Changes:
         gains: list[More] = []
         troubled, broken = troubled_nodes(state.snapshot), broken_nodes(state.snapshot)
         for more in islice(node_copies(state, troubled, broken), NODE_KINDS_TRIED):
-            self.tried += 1
+            self.tried[ChangeSort.NODES] += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
             if self._takes(there) and (helped := self._with(change, there)):
@@ -100,7 +100,7 @@ class Changes:
         return gains[:MAX_SHOWN]
 
     def _helps(self, room: WithRoom) -> bool:
-        self.tried += 1
+        self.tried[ChangeSort.CLAIMS if isinstance(room.change, Free) else ChangeSort.PODS] += 1
         return self._takes(room.state)
 
     def _takes(self, state: ClusterState) -> bool:

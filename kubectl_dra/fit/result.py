@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum, auto
+from types import MappingProxyType
+
 from msgspec import Struct
 
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -45,6 +49,14 @@ class OneMoreNode(Struct, frozen=True):
 ClusterChange = OneMoreNode | Free | EndPods
 
 
+class ChangeSort(Enum):
+    """A sort of change that was tried."""
+
+    CLAIMS = auto()
+    PODS = auto()
+    NODES = auto()
+
+
 class More(Struct, frozen=True):
     """A change of the cluster, and how many more pods (and whole replicas) have a node then: placed with it.
 
@@ -63,7 +75,8 @@ class WorkloadFit(Struct, frozen=True):
     ``replicas`` are asked for; ``fitting`` of them have all of their pods running or placed. ``running`` pods have
     their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
     to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
-    changes with which more fit; ``tried`` how many were tried. ``begin`` says which of the placed pods do not start.
+    changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the placed pods do
+    not start.
     """
 
     workload: WorkloadPods
@@ -76,7 +89,7 @@ class WorkloadFit(Struct, frozen=True):
     stop: FirstUnplaced | None = None
     unclear: tuple[Words, ...] = ()
     more: tuple[More, ...] = ()
-    tried: int = 0
+    tried: Mapping[ChangeSort, int] = MappingProxyType({})
     fewest: int = 0
     greatest: int = 0
     settled: bool = True
@@ -124,6 +137,7 @@ class FitAnswer(Struct, frozen=True):
     """The answer: each workload, what was assumed, and how many pods of others wait already for devices.
 
     ``needed``: how many new nodes it takes, where that was asked. ``other_nodes``: why the pods may get other nodes.
+    ``missing_namespaces`` do not exist, so that no pod of their workloads is created; the workloads suppose them.
     """
 
     workloads: tuple[WorkloadFit, ...]
@@ -134,8 +148,13 @@ class FitAnswer(Struct, frozen=True):
     notes: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
     other_nodes: Words = ""
+    missing_namespaces: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """The largest of the workloads."""
-        return max((workload.verdict.exit_code for workload in self.workloads), default=0)
+        """The largest of the workloads, as the cluster is."""
+        return max((self._verdict(workload).exit_code for workload in self.workloads), default=0)
+
+    def _verdict(self, workload: WorkloadFit) -> Verdict:
+        missing = workload.workload.namespace in self.missing_namespaces
+        return Verdict.UNSCHEDULABLE if missing else workload.verdict

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from msgspec import Struct
 
 from kubectl_dra.lint.accepted import apply
-from kubectl_dra.lint.analysis.claim_requests import not_given
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, classes_not_given, not_given
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
 from kubectl_dra.lint.locate import Texts, locate, plain
 from kubectl_dra.lint.rules import files
+from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
@@ -247,6 +248,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         tuple(world.unread),
         unchecked,
         tuple(dict.fromkeys(_not_given(world, job.target))),
+        tuple(dict.fromkeys((result.name, title) for result in results for title in _checked_partly(result))),
     )
 
 
@@ -259,12 +261,23 @@ def _processes(files: int) -> int:
 
 
 def _not_given(world: GivenObjects, target: AssumedCluster) -> Iterator[str]:
-    """The claims and templates that pods use and no file has. Where a cluster is read, rules look there."""
+    """The claims, templates and classes that are used and no file has. Where a cluster is read, rules look there."""
     if target.snapshot is not None:
         return
     for item in world.of_kind("Pod"):
         for used in not_given(Context(item, target, world)):
             yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
+    for kind in CLAIM_KINDS:
+        for item in world.of_kind(kind):
+            for name in classes_not_given(Context(item, target, world)):
+                yield f"DeviceClass {name}"
+
+
+def _checked_partly(result: FileResult) -> Iterator[str]:
+    """The objects that the API server cannot decode: it validates nothing of them before that is mended."""
+    for finding in result.findings:
+        if finding.code in UNDECODED:
+            yield finding.object
 
 
 def _together(

@@ -29,13 +29,14 @@ class Fix(Struct, frozen=True):
     """What to change. ``title`` is a sentence for people; without ``changes`` it is only advice.
 
     All changes are made, or none. ``safety`` must be the rule's ``fixable``, or safer. ``command`` is one to paste; the
-    title leads to it.
+    title leads to it. ``block``: what the title says to write, as lines of YAML.
     """
 
     title: str
     changes: tuple[Change, ...] = ()
     safety: Safety = "none"
     command: str = ""
+    block: tuple[str, ...] = ()
 
 
 class LintFinding(Struct, frozen=True):
@@ -74,8 +75,8 @@ class LocatedFinding(Struct, frozen=True):
     the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the kind
     with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
     ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
-    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command`` is that of the
-    fix.
+    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command`` and
+    ``block`` are those of the fix.
     """
 
     code: str
@@ -100,6 +101,7 @@ class LocatedFinding(Struct, frozen=True):
     changes: tuple[Change, ...] = ()
     lines: tuple[int, ...] = ()
     command: str = ""
+    block: tuple[str, ...] = ()
 
     @property
     def advised(self) -> str:
@@ -149,7 +151,8 @@ class Report(Struct, frozen=True):
     are sentences about what was left out, ``left_out`` counts the files left out as a whole. ``defects`` are failures
     of lint itself. ``suppressed`` counts findings silenced by comments in the files. ``second_opinion`` is set if
     requested, ``upgrade`` if one was judged. ``unread``: the gaps of the cluster because of which rules could not
-    decide. ``not_given`` are the claims and templates that pods use and no file has.
+    decide. ``not_given`` are the claims, templates and classes that are used and no file has. ``checked_partly`` are
+    the (file, title) of objects of which the API server validates nothing before it can decode them.
     """
 
     findings: tuple[LocatedFinding, ...]
@@ -167,6 +170,7 @@ class Report(Struct, frozen=True):
     unread: tuple[Gap, ...] = ()
     unchecked: Mapping[str, int] = field(default_factory=dict)
     not_given: tuple[str, ...] = ()
+    checked_partly: tuple[tuple[str, str], ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, worst first."""

@@ -149,6 +149,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         changes,
         lines,
         "" if fix is None else fix.command,
+        () if fix is None else fix.block,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from kubectl_dra.api.releases import EVERY, Releases
 from kubectl_dra.data import code_pages
@@ -18,6 +19,9 @@ Scope = Literal["object", "set"]
 ANY_KIND = ("*",)
 """For ``kinds``: every item: all of resource.k8s.io, pods and pod templates, workloads, quotas, namespaces."""
 
+ALWAYS: Final[Mapping[Severity, str]] = MappingProxyType({})
+"""For ``otherwise``: a rule with one severity."""
+
 
 class Rule:
     """The base of all rules. A code never changes its meaning; a removed rule takes its code with it.
@@ -27,7 +31,8 @@ class Rule:
     Its texts are on its page, ``docs/rules/CODE.md``.
     ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
     pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
-    examines ``context.world``: it then runs after all files are read.
+    examines ``context.world``: it then runs after all files are read. ``otherwise`` are the severities that a finding
+    can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can.
     """
 
     code: ClassVar[str]
@@ -38,6 +43,8 @@ class Rule:
     fixable: ClassVar[Safety] = "none"
     scope: ClassVar[Scope] = "object"
     migrates: ClassVar[bool] = False
+    otherwise: ClassVar[Mapping[Severity, str]] = ALWAYS
+    fixed_where: ClassVar[str] = ""
 
     def __init_subclass__(
         cls,
@@ -50,6 +57,8 @@ class Rule:
         fixable: Safety = "none",
         scope: Scope = "object",
         migrates: bool = False,
+        otherwise: Mapping[Severity, str] = ALWAYS,
+        fixed_where: str = "",
     ) -> None:
         """A rule says in its class statement what it is; its docstring is for readers of the code.
 
@@ -57,6 +66,7 @@ class Rule:
         """
         cls.code, cls.name, cls.severity, cls.kinds = code, name, severity, kinds
         cls.releases, cls.fixable, cls.scope, cls.migrates = releases, fixable, scope, migrates
+        cls.otherwise, cls.fixed_where = otherwise, fixed_where
 
     @classmethod
     def page(cls) -> CodePage:
@@ -67,6 +77,11 @@ class Rule:
     def title(cls) -> str:
         """The rule in a few words."""
         return cls.page().title
+
+    @classmethod
+    def severities(cls) -> tuple[Severity, ...]:
+        """What a finding can be, the usual first."""
+        return cls.severity, *cls.otherwise
 
     @classmethod
     def why(cls) -> str:

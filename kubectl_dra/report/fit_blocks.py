@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kubectl_dra.command import creating_namespace
 from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
@@ -24,7 +25,7 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_commands import Invocation, command
-from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop
+from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop, tried
 from kubectl_dra.report.phrases import assumed, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
@@ -55,6 +56,7 @@ def write_fit(
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(color=color)
+    write_blocks(out, _missing(answer, invocation))
     if answer.needed is not None:
         write_blocks(out, [prose(f"{needed(answer.needed)}.")])
     for workload in answer.workloads:
@@ -101,7 +103,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     from kubectl_dra.report.html.page import page, tag
     from kubectl_dra.report.html.shares import divided
 
-    parts = [tag("header", tag("h1", "What fits"))]
+    parts = [tag("header", tag("h1", "What fits")), *blocks_html(list(_missing(answer, invocation)), 2)]
     if answer.needed is not None:
         parts += blocks_html([prose(f"{needed(answer.needed)}.")], 2)
     for workload in answer.workloads:
@@ -114,6 +116,15 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         parts += blocks_html(blocks, 3)
     parts += blocks_html([noted(_notes(answer))], 2)
     return page("What fits", parts, origin)
+
+
+def _missing(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
+    """That namespaces do not exist, which the rest supposes, and how to create them."""
+    if names := answer.missing_namespaces:
+        one = len(names) == 1
+        what = f"Namespace {names[0]} does not exist" if one else f"Namespaces {some(names)} do not exist"
+        yield prose(f"{what}, so no pod in {'it is' if one else 'them is'} created. With {'it' if one else 'them'}:")
+        yield shell([creating_namespace(name) for name in names], invocation.where)
 
 
 _CLASSES: Final = {"#": "held", "+": "free", "/": "unserved", "x": "unusable"}
@@ -144,7 +155,7 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
     if broken := (*workload.begin.nodes, *workload.begin.maybe):
         look = NextStep(Look.EXPLAIN_NODE, broken[0].node)
         if why := command(look, invocation):
-            yield shell((why,), invocation.where)
+            yield shell((why,), invocation.where, f"What is wrong on {broken[0].node}")
     if workload.stop is not None:
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
@@ -156,10 +167,7 @@ def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = Fal
         blocks += _second(workload.stop)
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
-            tried = f"None of {workload.tried:,} changes that were tried makes"
-            if workload.tried == 1:
-                tried = "The one change that was tried does not make"
-            blocks.append(prose(f"{tried} room by itself{own}."))
+            blocks.append(prose(tried(workload.tried, own)))
         yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
     if workload.more:
         best = _best(workload.more)

@@ -30,6 +30,7 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
             "source": answer.release_source,
             "featureGates": list(answer.gates),
         },
+        "missingNamespaces": list(answer.missing_namespaces),
         "items": [_workload(workload) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         "otherPodsWaiting": answer.waiting,
@@ -88,7 +89,7 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
     out["changes"] = [_more(more) for more in workload.more]
-    out["changesTried"] = workload.tried
+    out["changesTried"] = sum(workload.tried.values())
     return out
 
 

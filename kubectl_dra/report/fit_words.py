@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
@@ -15,12 +16,12 @@ from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.report.explain_commands import making
 from kubectl_dra.report.explain_words import fix, idle, proof, reason
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, ended, some
+from kubectl_dra.text import amount, ended, join, some
 
 
 def headline(workload: WorkloadFit) -> str:
@@ -160,6 +161,22 @@ def needed(needed: NodesNeeded) -> str:
 
 def _tried(needed: NodesNeeded) -> str:
     return f"up to {needed.most:,} were tried"
+
+
+def tried(changes: Mapping[ChangeSort, int], but: str) -> str:
+    """That nothing that was tried helps, and what that was; ``but`` says what was left out."""
+    total = sum(changes.values())
+    sorts = join(_TRIED[sort] if total == 1 else f"{_TRIED[sort]} ({number:,})" for sort, number in changes.items())
+    if total == 1:
+        return f"The one change that was tried does not make room by itself{but}: {sorts}."
+    return f"None of {total:,} changes that were tried makes room by itself{but}: {sorts}."
+
+
+_TRIED: Final = {
+    ChangeSort.CLAIMS: "freeing claims",
+    ChangeSort.PODS: "ending pods without claims",
+    ChangeSort.NODES: "one more node like those there are",
+}
 
 
 def places(workload: WorkloadFit) -> list[tuple[str, int, list[str]]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubectl_dra.command import CommandLine, deleting, kubectl
-from kubectl_dra.explain.causes.scheduler_defects import way_round
+from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -77,7 +77,7 @@ def _by_state(inventory: Inventory) -> str:
 def class_fix(now: ClassNow) -> str:
     """What gives devices back; empty where nothing is known to."""
     if now.largest is not None and now.largest.defects:
-        return way_round(now.largest.defects)
+        return upgrade_fix(now.largest.defects)
     unused = [use for use in now.idle if use.state is ClaimState.UNUSED]
     if not unused:
         return ""

@@ -39,6 +39,7 @@ def to_json(report: Report) -> dict[str, Any]:
             "objects": len(report.objects),
             "notChecked": dict(report.unchecked),
             "notGiven": list(report.not_given),
+            "checkedPartly": [title for _, title in report.checked_partly],
             "errors": counts["error"],
             "warnings": counts["warning"],
             "infos": counts["info"],

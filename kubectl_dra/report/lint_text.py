@@ -10,6 +10,7 @@ from typing import Final, TextIO
 
 from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.rules import BY_CODE
+from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
@@ -73,6 +74,10 @@ def _finding(
     first = advised.setdefault((finding.advice, finding.command), finding.line)
     if finding.command and first != finding.line:
         yield out.lines(f"the same as in line {first}", indent="         ", first="    fix: ", style="green")
+    elif finding.block:
+        yield out.line("    ", ("fix: Write:", "green"))
+        for line in finding.block:
+            yield out.line("         ", (line, "green"))
     elif finding.advice:
         yield out.lines(
             f"{finding.advice}{_FLAGS[finding.safety]}", indent="         ", first="    fix: ", style="green"
@@ -159,6 +164,10 @@ def _sentences(report: Report) -> Iterator[str]:
     if report.suppressed:
         text += f" {report.suppressed} ignored by comments."
     yield text
+    if partly := len(report.checked_partly):
+        whose = report.checked_partly[0][1] if partly == 1 else amount(partly, "object")
+        them = "it" if partly == 1 else "them"
+        yield f"More of {whose} is checked once the API server can decode {them} ({', '.join(UNDECODED)})."
     if report.unchecked and report.upgrade is None:
         kinds = [f"{kind} ({number:,})" if number > 1 else kind for kind, number in report.unchecked.items()]
         yield f"Not checked, because no rule is about them: {some(kinds)}."

@@ -89,12 +89,12 @@ def conditions(report: MigrationReport) -> Iterator[str]:
     moved = report.moved
     if not moved:
         return
-    first = "Before you apply it" if report.changed else "If --unsafe makes the change"
+    before, also = ("Before you apply it: ", "") if report.changed else ("With --unsafe, ", "also ")
     if report.settings.reverse:
         names = join(dict.fromkeys(each.resource for each in moved))
         yield (
-            f"{first}: the nodes need the device plugin of {names}, and the DRA driver must no longer hand out the "
-            "same devices."
+            f"{before}the nodes {also}need the device plugin of {names}, and the DRA driver must no longer hand out "
+            "the same devices."
         )
         return
     own = {item.new for item in report.items()}
@@ -104,7 +104,7 @@ def conditions(report: MigrationReport) -> Iterator[str]:
         if each.device_class not in classes and f"DeviceClass {each.device_class}" not in own:
             classes.append(each.device_class)
     needs = [_with_classes(driver, classes) for driver, classes in drivers.items()]
-    yield f"{first}: the cluster needs {join(needs)}; no device plugin may hand out the same devices."
+    yield f"{before}the cluster {also}needs {join(needs)}; no device plugin may hand out the same devices."
 
 
 def _with_classes(driver: str, classes: Sequence[str]) -> str:

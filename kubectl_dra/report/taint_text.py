@@ -154,6 +154,8 @@ def _write_more(count: int, noun: str, out: Painter, indent: str = "") -> None:
 def _sum(radius: Radius, desired_rules: Sequence[DesiredRule]) -> str:
     """A summary of the pods in one sentence."""
     pods = radius.pods()
+    if not pods:
+        return _without_pods(radius, desired_rules)
     going = sum(pod.fate == GOING for pod in pods.values())
     if any(desired.taint.effect == "NoExecute" for desired in desired_rules):
         drained = sum(pod.drained for pod in pods.values())
@@ -173,6 +175,17 @@ def _sum(radius: Radius, desired_rules: Sequence[DesiredRule]) -> str:
         rest = f": {stay:,} {_stay(stay)}, {going:,}" if stay else " and"
         return f"{uses}{rest} {are(going)} being deleted already."
     return f"{uses} and {_stay(len(pods))}."
+
+
+def _without_pods(radius: Radius, desired_rules: Sequence[DesiredRule]) -> str:
+    """That no pod uses the devices, and which claims hold them although nobody uses these."""
+    whom = "it" if len({desired.device for desired in desired_rules}) == 1 else "them"
+    first = f"No pod is known to use {whom}" if radius.unread else f"No pod uses {whom}"
+    unused = [hit.claim.key for hit in radius.claims if not hit.others]
+    if not unused:
+        return f"{first}."
+    claims, hold = ("claim", "holds") if len(unused) == 1 else ("claims", "hold")
+    return f"{first}; unused {claims} {some(unused)} {hold} {whom}."
 
 
 def _other_fate(consumer: Consumer) -> str:

@@ -268,6 +268,33 @@ def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> 
     assert {each["fix"]["command"] for each in found} == {"kubectl dra migrate a.yaml"}
 
 
+def test_a_class_that_no_file_has_is_named(dra: Dra) -> None:
+    template = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: one-gpu}\n"
+        "spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}}\n"
+    )
+    Path("a.yaml").write_text(template.replace("CLASS", "gpu-high-memory"))
+    said = "Used, but not among the files, so not checked: DeviceClass gpu-high-memory."
+    assert said in " ".join(dra("lint", "a.yaml").out.split())
+    Path("a.yaml").write_text(template.replace("CLASS", "gpu.nvidia.com"))
+    assert "Used, but not" not in dra("lint", "a.yaml").out
+
+
+def test_what_the_server_checks_only_of_what_it_can_decode_is_announced(dra: Dra) -> None:
+    slice_ = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: a}\nspec:\n"
+        "  nodeName: a\n  driver: gpu.example.com\n  pool: {name: a, generation: 1, resourceSliceCount: 1}\n"
+        "  devices:\n  - name: gpu-0\n    basic:\n      attributes: {model: {string: a, int: 1}}\n"
+    )
+    Path("a.yaml").write_text(slice_)
+    said = "More of ResourceSlice a is checked once the API server can decode it (DRA101, DRA102)."
+    assert said in " ".join(dra("lint", "a.yaml").out.split())
+    assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["checkedPartly"] == ["ResourceSlice a"]
+    dra("lint", "--fix", "a.yaml")
+    after = dra("lint", "a.yaml")
+    assert after.code == 1 and "More of" not in after.out
+
+
 def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ml}\nspec:\n  resourceClaims:\n"
@@ -289,3 +316,13 @@ def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
     )
     Path("a.yaml").write_text(f"{pod}{domain}")
     assert "Used, but not" not in dra("lint", "a.yaml").out
+
+
+def test_a_fix_of_several_lines_is_yaml_to_paste(dra: Dra) -> None:
+    Path("a.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec:\n  deviceRequests:\n"
+        "  - {name: gpu, deviceClassName: gpu.nvidia.com, count: 2}\n"
+    )
+    out = dra("lint", "a.yaml").out
+    lines = ["fix: Write:", "devices:", "  requests:", "  - name: gpu", "    exactly:"]
+    assert "\n".join([f"    {lines[0]}", *(f"         {line}" for line in lines[1:])]) in out

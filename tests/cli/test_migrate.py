@@ -119,10 +119,15 @@ def test_unsafe_says_when_it_makes_no_difference(dra: Dra) -> None:
     assert "no difference" not in dra("migrate", "a.yaml", "--unsafe", "--diff").err
 
 
+def test_what_only_unsafe_changes_need_is_said_so(dra: Dra) -> None:
+    Path("a.yaml").write_text(POD.replace("spec:\n", "spec:\n  nodeSelector: {nvidia.com/gpu.replicas: '2'}\n"))
+    assert "With --unsafe, the cluster also needs DRA driver" in dra("migrate", "a.yaml").out
+
+
 def test_what_is_the_same_is_said_once(dra: Dra) -> None:
     Path("a.yaml").write_text(f"{POD}---\n{POD.replace('train', 'other')}")
     shown = dra("migrate", "a.yaml").out
-    assert shown.count("the pod tolerates nvidia.com/gpu") == 1 and "the same as for line 4" in shown
+    assert shown.count("adds a toleration for taint nvidia.com/gpu") == 1 and "the same as for line 4" in shown
 
 
 def test_selectors_that_no_label_asked_for_are_explained(dra: Dra) -> None:

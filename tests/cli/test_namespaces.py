@@ -79,6 +79,20 @@ def test_a_manifest_may_make_its_namespace(tmp_path: Path) -> None:
     assert "there is no namespace" not in ran("explain", "-f", "both.yaml", "-n", "mll", *SAVED)[2]
 
 
+@pytest.mark.parametrize("words", [words for words in RUNS if "-f" in words], ids=" ".join)
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_the_namespace_of_a_manifest_must_be_the_one_that_was_typed(words: Sequence[str], kind: str) -> None:
+    pod = yaml.safe_load(POD)
+    made = (
+        pod if kind == "Pod" else {"apiVersion": "apps/v1", "kind": kind, "spec": {"template": {"spec": pod["spec"]}}}
+    )
+    Path("pod.yaml").write_text(yaml.safe_dump({**made, "metadata": {"name": "a", "namespace": "ml"}}))
+    code, out, errors = ran(*words, "-n", "default", *SAVED)
+    assert (code, out) == (2, "")
+    assert 'the namespace from the provided object "ml" does not match the namespace "default"' in errors
+    assert "does not match" not in ran(*words, "-n", "ml", *SAVED)[2] + ran(*words, *SAVED)[2]
+
+
 @pytest.mark.parametrize(
     "words", [("claims",), ("devices",), ("explain",), ("top", "claims"), ("migrate", "--live")], ids=" ".join
 )

@@ -485,3 +485,12 @@ def test_a_rule_that_keeps_several_devices_is_named_once(dra: Dra) -> None:
     told = " ".join(ran.out.split())
     assert told.count("kubectl delete devicetaintrule/h100-1-firmware") == 1
     assert "h100-1/gpu-3 keep taint ops.example.com/maintenance=firmware:NoSchedule" in told
+
+
+def test_a_device_that_only_an_unused_claim_holds(dra: Dra) -> None:
+    cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
+    for effect in ("NoExecute", "NoSchedule"):
+        words = ("taint", "l40s-2/gpu-3", f"maintenance:{effect}", "--dry-run=client", "--snapshot", str(cluster))
+        out = dra(*words).out
+        assert "No pod uses it; unused claim research/scratch-gpu holds it." in out, out
+        assert "0 pods" not in out and "of 0" not in out

@@ -234,3 +234,9 @@ def test_two_causes_of_a_replica_are_both_named(tmp_path: Path) -> None:
 def test_where_an_object_is_missing_no_change_is_said_to_make_no_room(tmp_path: Path) -> None:
     _, out, _ = said(tmp_path, two_run_and_one_waits(REPLICAS), [deployment(3, "api", gpus=9)])
     assert "template-missing: " in out and "were tried" not in out
+
+
+def test_the_sorts_of_changes_that_were_tried_are_named(tmp_path: Path) -> None:
+    shared = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceSlice"]
+    _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True)], [deployment(3)])
+    assert ": one more node like those there are." in " ".join(out.split())

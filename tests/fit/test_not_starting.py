@@ -81,7 +81,7 @@ def test_placed_and_told(what: str, tmp_path: Path) -> None:
     assert "kubectl dra explain node/b" in explained["next"]["text"]
     code, text, _ = ran("fit", *flags)
     assert code == 1
-    assert "$ kubectl dra explain node/b" in text
+    assert "What is wrong on b: kubectl dra explain node/b" in text
 
 
 def test_healthy_nodes_first(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,20 @@ def test_a_name_is_proposed_only_where_it_is_near() -> None:
         f'spec: {{selectors: [{{cel: {{expression: "{expression}"}}}}]}}\n'
     )
     assert fixed(Case("DRA112", "second-name-is-near", {"fail": manifest})) == manifest
+
+
+@each_rule
+def test_the_page_names_every_severity_that_occurs(rule: type[Rule]) -> None:
+    found = {each.severity for case in cases() if case.code == rule.code for each in run(case, case.text)}
+    assert found <= set(rule.severities())
+    facts = rule.page().head[0]
+    assert all(re.search(rf"\b{severity}\b", facts) for severity in rule.severities()), facts
+    assert rule.severity not in rule.otherwise
+
+
+@each_rule
+def test_what_the_page_says_is_repaired_always_is(rule: type[Rule]) -> None:
+    """A rule that fixes only some of what it finds says where."""
+    found = [each for case in cases() if case.code == rule.code for each in run(case, case.text)]
+    if rule.fixable != "none" and not rule.fixed_where:
+        assert all(each.safety != "none" and each.changes for each in found), [each.message for each in found]

@@ -52,7 +52,7 @@ def test_text_shows_the_line_with_a_caret(flat: Report) -> None:
     line = next(index for index, text in enumerate(lines) if "9 |" in text)
     assert lines[line] == "    9 |       deviceClassName: gpu.example.com"
     assert lines[line + 1] == "      |       ^^^^^^^^^^^^^^^"
-    assert lines[-1].startswith("1 error in 1 file, for Kubernetes 1.36.")
+    assert lines[-2].startswith("1 error in 1 file, for Kubernetes 1.36.")
     assert "fix: " in text_of(flat) and "(--fix)" in text_of(flat)
 
 

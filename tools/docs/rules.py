@@ -15,8 +15,8 @@ from kubectl_dra.lint.rules import FAMILIES, RULES
 from tools.docs.folder import write
 
 _SAFETY: Final = {
-    "safe": "`--fix` repairs it.",
-    "unsafe": "`--unsafe-fixes` repairs it; read what it changes.",
+    "safe": "`--fix` repairs it{where}.",
+    "unsafe": "`--unsafe-fixes` repairs it{where}; read what it changes.",
     "none": "It is not repaired automatically.",
 }
 _MIGRATES: Final = (
@@ -32,10 +32,18 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _page(rule: type[Rule]) -> str:
-    facts = f"`{rule.name}` · {rule.severity} · {_kinds(rule)}{_releases(rule)}"
+    facts = f"`{rule.name}` · {_severity(rule)} · {_kinds(rule)}{_releases(rule)}"
     text = re.sub(r"\A(.*\n\n).*", lambda match: f"{match[1]}{facts}", rule.page().text, count=1)
     ignored = f"To accept one: `# kubectl-dra: ignore[{rule.code}] reason`, above it or on its line."
-    return replaced(text, "Fix", f"{_MIGRATES if rule.migrates else _SAFETY[rule.fixable]}\n\n{ignored}")
+    return replaced(text, "Fix", f"{_MIGRATES if rule.migrates else _fix(rule)}\n\n{ignored}")
+
+
+def _severity(rule: type[Rule]) -> str:
+    return ", ".join([rule.severity, *(f"or {severity} where {where}" for severity, where in rule.otherwise.items())])
+
+
+def _fix(rule: type[Rule]) -> str:
+    return _SAFETY[rule.fixable].format(where=f" where {rule.fixed_where}" if rule.fixed_where else "")
 
 
 def _kinds(rule: type[Rule]) -> str:
@@ -61,7 +69,7 @@ def _index() -> str:
             continue
         lines += [f"## {family}", "", "| code | name | severity | fix | meaning |", "|---|---|---|---|---|"]
         lines += [
-            f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.severity} | "
+            f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {', '.join(rule.severities())} | "
             f"{'' if rule.fixable == 'none' else rule.fixable} | {rule.title()} |"
             for rule in mine
         ]

@@ -78,10 +78,14 @@ def read_cluster(
 
 
 def read_manifest(flags: SchedulingFlags, namespace: str) -> Snapshot:
-    """The objects of the manifest; what names no namespace is put into this one."""
+    """The objects of the manifest; what names no namespace is put into this one.
+
+    Raises:
+        InputError: an object of another namespace than the one that was typed.
+    """
     from kubectl_dra.cluster.files import read_snapshot
 
-    return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True)
+    return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True, only=flags.namespace)
 
 
 def completed(

@@ -24,6 +24,7 @@ from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
@@ -32,6 +33,7 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
+from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
@@ -52,6 +54,10 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
     new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
+    missing = missing_namespaces(workloads, snapshot)
+    if missing:
+        # What fits once they exist is worth more than that every pod is refused.
+        snapshot = Cluster(snapshot).adding_namespaces(missing).snapshot
     settings = settings_of(flags, snapshot)
     with Progress() as progress:
         options = FitOptions(flags.replicas, flags.most)
@@ -63,6 +69,7 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
             answer = _with_sharing(answer, flags, snapshot, settings, progress)
+    answer = replace(answer, missing_namespaces=missing)
     if flags.output is FitOutput.html:
         from kubectl_dra.report.fit_blocks import to_html
         from kubectl_dra.report.html.page import PageOrigin

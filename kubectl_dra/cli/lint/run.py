@@ -368,10 +368,11 @@ def _about_rules(flags: LintFlags) -> int:
         write_page(rule.page().text, flags.color.value)
         return 0
     width = max(len(rule.name) for rule in RULES)
+    widest = max(len("/".join(rule.severities())) for rule in RULES)
     out = Painter(color="never")
     for rule in RULES:
         fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
-        first = f"{rule.code}  {rule.name.ljust(width)}  {rule.severity.ljust(7)}  "
+        first = f"{rule.code}  {rule.name.ljust(width)}  {'/'.join(rule.severities()).ljust(widest)}  "
         indent = len(first) if out.width - len(first) >= 24 else 4
         out.sentence(f"{rule.title()}{fix}", indent=" " * indent, first=first)
     return 0

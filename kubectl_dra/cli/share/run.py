@@ -43,7 +43,7 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     cluster, namespace = read_cluster(flags, connection)
     settings = settings_of(flags, cluster)
     name, text = _manifest(flags)
-    manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True)
+    manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True, only=flags.namespace)
     if flags.namespace not in manifest.namespaces:
         cluster.require_namespace(flags.namespace)
     documents = read_manifest(text, name)

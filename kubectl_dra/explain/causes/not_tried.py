@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.admission.plugins import NamespaceMissing
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
@@ -11,7 +12,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import deleting, kubectl
+from kubectl_dra.command import CommandLine, creating_namespace, deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
@@ -199,8 +200,12 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
             POD_REFUSED,
             say("the API server refuses to create the pod: {words}", words=refusal.words),
             (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
-            Remedy(_fix(refusal, context.snapshot)),
+            Remedy(_fix(refusal, context.snapshot), commands=_commands(refusal)),
         )
+
+
+def _commands(refusal: Refusal) -> tuple[CommandLine, ...]:
+    return (creating_namespace(refusal.concerned.name),) if isinstance(refusal, NamespaceMissing) else ()
 
 
 def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:

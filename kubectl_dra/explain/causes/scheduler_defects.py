@@ -40,17 +40,16 @@ def _error(analysis: Analysis) -> Iterator[Finding]:
 # A known defect of the release's allocator decides.
 
 KNOWN_DEFECT = CauseKind(code="allocator-defect", family=Family.DEVICES, fixed_at=Look.VERSION)
-_WAYS_ROUND: Final[Mapping[str, str]] = {
-    "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later. Until then let a selector "
-    "leave out the devices that are refused.",
-    "later_all_continues_with_first": f"Upgrade the scheduler to 1.{LATER_ALL_CONTINUES_WITH_FIRST.gone} or later. "
-    "Until then let the alternative ask for a number of devices instead of all.",
+_UPGRADES: Final[Mapping[str, str]] = {
+    "counters_leak": f"Upgrade the scheduler to {COUNTERS_LEAK.fixed_in(36)} or later.",
+    "later_all_continues_with_first": f"Upgrade the scheduler to 1.{LATER_ALL_CONTINUES_WITH_FIRST.gone} or later.",
 }
+"""What the proof proves: the same attempt without the defect. Ways round it are on the page of the cause."""
 
 
-def way_round(defects: Sequence[str]) -> str:
-    """What to do about defects of the allocator, by the names of ``KnownDefects``."""
-    return _WAYS_ROUND.get(defects[0], KNOWN_DEFECT.fix) if len(defects) == 1 else KNOWN_DEFECT.fix
+def upgrade_fix(defects: Sequence[str]) -> str:
+    """The upgrade that ends defects of the allocator, by their names in ``KnownDefects``."""
+    return _UPGRADES.get(defects[0], KNOWN_DEFECT.fix) if len(defects) == 1 else KNOWN_DEFECT.fix
 
 
 def _defect(analysis: Analysis) -> Iterator[Finding]:
@@ -66,7 +65,7 @@ def _defect(analysis: Analysis) -> Iterator[Finding]:
     alone = [name for name, changed in without.items() if changed.proof() is not None]
     reasons: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"
-    fix = way_round(alone)
+    fix = upgrade_fix(alone)
     fact = Evidence("kube-scheduler", "defect", reasons)
     yield Finding(KNOWN_DEFECT, say(text, told=reasons), (fact,), Remedy(fix, proof))
 

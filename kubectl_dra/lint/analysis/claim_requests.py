@@ -220,6 +220,13 @@ def not_given(context: Context) -> Iterator[Reference]:
             yield reference
 
 
+def classes_not_given(context: Context) -> Iterator[str]:
+    """The classes of a claim or template that are not among the files, and that no known driver brings."""
+    for name in claim_classes(context.item):
+        if not context.world.classes(name) and catalogue().of_class(name) is None:
+            yield name
+
+
 def _made_by_compute_domain(context: Context, reference: Reference) -> bool:
     """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
     named = ("spec", "channel", "resourceClaimTemplate", "name")

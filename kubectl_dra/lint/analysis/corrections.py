@@ -14,6 +14,7 @@ from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.context import items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
+from kubectl_dra.manifests.style import Style, block
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
@@ -182,13 +183,18 @@ _NOT_NAME: Final = re.compile(r"[^a-z0-9]+")
 _MOST: Final = 700
 
 
-def device_requests(value: Any) -> str:
-    """The ``devices`` that correspond to ``spec.deviceRequests``; empty if its shape is unreadable."""
+def device_requests(value: Any) -> Fix | None:
+    """The ``devices`` that correspond to ``spec.deviceRequests``; None if its shape is unreadable."""
     if not isinstance(value, list) or not value or not all(isinstance(request, dict) for request in value):
-        return ""
+        return None
     requests = [_request(request, index) for index, request in enumerate(value)]
-    text = _flow({"requests": requests})
-    return f"Write devices: {text}" if len(text) <= _MOST else ""
+    devices = {"requests": requests}
+    text = _flow(devices)
+    return (
+        Fix(f"Write devices: {text}", block=tuple(block("devices", devices, 0, Style())))
+        if len(text) <= _MOST
+        else None
+    )
 
 
 def _request(request: Mapping[str, Any], index: int) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _unknown_field(context: Context, path: Path) -> Fix | None:
             return fix
     name = str(path[-1])
     if name == "deviceRequests" and (exact := device_requests(value_at(raw, path))):
-        return Fix(exact)
+        return exact
     if name in _ADVICE:
         return Fix(_ADVICE[name])
     if name == "exactly" and context.item.version in ("v1beta1", "v1alpha3"):

@@ -21,7 +21,15 @@ COUNTED: Final = "DRANodeAllocatableResources"
 
 
 class CpusBesideClaim(
-    Rule, code="DRA609", name="cpus-beside-claim", severity="warning", kinds=("Pod",), scope="set", fixable="unsafe"
+    Rule,
+    code="DRA609",
+    name="cpus-beside-claim",
+    severity="warning",
+    kinds=("Pod",),
+    scope="set",
+    fixable="unsafe",
+    otherwise={"error": "two containers use one claim"},
+    fixed_where="the container requests other CPUs than it claims",
 ):
     """CPUs of a claim that the container does not request alike, or that two containers want."""
 

@@ -48,7 +48,13 @@ class Unavailable(FileRule, code="DRA906", name="file-not-readable", severity="e
 
 
 class RenamedByBuild(
-    Rule, code="DRA412", name="renamed-by-kustomize", severity="error", kinds=("Pod", *CLAIM_KINDS), scope="set"
+    Rule,
+    code="DRA412",
+    name="renamed-by-kustomize",
+    severity="error",
+    kinds=("Pod", *CLAIM_KINDS),
+    scope="set",
+    otherwise={"warning": "the files are read without a build (-k)"},
 ):
     """A name from before kustomize added a prefix or suffix."""
 

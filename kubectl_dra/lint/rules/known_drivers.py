@@ -224,7 +224,14 @@ class NotOnClass(
         )
 
 
-class MigProfile(Rule, code="DRA605", name="mig-profile", severity="error", kinds=SELECTOR_KINDS):
+class MigProfile(
+    Rule,
+    code="DRA605",
+    name="mig-profile",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    otherwise={"warning": "it is written like a profile but is not a known one"},
+):
     """A MIG profile that does not exist."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -15,6 +15,7 @@ from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, is_given, references
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.kustomized import has_old_name
+from kubectl_dra.lint.analysis.memory_amounts import memory_fix
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
@@ -81,7 +82,13 @@ def _meant(name: str, names: tuple[str, ...]) -> str:
 
 
 class OtherNamespace(
-    Rule, code="DRA409", name="claim-in-another-namespace", severity="warning", kinds=("Pod",), scope="set"
+    Rule,
+    code="DRA409",
+    name="claim-in-another-namespace",
+    severity="warning",
+    kinds=("Pod",),
+    scope="set",
+    otherwise={"error": "the pod names its namespace", "info": "the other namespace is called default"},
 ):
     """A claim or template in another namespace than the pod."""
 
@@ -195,7 +202,14 @@ def span_of(program: Program, column: Column) -> tuple[int, int] | None:
 
 
 class UnknownAttribute(
-    Rule, code="DRA601", name="unknown-attribute", severity="warning", kinds=SELECTOR_KINDS, fixable="unsafe"
+    Rule,
+    code="DRA601",
+    name="unknown-attribute",
+    severity="warning",
+    kinds=SELECTOR_KINDS,
+    fixable="unsafe",
+    otherwise={"error": "it is known what does this instead, or that nothing does"},
+    fixed_where="it is known what to write instead",
 ):
     """An attribute or capacity that the driver does not publish."""
 
@@ -216,12 +230,12 @@ class UnknownAttribute(
             elif hint is not None:
                 yield self._told(mention, f"{message}: {hint}", "Leave it out.", "error")
             elif (instead := _instead(driver, column)) is not None:
-                yield self._told(
-                    mention,
+                yield self.finding(
+                    mention.path,
                     f"{message}; {instead} does this",
-                    _advice(driver, instead, mention),
-                    "error" if driver.complete else "warning",
-                    instead,
+                    fix=_fix(driver, instead, mention),
+                    cel=mention.cel,
+                    severity="error" if driver.complete else "warning",
                 )
             elif not driver.complete and (slip := _misspelled(driver, column)):
                 text = f"{message} that is known"
@@ -238,14 +252,8 @@ class UnknownAttribute(
                 )
 
     def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
-        fix = _renamed(mention, instead) if instead else None
-        return self.finding(
-            mention.path,
-            message,
-            fix=Fix(advice, (fix,), "unsafe") if fix else advice,
-            cel=mention.cel,
-            severity=severity,
-        )
+        fix = _with_rename(mention, advice, instead) if instead else advice
+        return self.finding(mention.path, message, fix=fix, cel=mention.cel, severity=severity)
 
     def _standard(self, mention: Mention) -> Iterator[LintFinding]:
         name = mention.column.id or ""
@@ -262,7 +270,14 @@ class UnknownAttribute(
 
 
 class ClassAsDomain(
-    Rule, code="DRA216", name="class-as-domain", severity="error", kinds=SELECTOR_KINDS, scope="set", fixable="unsafe"
+    Rule,
+    code="DRA216",
+    name="class-as-domain",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    scope="set",
+    fixable="unsafe",
+    otherwise={"warning": "the name only resembles that of a driver"},
 ):
     """A class name where the driver's name belongs."""
 
@@ -343,6 +358,20 @@ def _instead(driver: Driver, column: Column) -> str | None:
     if column.kind == "capacity":
         return f"attribute {name}" if name in driver.attributes else driver.instead.get(name)
     return driver.instead.get(name) or (f"capacity {name}" if name in driver.capacities else None)
+
+
+def _fix(driver: Driver, instead: str, mention: Mention) -> Fix | str:
+    kind, _, name = instead.partition(" ")
+    if kind == "capacity" and mention.program is not None:
+        fix = memory_fix(driver, mention.column, name, mention.path, mention.program)
+        if fix is not None:
+            return fix
+    return _with_rename(mention, _advice(driver, instead, mention), instead)
+
+
+def _with_rename(mention: Mention, advice: str, instead: str) -> Fix | str:
+    change = _renamed(mention, instead)
+    return Fix(advice, (change,), "unsafe") if change else advice
 
 
 def _advice(driver: Driver, instead: str, mention: Mention) -> str:

@@ -40,6 +40,7 @@ class EndlessQuantity(
     name="endless-quantity",
     severity="error",
     kinds=(*CLAIM_KINDS, "DeviceClass", "ResourceSlice", "Pod", "ResourceQuota"),
+    otherwise={"warning": "only an exact comparison of it is slow"},
 ):
     """A quantity with an enormous exponent."""
 

@@ -32,9 +32,18 @@ _OLD_KINDS: Final[Mapping[str, str]] = {
     "PodScheduling": "nothing: the scheduler needs no such object any more; delete it",
 }
 _EASY: Final = ("v1beta2", "v1")
+_SAME_SHAPE: Final = "only apiVersion has to change (v1beta2 and v1)"
 
 
-class UnknownVersion(Rule, code="DRA501", name="unknown-version", severity="error", kinds=ANY_KIND, fixable="unsafe"):
+class UnknownVersion(
+    Rule,
+    code="DRA501",
+    name="unknown-version",
+    severity="error",
+    kinds=ANY_KIND,
+    fixable="unsafe",
+    fixed_where="only the kind is misspelled",
+):
     """A kind or version that has never existed."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -61,7 +70,13 @@ class UnknownVersion(Rule, code="DRA501", name="unknown-version", severity="erro
 
 
 class VersionMissing(
-    Rule, code="DRA502", name="version-not-in-release", severity="error", kinds=ANY_KIND, fixable="unsafe"
+    Rule,
+    code="DRA502",
+    name="version-not-in-release",
+    severity="error",
+    kinds=ANY_KIND,
+    fixable="safe",
+    fixed_where=_SAME_SHAPE,
 ):
     """A version that the target release does not have."""
 
@@ -86,7 +101,14 @@ class VersionMissing(
 
 
 class NotServed(
-    Rule, code="DRA503", name="version-not-served-by-default", severity="warning", kinds=ANY_KIND, fixable="safe"
+    Rule,
+    code="DRA503",
+    name="version-not-served-by-default",
+    severity="warning",
+    kinds=ANY_KIND,
+    fixable="safe",
+    otherwise={"info": "the release serves no version of it by default"},
+    fixed_where=_SAME_SHAPE,
 ):
     """A version that the target release does not serve by default."""
 
@@ -105,7 +127,15 @@ class NotServed(
         )
 
 
-class Deprecated(Rule, code="DRA504", name="version-deprecated", severity="warning", kinds=ANY_KIND, fixable="safe"):
+class Deprecated(
+    Rule,
+    code="DRA504",
+    name="version-deprecated",
+    severity="warning",
+    kinds=ANY_KIND,
+    fixable="safe",
+    fixed_where=_SAME_SHAPE,
+):
     """A version that is going away."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -22,7 +22,14 @@ _WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "versi
 
 
 class NeverTrue(
-    Rule, code="DRA213", name="comparison-never-true", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+    Rule,
+    code="DRA213",
+    name="comparison-never-true",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    fixable="unsafe",
+    otherwise={"warning": "no known product has this name"},
+    fixed_where="one value of the right type, or one known name, can be meant",
 ):
     """A comparison that can never be true."""
 
@@ -258,7 +265,13 @@ def _told(demand: ConstantComparison) -> str:
 
 
 class ConstantFails(
-    Rule, code="DRA219", name="constant-fails", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+    Rule,
+    code="DRA219",
+    name="constant-fails",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    fixable="unsafe",
+    fixed_where="one other text can be meant",
 ):
     """A part of a selector fails on every device."""
 

@@ -35,6 +35,7 @@ class UnguardedAttribute(
     kinds=SELECTOR_KINDS,
     scope="set",
     fixable="safe",
+    otherwise={"info": "it is not known whether there are such devices"},
 ):
     """An attribute is read that a device may not have."""
 
@@ -92,7 +93,14 @@ class ForeignDevices(
             )
 
 
-class BareAttribute(Rule, code="DRA212", name="bare-attribute", severity="warning", kinds=SELECTOR_KINDS):
+class BareAttribute(
+    Rule,
+    code="DRA212",
+    name="bare-attribute",
+    severity="warning",
+    kinds=SELECTOR_KINDS,
+    otherwise={"error": "the attribute is known not to be a bool"},
+):
     """A selector that is an attribute, not a comparison."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:

@@ -34,8 +34,11 @@ class ServerRule(Rule):
         fixable: Safety = "none",
         reasons: tuple[str, ...] = (),
         server_rules: tuple[str, ...] = (),
+        fixed_where: str = "",
     ) -> None:
-        super().__init_subclass__(code=code, name=name, severity="error", kinds=ANY_KIND, fixable=fixable)
+        super().__init_subclass__(
+            code=code, name=name, severity="error", kinds=ANY_KIND, fixable=fixable, fixed_where=fixed_where
+        )
         cls.reasons, cls.server_rules = reasons, server_rules
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -92,7 +95,14 @@ def _by_code(context: Context) -> Mapping[str, list[Violation]]:
     return known
 
 
-class UnknownField(ServerRule, code="DRA101", name="unknown-field", fixable="safe", server_rules=("unknown-field",)):
+class UnknownField(
+    ServerRule,
+    code="DRA101",
+    name="unknown-field",
+    fixable="safe",
+    server_rules=("unknown-field",),
+    fixed_where="it is certain which field is meant",
+):
     """A field that does not exist."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -108,7 +118,14 @@ class UnknownField(ServerRule, code="DRA101", name="unknown-field", fixable="saf
             yield finding
 
 
-class WrongType(ServerRule, code="DRA102", name="wrong-type", fixable="safe", reasons=("BadRequest",)):
+class WrongType(
+    ServerRule,
+    code="DRA102",
+    name="wrong-type",
+    fixable="safe",
+    reasons=("BadRequest",),
+    fixed_where="the value can be read only one way",
+):
     """A value that cannot be decoded."""
 
 
@@ -116,7 +133,14 @@ class Required(ServerRule, code="DRA103", name="required-field", reasons=("Requi
     """A required field is missing."""
 
 
-class Invalid(ServerRule, code="DRA104", name="invalid-value", fixable="unsafe", reasons=("Invalid", "TypeInvalid")):
+class Invalid(
+    ServerRule,
+    code="DRA104",
+    name="invalid-value",
+    fixable="unsafe",
+    reasons=("Invalid", "TypeInvalid"),
+    fixed_where="the value is one letter or two from a known name",
+):
     """A value that the server's validation refuses."""
 
 
@@ -132,7 +156,14 @@ class Duplicate(ServerRule, code="DRA107", name="duplicate", reasons=("Duplicate
     """Two entries that must differ."""
 
 
-class NotSupported(ServerRule, code="DRA108", name="unsupported-value", fixable="safe", reasons=("NotSupported",)):
+class NotSupported(
+    ServerRule,
+    code="DRA108",
+    name="unsupported-value",
+    fixable="safe",
+    reasons=("NotSupported",),
+    fixed_where="only capitals, hyphens or underscores are wrong",
+):
     """A value outside the allowed set."""
 
 
@@ -197,6 +228,8 @@ _REJECTIONS: Final[tuple[type[ServerRule], ...]] = (
     CelTooLong,
 )
 
+UNDECODED: Final = (UnknownField.code, WrongType.code)
+"""The rules about what the server cannot decode. It validates nothing else of such an object."""
 RULES: Final[tuple[type[Rule], ...]] = (*_REJECTIONS, ServerWarns)
 _BY_RULE: Final = {name: rule.code for rule in _REJECTIONS for name in rule.server_rules}
 _BY_REASON: Final = {reason: rule.code for rule in _REJECTIONS for reason in rule.reasons}

@@ -120,6 +120,7 @@ class AdminAccess(
     kinds=CLAIM_KINDS,
     scope="set",
     releases=ADMIN_NEEDS_LABEL,
+    otherwise={"info": "the labels of the namespace are not known"},
 ):
     """Admin access in a namespace that does not allow it."""
 

@@ -42,7 +42,14 @@ _EFFECTS: Final[Mapping[str, str]] = {
 """What begins with a field, by its name."""
 
 
-class VersionEnds(Rule, code="DRA511", name="version-ends-with-upgrade", severity="error", kinds=ANY_KIND):
+class VersionEnds(
+    Rule,
+    code="DRA511",
+    name="version-ends-with-upgrade",
+    severity="error",
+    kinds=ANY_KIND,
+    otherwise={"info": "the version is only deprecated from then on"},
+):
     """A version that ends with the upgrade (--from)."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -64,7 +71,14 @@ class VersionEnds(Rule, code="DRA511", name="version-ends-with-upgrade", severit
             yield self.finding(("apiVersion",), message, fix=advice, severity="info")
 
 
-class RejectedAfter(Rule, code="DRA512", name="rejected-after-upgrade", severity="error", kinds=ANY_KIND):
+class RejectedAfter(
+    Rule,
+    code="DRA512",
+    name="rejected-after-upgrade",
+    severity="error",
+    kinds=ANY_KIND,
+    otherwise={"warning": "the object is stored and can still be changed"},
+):
     """An object that only the release before the upgrade accepts (--from)."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -156,7 +170,12 @@ class AcceptedAfter(Rule, code="DRA515", name="accepted-after-upgrade", severity
 
 
 class Rescheduled(
-    Rule, code="DRA516", name="scheduled-otherwise-after-upgrade", severity="warning", kinds=("Pod", "ResourceClaim")
+    Rule,
+    code="DRA516",
+    name="scheduled-otherwise-after-upgrade",
+    severity="warning",
+    kinds=("Pod", "ResourceClaim"),
+    otherwise={"error": "it gets its devices only before", "info": "it gets them only after"},
 ):
     """A pod or claim that the schedulers of both releases judge differently (--from)."""
 

@@ -286,9 +286,9 @@ def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSe
     path = (*spec.path, "tolerations")
     if known:
         keys = ", ".join(toleration.get("key", "") for toleration in known)
+        what, them = ("a toleration for taint", "it") if len(known) == 1 else ("tolerations for taints", "them")
         message = (
-            f"the pod tolerates {keys}: the API server may have tolerated that taint for it because of the resource, "
-            "and never does for a claim"
+            f"adds {what} {keys}: for an extended resource an admission plugin may add {them}, for a claim none does"
         )
         said.notes.append(Note("MIG107", path, message, writes=True))
     if spec.content.get("tolerations"):

@@ -52,7 +52,9 @@ def written(advice: str, start: str) -> list[LocatedFinding]:
 def test_alternatives_become_first_available_in_the_order_of_their_priority() -> None:
     advice = only(ALTERNATIVES, "DRA101").advice
     assert written(advice, "Write devices: ") == []
-    (request,) = yaml.safe_load(advice.removeprefix("Write devices: "))["requests"]
+    devices = yaml.safe_load(advice.removeprefix("Write devices: "))
+    assert yaml.safe_load("\n".join(only(ALTERNATIVES, "DRA101").block)) == {"devices": devices}
+    (request,) = devices["requests"]
     assert request["name"] == "gpus-for-training"
     assert [(one["name"], one["deviceClassName"], one["count"]) for one in request["firstAvailable"]] == [
         ("h200", "gpu.nvidia.com", 2),
