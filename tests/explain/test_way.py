@@ -37,7 +37,7 @@ def explained(line: dict[str, Any], folder: Path, *more: str) -> str:
 @pytest.mark.parametrize("line", RECORDED, ids=NAMES)
 def test_the_way_is_told_in_order(line: dict[str, Any], tmp_path: Path) -> None:
     way = json.loads(explained(line, tmp_path, "-o", "json"))["stations"]
-    assert way[0]["station"] == "admission" and way[0]["what"] == "pod made"
+    assert way[0]["station"] == "admission" and way[0]["what"] == "pod created"
     times = [step["time"][:19] for step in way]
     assert times == sorted(times)
     if line["id"] in LAST:

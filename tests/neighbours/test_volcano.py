@@ -79,7 +79,7 @@ def test_who_may_not_list_all_groups_still_has_the_own_one(server: APIServer, dr
     served(server, "Pending")
     server.routes[f"{GROUPS}/podgroups"] = forbidden("podgroups")
     ran, _ = explained(server, dra, tmp_path, "explain", "pod/train-0", "-n", "ml")
-    assert ran.code == 1 and "queue research of Volcano has not let its PodGroup pg in" in " ".join(ran.out.split())
+    assert ran.code == 1 and "queue research of Volcano has not admitted its PodGroup pg" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_job_without_pods_is_asked_for_and_its_group(words: str, server: APISe
     serve(server, SWEEP, own, queue("research", "4"))
     ran, paths = explained(server, dra, tmp_path, "explain", words, "-n", "ml")
     assert ran.code == 1 and "Job sweep has no pod; this is about one as it would make it" in ran.err
-    assert "has not let its PodGroup sweep-uid-sweep in yet" in " ".join(ran.out.split())
+    assert "has not admitted its PodGroup sweep-uid-sweep yet" in " ".join(ran.out.split())
     assert of_volcano(paths).count(JOBS) == 1
     selected = [one.query["fieldSelector"] for one in server.asked if one.path.endswith("ml/podgroups")]
     assert selected == ["metadata.name=sweep-uid-sweep"]

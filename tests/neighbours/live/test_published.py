@@ -100,4 +100,4 @@ def test_a_job_of_volcano_and_its_group(server: Server, command: Command) -> Non
             asked = ["explain", "vcjob/sweep", "-n", "ml", "--kubeconfig", str(plane.kubeconfig), "--context", "admin"]
             answer = command(*asked)
     said = " ".join(answer.out.split())
-    assert answer.code == 1 and f"has not let its PodGroup sweep-{uid} in yet" in said
+    assert answer.code == 1 and f"has not admitted its PodGroup sweep-{uid} yet" in said
