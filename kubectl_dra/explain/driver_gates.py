@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, nodes_named, say
 
 if TYPE_CHECKING:
-    from kubectl_dra.data.driver_releases import DriverGate
-    from kubectl_dra.drivers.health import NodeDriver
-
-
-class GateNeeded(NamedTuple):
-    """A claim needs a gate of its driver, as ``needing`` in its configuration says."""
-
-    driver: str
-    gate: DriverGate
-    claim: str
-    needing: str
-
-    def off_on(self, node: str, snapshot: Snapshot) -> tuple[str, ...]:
-        """The node, or all nodes of the driver without one, if the gate is known to be off there; else nothing."""
-        return tuple(row.node for row in _off(snapshot, self.driver, self.gate, node))
-
-    def known_on(self, node: str, snapshot: Snapshot) -> bool:
-        """Whether the driver's pod on a node was seen, which tells its gates."""
-        if not snapshot.has_plugins:
-            return False
-        from kubectl_dra.drivers.drivers_on_nodes import joined
-
-        on = self.driver, node
-        return any(row.pod is not None for row in joined(snapshot).rows if (row.driver, row.node) == on)
+    pass
 
 
 def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
     """Configurations of the claims that need a gate which is off where the pod is, or on every node where it may go."""
-    pod = analysis.pod
-    for claim in (*analysis.allocated, *analysis.claims):
+    pod, claims = analysis.pod, [claim for claim in (*analysis.allocated, *analysis.claims) if claim.config]
+    if not claims:
+        return
+    from kubectl_dra.explain.gates_needed import gates_needed
+
+    for claim in claims:
         node = pod.node_name if pod is not None and claim.allocation is not None else ""
         for needed in gates_needed(claim):
             if off := needed.off_on(node, analysis.snapshot):
@@ -58,34 +36,6 @@ def gate_notes(analysis: Analysis) -> Iterator[Phrase]:
                 yield say(text, nodes=nodes_named(off), **words)
 
 
-def gates_needed(claim: ResourceClaim) -> Iterator[GateNeeded]:
-    """The gates that a claim's configurations need."""
-    for config in claim.config:
-        opaque = config.get("opaque") or {}
-        driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
-        if isinstance(parameters, dict):
-            for gate, needing in _needed(driver, parameters):
-                yield GateNeeded(driver, gate, claim.key, needing)
-
-
-def gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:
-    """The feature gate of one of the drivers that its error names, where that is off by default."""
-    from kubectl_dra.data.drivers import catalogue
-
-    known = filter(None, map(catalogue().driver, drivers))
-    gates = (gate for driver in known for gate in driver.gates if not gate.on)
-    return next((gate for gate in gates if re.search(rf"\b{gate.name}\b", message)), None)
-
-
-def without_gate(gate: DriverGate) -> Words:
-    """What ends a driver's refusal for want of a gate."""
-    text = (
-        "Install the driver with the Helm value featureGates.{gate}=true, or make a new claim or template without "
-        "{does} in its config."
-    )
-    return say(text, gate=gate.name, does=gate.does)
-
-
 def with_gates(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
     """The findings; of a class that nothing matches, because a gate of its driver is off, with that as the reason."""
     return [_with_gate(analysis, finding) if finding.kind is CLASS_MATCHES_NOTHING else finding for finding in findings]
@@ -93,6 +43,7 @@ def with_gates(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]
 
 def _with_gate(analysis: Analysis, finding: Finding) -> Finding:
     from kubectl_dra.data.drivers import catalogue
+    from kubectl_dra.explain.gates_needed import gate_off
 
     names = {located.funnel.device_class.name for located in analysis.funnels if located.funnel.name == finding.request}
     for name in names:
@@ -100,7 +51,7 @@ def _with_gate(analysis: Analysis, finding: Finding) -> Finding:
         for gate in driver.gates if driver is not None else ():
             if name not in gate.classes or driver is None:
                 continue
-            off = _off(analysis.snapshot, driver.name, gate, "")
+            off = gate_off(analysis.snapshot, driver.name, gate, "")
             if off:
                 nodes = nodes_named([row.node for row in off])
                 text = (
@@ -116,23 +67,3 @@ def _with_gate(analysis: Analysis, finding: Finding) -> Finding:
                 remedy = Remedy(say(text, gate=gate.name, title=driver.title, instead=instead))
                 return replace(finding, evidence=(fact, *finding.evidence), remedy=remedy)
     return finding
-
-
-def _needed(driver: str, parameters: dict[str, object]) -> Iterator[tuple[DriverGate, str]]:
-    from kubectl_dra.data.drivers import catalogue
-
-    known = catalogue().driver(driver)
-    if known is not None:
-        yield from known.gates_needed(parameters)
-
-
-def _off(snapshot: Snapshot, driver: str, gate: DriverGate, node: str) -> Sequence[NodeDriver]:
-    """The driver on the node, or on all nodes, if its pod was seen there and has the gate off; else nothing."""
-    if not snapshot.has_plugins:
-        return ()
-    from kubectl_dra.drivers.drivers_on_nodes import joined
-
-    rows = [row for row in joined(snapshot).rows if row.driver == driver and row.pod is not None]
-    rows = [row for row in rows if node in ("", row.node)]
-    off = [row for row in rows if row.pod is not None and not dict(row.pod.gates).get(gate.name, gate.on)]
-    return off if len(off) == len(rows) else ()

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
-from kubectl_dra.explain.driver_gates import GateNeeded, gates_needed
+from kubectl_dra.explain.gates_needed import GateNeeded, gates_needed
 from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question

@@ -12,7 +12,7 @@ from kubectl_dra.command import deleting
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.refused_claims import PartOfNode, parts_of_node
 from kubectl_dra.explain.diagnosis import Remedy
-from kubectl_dra.explain.driver_gates import GateNeeded, gate_named, gates_needed, without_gate
+from kubectl_dra.explain.gates_needed import GateNeeded, gate_named, gates_needed, without_gate
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 
 

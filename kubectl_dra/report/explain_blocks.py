@@ -217,7 +217,9 @@ def _commands(
 def _copied(changes: Sequence[Change], place: NextStep | None, what_if: Sequence[WhatIfChange] = ()) -> str:
     """What a change has to be written into, where that is a claim or template: those that exist cannot be changed."""
     of_claim = any(each.request for each in what_if)
-    of_claim = of_claim or any(isinstance(change, RequestChange | DropConstraint) for change in changes)
+    # Where nodes or other pods change as well, it would be read as said of those.
+    written_there = (isinstance(change, RequestChange | DropConstraint) for change in changes)
+    of_claim = of_claim or (bool(changes) and all(written_there))
     return _COPIES.get(place.kind, "") if of_claim and place is not None else ""
 
 
