@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -157,7 +157,10 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             [("DEVICES", "TAINT"), *shown_rows], ("TAINT",), left=hidden, how="--full shows them", amid=True
         )
         yield Section("Devices out of service here", (table,))
-    shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
+    # The last resort, after what to look at, is shown with the pod's own answer.
+    commands = _fix_commands(state, invocation)
+    mild = [each for each in commands if each.effect is not CommandEffect.DESTROYS]
+    shown_commands = [shell((each,), invocation.where) for each in (commands if full else mild or commands)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:

@@ -127,9 +127,7 @@ def test_a_device_out_of_service_is_listed(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(served))
     _, text, err = ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line))
-    listed = (
-        f"DEVICES   TAINT            SET-BY\n{device['name']}     ecc:NoSchedule   driver {slice_['spec']['driver']}\n"
-    )
+    listed = f"DEVICES   TAINT\n{device['name']}     ecc:NoSchedule (driver)\n"
     assert f"Devices out of service here\n{listed}" in text, err
     assert "; 1 of 2 devices is tainted" in " ".join(text.split())
     found = json.loads(ran("explain", "node/gpu-1", "--snapshot", str(path), *gates(line), "-o", "json")[1])
@@ -189,7 +187,7 @@ def test_a_cordoned_node_is_told_so(tmp_path: Path) -> None:
     [
         ("pool-incomplete", "a30-1", "kubectl get pods -A --field-selector spec.nodeName=a30-1"),
         ("driver-gone-from-node", "h100-1", "kubectl label node h100-1 nvidia.com/dra-kubelet-plugin=true"),
-        ("prepare-fails", "l40s-1", "kubectl logs pod/nvidia-dra-driver-gpu-kubelet-plugin-nv9bn"),
+        ("prepare-fails", "l40s-1", "kubectl get resourceclaimtemplate/shared-gpu -n dev -o yaml"),
     ],
 )
 def test_what_to_repair_comes_with_the_command_that_shows_or_does_it(example: str, node: str, command: str) -> None:
