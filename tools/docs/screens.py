@@ -15,7 +15,7 @@ from tools.screen import Person, before, example
 COLUMNS, ROWS = 96, 20
 SHOWN: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "ui-fleet.svg": ((), ("1 of 4",)),
-    "ui-explain.svg": (("2", "enter"), ("pod/serve-0 of namespace ml", "lower count to 1 (in a new template); then it fits on")),
+    "ui-explain.svg": (("2", "enter"), ("pod/serve-0 of namespace ml", "lower count to 1 (in a new template)")),
 }
 """Each file: the keys that lead to the picture, and words that are in sight then."""
 _FONTS: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
