@@ -301,6 +301,13 @@ def undetermined(serving: Serving) -> str:
     )
 
 
+def off_by_default(snapshot: Snapshot, release: Release) -> str:
+    """A warning where saved objects do not show that the cluster serves rules, and by default it does not."""
+    if snapshot.rule_version or all(gate_default(gate, release) for gate in _GATES):
+        return ""
+    return f"nothing saved shows that the cluster serves DeviceTaintRules, which it must: {how_to_turn_on(release)}"
+
+
 def rules_unseen(snapshot: Snapshot) -> bool | None:
     """Whether the cluster's scheduler ignores DeviceTaintRules and may crash on them; None if its patch release is
     unknown: a kubelet's says nothing of it.

@@ -140,7 +140,7 @@ def read(flags: ExplainFlags, connection: ConnectionFlags, targets: Sequence[Typ
     cluster, namespace = read_cluster(flags, connection, targets)
     if not flags.manifests:
         return Given(cluster, cluster, None, namespace)
-    manifest = read_manifest(flags, namespace)
+    manifest = read_manifest(flags, namespace, target=bool(flags.target))
     return Given(applied(cluster, manifest, flags), cluster, manifest, namespace)
 
 

@@ -77,15 +77,17 @@ def read_cluster(
     return snapshot, namespace
 
 
-def read_manifest(flags: SchedulingFlags, namespace: str) -> Snapshot:
+def read_manifest(flags: SchedulingFlags, namespace: str, *, target: bool = False) -> Snapshot:
     """The objects of the manifest; what names no namespace is put into this one.
+
+    With a ``target``, the namespace that was typed is that of the target, and objects may be in any.
 
     Raises:
         InputError: an object of another namespace than the one that was typed.
     """
     from kubectl_dra.cluster.files import read_snapshot
 
-    return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True, only=flags.namespace)
+    return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True, only="" if target else flags.namespace)
 
 
 def completed(

@@ -36,6 +36,7 @@ from kubectl_dra.taint.rules import (
     blind_scheduler,
     content,
     decide,
+    off_by_default,
     rules_unseen,
     undetermined,
     version_assumed,
@@ -155,6 +156,8 @@ def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datet
 
 
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
+    if world.cluster is None and (off := off_by_default(world.snapshot, world.settings.scheduler.release)):
+        yield off
     blind = blind_scheduler(world.snapshot)
     if blind:
         yield blind
