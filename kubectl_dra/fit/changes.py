@@ -34,9 +34,9 @@ MAX_SHOWN: Final = 3
 
 
 class Changes:
-    """Looks for changes. ``found`` are those that help: first what ends the cause that is named, then what takes
-    nothing from anybody. Of holders the first to ask comes first, and of those to ask alike who makes most room, as of
-    nodes.
+    """Looks for changes. ``found`` are those that help: first what ends the cause that is named and no pod, then what
+    takes nothing from anybody. Of holders the first to ask comes first, and of those to ask alike who makes most room,
+    as of nodes.
 
     ``tried`` counts all, by what was changed.
     """
@@ -74,9 +74,14 @@ class Changes:
                 key=lambda gain: (not gain.replicas, bool(gain.not_starting), *_asked(gain), -gain.pods),
             )
             nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
-            self.found = tuple(
-                sorted((*holders, *nodes), key=lambda gain: (self._offered.isdisjoint(_keys(gain)), _destroys(gain)))
-            )
+            self.found = tuple(sorted((*holders, *nodes), key=lambda gain: (not self._mends(gain), _destroys(gain))))
+
+    def _mends(self, gain: More) -> bool:
+        """Whether a change ends the cause that is named, and no pod that works or waits for that."""
+        change = gain.change
+        if not isinstance(change, Free | EndPods) or self._offered.isdisjoint(change.keys):
+            return False
+        return change.price <= Price.WAIT
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         gains: list[More] = []
@@ -131,11 +136,6 @@ def _offered(cause: Finding | None) -> frozenset[str]:
     """The claims and pods whose end is the fix of a cause."""
     offers = cause.remedy.offers if cause is not None and cause.remedy is not None else ()
     return frozenset(key for offer in offers[:1] if isinstance(offer, Free | EndPods) for key in offer.keys)
-
-
-def _keys(gain: More) -> tuple[str, ...]:
-    """The claims that a change frees, or the pods that it ends."""
-    return gain.change.keys if isinstance(gain.change, Free | EndPods) else ()
 
 
 def _asked(gain: More) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.command import CommandEffect, CommandLine, kubectl
+from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -153,14 +153,14 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         tainted = [(_names(devices, state), taints) for taints, devices in groups.items()]
         shown_rows = tainted if full else tainted[:_ROWS]
         hidden = len(tainted) - len(shown_rows)
-        table = TableBlock(
-            [("DEVICES", "TAINT"), *shown_rows], ("TAINT",), left=hidden, how="--full shows them", amid=True
-        )
-        yield Section("Devices out of service here", (table,))
-    # The last resort, after what to look at, is shown with the pod's own answer.
-    commands = _fix_commands(state, invocation)
-    mild = [each for each in commands if each.effect is not CommandEffect.DESTROYS]
-    shown_commands = [shell((each,), invocation.where) for each in (commands if full else mild or commands)]
+        if state.troubled and len(tainted) == 1:
+            # The pods come first, and one line says the rest.
+            yield prose("Out of service here: {} with taint {}".format(*tainted[0]), hang=2)
+        else:
+            rows = [("DEVICES", "TAINT"), *shown_rows]
+            table = TableBlock(rows, ("TAINT",), left=hidden, how="--full shows them", amid=True)
+            yield Section("Devices out of service here", (table,))
+    shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:

@@ -87,7 +87,9 @@ def read_manifest(flags: SchedulingFlags, namespace: str, *, target: bool = Fals
     """
     from kubectl_dra.cluster.files import read_snapshot
 
-    return read_snapshot(list(flags.manifests), namespace=namespace, workloads=True, only="" if target else flags.namespace)
+    return read_snapshot(
+        list(flags.manifests), namespace=namespace, workloads=True, only="" if target else flags.namespace
+    )
 
 
 def completed(
