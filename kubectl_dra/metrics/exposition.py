@@ -67,15 +67,15 @@ def _rooms(room: Mapping[Labels, CapacityRoom] | None) -> Iterator[Metric]:
     """The capacity of classes whose devices can be shared, of which no number of devices says how much is left."""
     labels = ("device_class", "capacity")
     for name, text, value in (
-        ("total", "Capacity of a class's devices that can be shared.", attrgetter("total")),
-        ("remaining", "What is left of it, on all devices together.", attrgetter("left")),
-        ("largest_request", "The most that one request can still get: what is left on one device.", attrgetter("most")),
+        ("", "Capacity of a class's devices that can be shared.", attrgetter("total")),
+        ("_remaining", "What is left of it, on all devices together.", attrgetter("left")),
+        ("_largest_request", "The most that one request can still get: what is left on one device.", attrgetter("most")),
     ):
         amounts: Mapping[Labels, float] | None = None
         if room is not None:
             amounts = {key: value(each).approximate_float() for key, each in room.items()}
-        merge = max if name == "largest_request" else add
-        yield from _counted(f"device_class_capacity_{name}", text, labels, amounts, merge)
+        merge = max if name == "_largest_request" else add
+        yield from _counted(f"device_class_capacity{name}", text, labels, amounts, merge)
 
 
 def _counted(

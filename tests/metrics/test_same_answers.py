@@ -102,8 +102,8 @@ def test_every_class_has_a_number_to_alert_on(dra: Dra) -> None:
     for name in ("mig.nvidia.com", "vfio.gpu.nvidia.com"):
         assert f'kubectl_dra_device_class_largest_request{{device_class="{name}"}} 0.0' in text.splitlines()
     text = dra("metrics", "--snapshot", saved("shared-capacity-fits")).out
-    for name, value in (("total", 256), ("remaining", 72), ("largest_request", 24)):
-        assert counted(text, f"device_class_capacity_{name}", "device_class", "capacity") == {
+    for name, value in (("", 256), ("_remaining", 72), ("_largest_request", 24)):
+        assert counted(text, f"device_class_capacity{name}", "device_class", "capacity") == {
             ("dra.cpu", "dra.cpu/cpu"): value
         }
 
