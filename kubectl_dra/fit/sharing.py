@@ -12,7 +12,7 @@ from msgspec import Struct
 from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.releases import Release, first_with, gate_default
+from kubectl_dra.api.releases import first_with
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.command import CommandLine
@@ -187,13 +187,14 @@ def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Pa
 
 class SharingWriter(Struct, frozen=True):
     """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
-    template's class. ``one_pod``: the containers of a pod share, and not pods. ``taken``: a claim has the name already
-    that one for all would get, the template's. ``located``: those matching, each with its node if it has one.
+    template's class. ``gates`` are those that are on. ``one_pod``: the containers of a pod share, and not pods.
+    ``taken``: a claim has the name already that one for all would get, the template's. ``located``: those matching,
+    each with its node if it has one.
     """
 
     documents: tuple[Document, ...]
     template: SharedTemplate
-    release: Release
+    gates: frozenset[str]
     devices: Sequence[Device] = ()
     matching: Sequence[Device] = ()
     one_pod: bool = False
@@ -347,9 +348,8 @@ class SharingWriter(Struct, frozen=True):
         if not partitions:
             yield WrittenWay(way, impossible=why_no_partition(driver, partitioning(driver, self.located)))
             return
-        needs: list[SharingNeed] = []
-        if any(device.consumes_counters for device in self._of_driver):
-            needs.append(self._gate("DRAPartitionableDevices"))
+        counted = any(device.consumes_counters for device in self._of_driver)
+        needs = self._gate("DRAPartitionableDevices") if counted else ()
         for profile, device in sorted(
             partitions.items(), key=lambda partition: (-_memory(partition[1]).nanos, partition[0])
         ):
@@ -364,7 +364,7 @@ class SharingWriter(Struct, frozen=True):
             if _UNITS in device.capacity:
                 more["capacity", "requests", _UNITS] = "1"
             device_class = own[-1] if own else self.template.device_class
-            yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), tuple(needs))
+            yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), needs)
 
     def _of_capacity(self, part: str) -> WrittenWay:
         """A claim for each pod for a part of the largest capacity that several claims may divide."""
@@ -379,22 +379,22 @@ class SharingWriter(Struct, frozen=True):
                 how = say(text, gate=gate.name, since=gate.since)
             return WrittenWay(way, impossible=say("no device allows several claims{how}", how=how))
         names = [name for name in ("memory", "cpu") if name in device.capacity] or sorted(device.capacity)
-        gate_words = (self._gate("DRAConsumableCapacity"),)
+        needs = self._gate("DRAConsumableCapacity")
         if not names:
-            return WrittenWay(way, self.documents[0].source.text, gate_words)
+            return WrittenWay(way, self.documents[0].source.text, needs)
         amount = part or str((device.capacity[names[0]].get("requestPolicy") or {}).get("default") or "")
         if not amount:
             text = "say with --part how much of {name} a pod gets (a device has {value})"
             value = str(device.capacity[names[0]].get("value"))
             return WrittenWay(way, impossible=say(text, name=names[0], value=value))
-        return WrittenWay(way, self._edited(("capacity", "requests", names[0]), amount), gate_words)
+        return WrittenWay(way, self._edited(("capacity", "requests", names[0]), amount), needs)
 
-    def _gate(self, gate: str) -> SharingNeed:
-        """A gate of Kubernetes, and whether the release has it on."""
+    def _gate(self, gate: str) -> tuple[SharingNeed, ...]:
+        """A gate of Kubernetes that is off."""
+        if gate in self.gates:
+            return ()
         text = "gate {gate} of the control plane and the kubelets (on by default from {first})"
-        if gate_default(gate, self.release):
-            text = "gate {gate} (on by default from {first})"
-        return SharingNeed(gate, say(text, gate=gate, first=str(first_with(gate))))
+        return (SharingNeed(gate, say(text, gate=gate, first=str(first_with(gate)))),)
 
 
 _STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}

@@ -17,6 +17,7 @@ from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.refused_claims import any_of_whole_nodes
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.attributes_read import complete
+from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -25,7 +26,7 @@ from kubectl_dra.explain.overview import Alike, Overview, pending
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
-from kubectl_dra.usage.counts import CapacityRoom, demand_of_namespaces, supply_of_classes
+from kubectl_dra.usage.counts import demand_of_namespaces, supply_of_classes
 from kubectl_dra.usage.largest_request import LargestRequest
 
 T = TypeVar("T")

@@ -41,7 +41,7 @@ def _of_class(now: ClassNow) -> str:
     if now.verdict is Verdict.UNDETERMINED:
         return "whether a request can get a device of it now is unknown"
     if largest is None and now.verdict is Verdict.SCHEDULABLE:
-        return "a request can get a share of its devices now, as far as their capacity goes"
+        return f"a request can get a share of its devices now{_of_capacity(now)}"
     if largest is not None and largest.count:
         count = "one device" if largest.count == 1 else f"up to {largest.count:,} devices"
         more = ", or more elsewhere" if largest.at_least else ""
@@ -64,6 +64,19 @@ def _of_class(now: ClassNow) -> str:
         return f"no pod can use a device of it now, though {count} free: {written(now.unserved[0].unserved)}"
     fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
     return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
+
+
+def _of_capacity(now: ClassNow) -> str:
+    """How much of the scarcest capacity one device has left, and that it takes an amount to get some of it."""
+    scarcest = next(iter(now.room), None)
+    if scarcest is None or scarcest.on is None:
+        return ""
+    most = f", at most {scarcest.most} of {scarcest.name} on one device ({written(scarcest.on, 'short')})"
+    short = now.unnamed
+    if short is None or short.reason != "insufficient":
+        return most
+    wanted = f"all {short.amount}" if short.amount == short.value else f"the default, {short.amount},"
+    return f"{most}; one that names no amount gets none: it wants {wanted} of {short.capacity}"
 
 
 def _free(now: ClassNow) -> str:

@@ -47,11 +47,12 @@ def write_ways(
     color: str = "auto",
     *,
     containers: int = 0,
+    part: str = "",
     otherwise: CommandLine | None = None,
 ) -> None:
     """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
 
-    ``otherwise`` says more where they do not all run in any way.
+    ``part`` is how much capacity each pod was to get. ``otherwise`` says more where they do not all run in any way.
     """
     out = Painter(color=color)
     pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
@@ -100,7 +101,8 @@ def write_ways(
         write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
     best = next((way for way in _BEST if way in works), None)
     if best is not None:
-        argv = (*command.argv, "--by", best.value)
+        amount_each = ("--part", part) if part and best is SharingWay.CAPACITY else ()
+        argv = (*command.argv, "--by", best.value, *amount_each)
         out.write("")
         write_command(out, ShellCommand((CommandLine(argv),), "Next"))
     elif not works and otherwise is not None:

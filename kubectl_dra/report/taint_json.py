@@ -9,7 +9,7 @@ from kubectl_dra.report.devices_json import holder_json
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json, owner_json, taint_json
 from kubectl_dra.report.table import gap_json, yaml_text
 from kubectl_dra.report.taint_text import not_seen
-from kubectl_dra.taint.blast_radius import ClaimHit, PodHit, Radius
+from kubectl_dra.taint.blast_radius import ClaimHit, ClassLeft, PodHit, Radius
 from kubectl_dra.taint.listing import TaintLine
 from kubectl_dra.taint.result import RuleDone, Staying, Tainted, Untainted
 from kubectl_dra.taint.rules import REFUSED
@@ -142,11 +142,24 @@ def _radius(radius: Radius) -> dict[str, Any]:
             for request in radius.all_requests
         ],
         "byClass": [
-            {"name": room.name, "deviceCount": room.devices, "freeCount": room.free, "freeAfter": room.free_after}
-            for room in radius.classes
+            {
+                "name": left.name,
+                "deviceCount": left.devices,
+                "freeCount": left.free,
+                "freeAfter": left.free_after,
+                **({"capacity": capacity} if (capacity := _capacity(left)) else {}),
+            }
+            for left in radius.classes
         ],
         "notes": [*map(not_seen, radius.gaps), *radius.notes],
         "unread": [{**gap_json(gap), "decides": gap == radius.unread} for gap in radius.gaps],
+    }
+
+
+def _capacity(left: ClassLeft) -> dict[str, dict[str, str]]:
+    return {
+        each.name: {"value": str(each.total), "remaining": str(each.now), "remainingAfter": str(each.after)}
+        for each in left.capacities
     }
 
 

@@ -20,7 +20,7 @@ from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import times
-from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, PodHit, Radius, worse
+from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
 from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, DesiredRule, RuleStage
@@ -93,17 +93,25 @@ def write_radius(
     if radius.all_requests:
         names = sorted({f"{r.kind} {r.namespace}/{r.name} ({r.request})" for r in radius.all_requests})
         out.paragraph(f"Requests for all devices that become impossible where a device is tainted: {some(names, 6)}.")
-    for room in radius.classes:
-        count = amount(room.devices)
-        if room.free is None or room.free_after is None:
-            out.sentence(f"Class {room.name}: {count}; how many of them are free is unknown.")
-        else:
-            free = f"{room.free:,} of {count} {are(room.free)} free"
-            out.sentence(f"Class {room.name}: {free} now, {room.free_after:,} afterwards.")
+    for left in radius.classes:
+        out.sentence(f"Class {left.name}: {_left(left)}.")
     # What keeps claims from being known heads the list of pods.
     unseen = [not_seen(gap) for gap in radius.gaps if gap != radius.unread]
     for note in (*unseen, *radius.notes):
         out.paragraph(f"note: {note}")
+
+
+def _left(left: ClassLeft) -> str:
+    """What is free of a class, or left of its devices that can be shared, now and afterwards."""
+    count = amount(left.devices)
+    if left.free is None or left.free_after is None:
+        return f"{count}; how many of them are free is unknown"
+    free = f"{left.free:,} of {count} {are(left.free)} free now, {left.free_after:,} afterwards"
+    if not left.capacities:
+        return free
+    scarcest = left.capacities[0]
+    shares = f"{scarcest.now} of {scarcest.total} {scarcest.name} are left to share now, {scarcest.after} afterwards"
+    return f"{free}; {shares}" if left.free else shares
 
 
 def _write_pods(radius: Radius, desired_rules: Sequence[DesiredRule], out: Painter, at: datetime) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.allocation.features import DEFECTS
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.blocks import TableBlock
@@ -22,7 +23,7 @@ from kubectl_dra.taint import times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
-from kubectl_dra.usage.counts import CapacityRoom, DeviceDemand, DeviceSupply, UseReport
+from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, UseReport
 from kubectl_dra.usage.largest_request import LargestRequest
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from functools import reduce
 from typing import Final, NamedTuple
@@ -11,13 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
+from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.behaviour import TOLERATIONS_IN_RESULT
 from kubectl_dra.api.claims import ALL, Consumer, DeviceResult, ResourceClaim
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolerated
 from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
+from kubectl_dra.explain.devices.capacity_left import capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.settings import Settings
@@ -84,13 +87,26 @@ class AllRequest(Struct, frozen=True):
     request: str
 
 
+class CapacityAfter(NamedTuple):
+    """What is left of a capacity of devices that can be shared: now, and with the taints; and how much there is."""
+
+    name: str
+    total: Quantity
+    now: Quantity
+    after: Quantity
+
+
 class ClassLeft(Struct, frozen=True):
-    """What a DeviceClass has: all devices, those free now, and those free with the taints. None means unknown."""
+    """What a DeviceClass has: all devices, those free now, and those free with the taints. None means unknown.
+
+    ``capacities`` are those of its devices that can be shared, the scarcest first.
+    """
 
     name: str
     devices: int
     free: int | None
     free_after: int | None
+    capacities: tuple[CapacityAfter, ...] = ()
 
 
 class Radius(Struct, frozen=True):
@@ -351,4 +367,12 @@ def _classes(desired_rules: Sequence[DesiredRule], rows: Sequence[DeviceRow]) ->
         if any(row.state is DeviceState.UNKNOWN for row in members):
             yield ClassLeft(name, len(members), None, None)
         else:
-            yield ClassLeft(name, len(members), len(free), len([row for row in free if row.id not in hit]))
+            after = len([row for row in free if row.id not in hit])
+            yield ClassLeft(name, len(members), len(free), after, tuple(_capacities(members, hit)))
+
+
+def _capacities(members: Sequence[DeviceRow], hit: Set[DeviceID]) -> Iterator[CapacityAfter]:
+    """What is left of the capacities of those that can be shared."""
+    afterwards = {room.name: room.left for room in capacity_left(row for row in members if row.id not in hit)}
+    for room in capacity_left(members):
+        yield CapacityAfter(room.name, room.total, room.left, afterwards.get(room.name, ZERO))

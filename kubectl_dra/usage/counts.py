@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Container, Hashable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.pods import Owner
-from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
 from kubectl_dra.explain.devices.arrangement import CountedBy
+from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
 from kubectl_dra.explain.phrase import Words
@@ -22,7 +21,7 @@ from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, claim_uses
-from kubectl_dra.usage.largest_request import ROOM, LargestRequest, RequestTrials, largest_request
+from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request
 
 K = TypeVar("K", bound=Hashable)
 
@@ -91,15 +90,6 @@ def _devices(items: list[ClaimUse]) -> set[DeviceID]:
 # The devices of each node or class: free, held, tainted, idle; and the largest request that still fits.
 
 _HELD = (DeviceState.HELD, DeviceState.SHARED)
-
-
-class CapacityRoom(NamedTuple):
-    """What is left of a capacity, how much of it there is, and the most that is left on one device."""
-
-    name: str
-    left: Quantity
-    total: Quantity
-    most: Quantity
 
 
 class DeviceSupply(Struct, frozen=True):
@@ -172,42 +162,21 @@ def _counted(
         for name in names_of(row, by):
             idle[name] = idle.get(name, 0) + 1
     used: dict[str, float] = {}
-    shareable: dict[str, list[DeviceRow]] = {}
+    named: dict[str, list[DeviceRow]] = {}
     for row in inventory.rows:
-        for name in names_of(row, by) if row.state in _HELD else ():
-            used[name] = used.get(name, 0) + row.used_part
-        for name in names_of(row, by) if row.device.allow_multiple_allocations and row.state in ROOM else ():
-            shareable.setdefault(name, []).append(row)
+        for name in names_of(row, by):
+            named.setdefault(name, []).append(row)
+            if row.state in _HELD:
+                used[name] = used.get(name, 0) + row.used_part
     return [
         DeviceSupply(
             tally,
             idle.get(tally.name, 0),
             used=used.get(tally.name, 0),
-            room=tuple(_room(shareable.get(tally.name, ()), takers)),
+            room=capacity_left(named.get(tally.name, ()), takers),
         )
         for tally in tallies(inventory, by)
     ]
-
-
-def _room(rows: Sequence[DeviceRow], takers: Container[str] | None) -> Iterator[CapacityRoom]:
-    """What is left of each capacity of devices that can be shared, the one of which least is first."""
-    left: dict[str, Quantity] = {}
-    total: dict[str, Quantity] = {}
-    most: dict[str, Quantity] = {}
-    for row in rows:
-        for name, quantity in row.device.capacity.items():
-            value = Quantity.parse(str(quantity.get("value", "0")))
-            rest = ZERO if row.also_tainted or row.unserved else value.sub(row.consumed.get(name, ZERO))
-            left[name] = left.get(name, ZERO) + rest
-            reached = takers is None or any(node in takers for node in row.nodes)
-            most[name] = max(most.get(name, ZERO), rest if reached else ZERO)
-            total[name] = total.get(name, ZERO) + value
-    rooms = (CapacityRoom(name, left[name], total[name], most[name]) for name in total)
-    yield from sorted(rooms, key=lambda room: _part_left(room))
-
-
-def _part_left(room: CapacityRoom) -> float:
-    return room.left.approximate_float() / room.total.approximate_float() if room.total else 0.0
 
 
 # Who uses what at one moment: all that ``top`` shows, counted and sorted.

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, shortage
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined, named_in
 from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.drivers.refused_claims import PartOfNode, any_of_whole_nodes, parts_of_node, published_on
+from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Verdict
@@ -22,8 +24,10 @@ from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, lar
 class ClassNow(Struct, frozen=True):
     """What a request for a class could get now.
 
-    ``largest`` is None where devices can be shared: how much is left then depends on what is asked for. ``idle`` are
-    the unused claims that hold devices of it, ``broken`` the drivers that the class names and that are not well.
+    ``largest`` is None where devices can be shared: how much is left then depends on what is asked for. ``room`` is
+    what is left of their capacities, the scarcest first; ``unnamed`` is what a request that names no amount lacks on
+    the device with most of that, where no device serves it. ``idle`` are the unused claims that hold devices of it,
+    ``broken`` the drivers that the class names and that are not well.
     ``refused``: the driver refuses the largest request, which is for a part of a node. ``whole``: it gives all devices
     of a node or none, and the largest request is for all of them.
     """
@@ -32,6 +36,8 @@ class ClassNow(Struct, frozen=True):
     verdict: Verdict
     inventory: Inventory
     largest: LargestRequest | None
+    room: tuple[CapacityRoom, ...] = ()
+    unnamed: CapacityShortage | None = None
     idle: tuple[ClaimUse, ...] = ()
     broken: tuple[NodeDriver, ...] = ()
     refused: PartOfNode | None = None
@@ -81,9 +87,13 @@ class DeviceNow(Struct, frozen=True):
 def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Scheduler) -> ClassNow:
     """What a request for a class could get; ``inventory`` has its devices and no others."""
     rows, states = inventory.rows, inventory.states()
-    largest = largest_request(name, rows, RequestTrials(snapshot, scheduler)) if rows else LargestRequest(0)
+    trials = RequestTrials(snapshot, scheduler)
+    largest = largest_request(name, rows, trials) if rows else LargestRequest(0)
+    room = capacity_left(rows, trials.nodes) if largest is None else ()
+    open_ = [row for row in rows if _has_room(row) and any(node in trials.nodes for node in row.nodes)]
+    unnamed = _unnamed(open_, room, scheduler)
     verdict = Verdict.UNSCHEDULABLE
-    if largest.count if largest is not None else any(map(_has_room, rows)):
+    if largest.count if largest is not None else open_:
         verdict = Verdict.SCHEDULABLE
     elif DeviceState.UNKNOWN in states or inventory.unread or (largest is not None and largest.at_least):
         verdict = Verdict.UNDETERMINED
@@ -99,7 +109,16 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     refused = _refused(rows, largest, snapshot) if largest is not None else None
     whole = refused is None and any_of_whole_nodes({row.id.driver for row in rows if row.state is DeviceState.FREE})
     verdict = verdict if refused is None else Verdict.UNSCHEDULABLE
-    return ClassNow(name, verdict, inventory, largest, tuple(idle), broken, refused, whole)
+    return ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole)
+
+
+def _unnamed(rows: Sequence[DeviceRow], room: Sequence[CapacityRoom], scheduler: Scheduler) -> CapacityShortage | None:
+    """What a request that names no amount lacks on the device with most left, if no device serves it."""
+    fractional = scheduler.features.fractional_capacity
+    shorts = {row.id: shortage(row.device, None, row.consumed, NOTHING, fractional=fractional) for row in rows}
+    if not room or room[0].on not in shorts or not all(shorts.values()):
+        return None
+    return shorts[room[0].on]
 
 
 def _refused(rows: Sequence[DeviceRow], largest: LargestRequest, snapshot: Snapshot) -> PartOfNode | None:

@@ -16,6 +16,7 @@ from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.devices.capacity_left import ROOM
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
@@ -36,8 +37,6 @@ class LargestRequest(Struct, frozen=True):
     defects: tuple[str, ...] = ()
 
 
-ROOM: Final = (DeviceState.SHARED, DeviceState.FREE, DeviceState.UNKNOWN)
-"""States of devices that can be shared of which something may be left."""
 _CLAIM: Final = ResourceClaim(ObjectMeta(name="largest"))
 """Stands for no claim of the cluster: those have a namespace."""
 

@@ -88,6 +88,41 @@ def test_the_verdict_is_first(dra: Dra, cluster: str, target: str) -> None:
     assert deletes == ("Delete unused claim ml/idle" in found["fix"]["text"])
 
 
+def cpus(tmp_path: Path, default: str = "", cordoned: bool = False) -> str:
+    """Shares of CPUs, of which each device has some left. ``default``: what a request takes that names no amount."""
+    cluster = yaml.safe_load((EXAMPLES / "cpu-capacity-exhausted" / "cluster.yaml").read_text())
+    for item in cluster["items"]:
+        if item["kind"] == "Node":
+            item["spec"]["unschedulable"] = cordoned
+        elif item["kind"] == "ResourceSlice" and default:
+            for device in item["spec"]["devices"]:
+                policy = {"default": default, "validRange": {"min": "1"}}
+                device["capacity"]["dra.cpu/cpu"]["requestPolicy"] = policy
+    (path := tmp_path / "cluster.yaml").write_text(yaml.safe_dump(cluster))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("default", "plain"),
+    [
+        ("", "; one that names no amount gets none: it wants all 64 of dra.cpu/cpu"),
+        ("32", "; one that names no amount gets none: it wants the default, 32, of dra.cpu/cpu"),
+        ("8", ""),
+    ],
+)
+def test_how_much_of_a_shared_device_can_be_had(dra: Dra, tmp_path: Path, default: str, plain: str) -> None:
+    """A request that names no amount takes a whole device or the default, which may be more than is left."""
+    ran = dra("explain", "class/dra.cpu", "--snapshot", cpus(tmp_path, default))
+    first = " ".join(ran.out.partition("\n\n")[0].split())
+    most = "at most 24 of dra.cpu/cpu on one device (telco-1/cpudevnuma001)"
+    assert ran.code == 0 and f"{most}{plain}; 4 devices on 2 nodes" in first
+
+
+def test_no_share_is_had_where_no_node_takes_pods(dra: Dra, tmp_path: Path) -> None:
+    ran = dra("explain", "class/dra.cpu", "--snapshot", cpus(tmp_path, cordoned=True))
+    assert ran.code == 1 and "no request can get a device of it now; 4 devices" in " ".join(ran.out.split())
+
+
 DRIVER_ANSWERS = {
     "driver-gone-from-node": (
         1,

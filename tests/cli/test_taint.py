@@ -98,6 +98,16 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
     assert names.out == f"devicetaintrule.resource.k8s.io/{planned['rule']}\n"
 
 
+def test_what_is_left_of_shared_devices(dra: Dra) -> None:
+    """No device is free, but the one that is tainted has 24 of the 72 CPUs that are left."""
+    saved = str(ROOT / "examples" / "explain" / "cpu-capacity-exhausted" / "cluster.yaml")
+    command = ["taint", "telco-2/cpudevnuma000", "k:NoExecute", "--dry-run=client", "--snapshot", saved]
+    shown = dra(*command).out
+    assert "Class dra.cpu: 72 of 256 dra.cpu/cpu are left to share now, 48 afterwards." in shown
+    (left,) = checked(dra(*command, "-o", "json"))["blastRadius"]["byClass"]
+    assert left["capacity"] == {"dra.cpu/cpu": {"value": "256", "remaining": "72", "remainingAfter": "48"}}
+
+
 def test_a_drain_is_shown_as_it_goes(dra: Dra, saved: str) -> None:
     """NoSchedule now, and pods deleted only when --grace is over."""
     command = ["taint", "n1/gpu-0", "k:NoExecute", "--drain", "--grace", "1h", "--dry-run=client", "--snapshot", saved]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ NOTEBOOKS = str(SAMPLES / "notebooks.yaml")
 SCHEMAS = SAMPLES.parents[1] / "schemas"
 FLEET = str(SAMPLES / "alignment.yaml")
 """Two of four H100 are free."""
+SHARED_CPUS = str(SAMPLES.parents[1] / "examples" / "explain" / "cpu-capacity-exhausted" / "cluster.yaml")
+"""Several claims have shares of each device."""
 
 
 def cluster(tmp_path: Path, *devices: Json, driver: str = "gpu.example.com", **classes: str) -> str:
@@ -131,7 +134,9 @@ def test_amounts_of_a_device_that_several_claims_may_have(dra: Dra, tmp_path: Pa
     ran = dra(*words, "--part", "10Gi")
     exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
     assert exactly["capacity"] == {"requests": {"memory": "10Gi"}} and ran.code == 0
-    assert "gate DRAConsumableCapacity (on by default from 1.36)" in ran.err
+    assert "DRAConsumableCapacity" not in ran.err, "the release has it on"
+    off = dra(*words, "--part", "10Gi", "--feature-gates", "DRAConsumableCapacity=false")
+    assert "DRAConsumableCapacity of the control plane and the kubelets" in " ".join(off.err.split())
     assert dra(*words, "--part", "15Gi").code == 1, "two of 15Gi have room in 40Gi, not four"
 
 
@@ -455,3 +460,28 @@ def test_next_is_what_the_answer_says(dra: Dra, tmp_path: Path) -> None:
     ran = dra("share", "--class", "gpu", "--pods", "2", "--snapshot", file)
     assert "nothing has to be shared" in " ".join(ran.out.split())
     assert ran.out.splitlines()[-1].endswith("--by each")
+
+
+def test_next_has_every_flag_that_was_given(dra: Dra) -> None:
+    """Without --part it would end in an error; with another release it would be another answer."""
+    about = ("--class", "dra.cpu", "--pods", "3", "-n", "ran", "--kubernetes-version", "1.36")
+    gates = ("--feature-gates", "DRAConsumableCapacity=true")
+    words = ("share", *about, *gates, "--snapshot", SHARED_CPUS, "--complete", "--part", "8")
+    following = shlex.split(dra(*words).out.splitlines()[-1].removeprefix("Next: kubectl dra "))
+    assert sorted(following) == sorted((*words, "--by", "capacity")) and dra(*following).code == 0
+
+
+def test_next_explains_with_every_flag_of_the_scheduler(dra: Dra, tmp_path: Path) -> None:
+    text = Path(NOTEBOOKS).read_text().replace("gpu.nvidia.com", "gpu").replace("inference", "default")
+    (manifest := tmp_path / "notebooks.yaml").write_text(text)
+    about = ("--kubernetes-version", "1.36", "--feature-gates", "DRAConsumableCapacity=false")
+    words = ("-f", str(manifest), *about, "--snapshot", cluster(tmp_path))
+    following = shlex.split(dra("share", *words).out.splitlines()[-1].removeprefix("Next: kubectl dra "))
+    assert following == ["fit", *words, "--explain"] and dra(*following).code == 1
+
+
+def test_a_gate_that_is_on_is_no_need(dra: Dra) -> None:
+    words = ("share", "--class", "dra.cpu", "--part", "8", "--snapshot", SHARED_CPUS)
+    assert "DRAConsumableCapacity" not in dra(*words).out
+    off = dra(*words, "--feature-gates", "DRAConsumableCapacity=false").out
+    assert next(line for line in off.splitlines() if line.startswith("capacity")).endswith("DRAConsumableCapacity")

@@ -215,6 +215,20 @@ def test_what_is_left_of_each_class() -> None:
         assert (left.name, left.devices, left.free, left.free_after) == ("gpu", 2, 1, after)
 
 
+def test_what_is_left_of_each_capacity() -> None:
+    """Of devices that can be shared what is left counts as well as how many are free."""
+    shared = [
+        {**gpu(name), "allowMultipleAllocations": True, "capacity": {"memory": {"value": "40Gi"}}}
+        for name in ("gpu-0", "gpu-1")
+    ]
+    taken = {**result("gpu-1"), "shareID": "s", "consumedCapacity": {"memory": "10Gi"}}
+    here = world(node("n1"), device_class(), slice_of("n1", *shared), claim("c", taken, pods=("p",)))
+    for names, after in ((("gpu-0",), "30Gi"), (("gpu-1",), "40Gi"), (("gpu-0", "gpu-1"), "0")):
+        (left,) = radius_of(here, *names).classes
+        (capacity,) = left.capacities
+        assert (left.free, [str(each) for each in capacity]) == (1, ["memory", "80Gi", "70Gi", after])
+
+
 def test_the_pods_of_a_group_are_hit() -> None:
     grouped = claim("mine", result("gpu-0"), pods=("p",))
     grouped["status"]["reservedFor"] = [{"resource": "podgroups", "name": "gang", "uid": "g"}]

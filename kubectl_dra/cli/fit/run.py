@@ -136,7 +136,7 @@ def _with_sharing(
         template = shared_template(documents, files[0].name, workload.namespace, snapshot.templates)
     except InputError:
         return answer
-    writer = SharingWriter(documents, template, settings.scheduler.release)
+    writer = SharingWriter(documents, template, settings.scheduler.gates)
 
     def overlaid(manifest: Snapshot) -> Snapshot:
         return overlay(

@@ -58,7 +58,7 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     matching = [device for device, _ in located]
     one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
-    writer = SharingWriter(documents, template, settings.scheduler.release, devices, matching, one_pod, taken, located)
+    writer = SharingWriter(documents, template, settings.scheduler.gates, devices, matching, one_pod, taken, located)
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:
@@ -122,27 +122,18 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
         put(ways[0].written.text)
         write_needs(ways[0], where)
         return code
-    flags = {
-        "-f": typed.manifests,
+    of_class = {
         "--class": (typed.device_class,),
         "--pods": (str(typed.pods),) if typed.pods else (),
         "--containers": (str(typed.containers),) if typed.containers else (),
-        "-n": (typed.namespace,),
-        "--kubernetes-version": (typed.release,),
-        "--feature-gates": typed.gates,
     }
+    scheduled = {"-n": (typed.namespace,), "--kubernetes-version": (typed.release,), "--feature-gates": typed.gates}
+    flags = {"-f": typed.manifests, **of_class, **scheduled}
     command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
-    fit = (
-        "kubectl",
-        "dra",
-        "fit",
-        *repeated({"-f": typed.manifests, "-n": (typed.namespace,)}),
-        *where.flags,
-        "--explain",
-    )
+    fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")
     otherwise = CommandLine(fit) if typed.manifests else None
     color, containers = typed.color.value, typed.containers or 0
-    write_ways(ways, device_class, command, color, containers=containers, otherwise=otherwise)
+    write_ways(ways, device_class, command, color, containers=containers, part=typed.part, otherwise=otherwise)
     return code
 
 

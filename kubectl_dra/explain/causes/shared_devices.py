@@ -14,7 +14,7 @@ from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, counted
+from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, counted, unnamed
 from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
@@ -80,10 +80,11 @@ def _most_left(shorts: _Shorts) -> Words:
     if not known:
         return shorts[0][1].capacity
     remaining, item, short = max(known, key=lambda pair: pair[0])
-    text = "it wants {short.amount} of {short.capacity}, and no device has more than {left} left ({device:short})"
+    text = "it wants {short.amount} of {short.capacity}{unnamed}, and no device has more than {left} left "
+    text += "({device:short})"
     if not remaining:
-        text = "it wants {short.amount} of {short.capacity}, and no device has any left"
-    return say(text, short=short, left=remaining, device=item.id)
+        text = "it wants {short.amount} of {short.capacity}{unnamed}, and no device has any left"
+    return say(text, short=short, unnamed=unnamed(short), left=remaining, device=item.id)
 
 
 # Partitions in use leave too little of their shared counters.

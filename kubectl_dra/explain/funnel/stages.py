@@ -153,9 +153,19 @@ def describe_shortage(short: CapacityShortage) -> Phrase:
     if short.reason == "policy":
         return say("{short.capacity} {short.amount} violates its request policy", short=short)
     return say(
-        "{short.amount} of {short.capacity}{whole} does not fit: {short.used} of {short.value} used",
+        "{short.amount} of {short.capacity}{unnamed} does not fit: {short.used} of {short.value} used",
         short=short,
-        whole="" if short.requested is not None else " (all of it, not requested by name)",
+        unnamed=unnamed(short),
+    )
+
+
+def unnamed(short: CapacityShortage) -> Words:
+    """Why a request takes an amount that it does not name; empty if it names it."""
+    if short.requested is not None:
+        return ""
+    return say(
+        " ({which}: the request names no amount)",
+        which="all of it" if short.amount == short.value else "the default of its policy",
     )
 
 
