@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kubectl_dra.admission.server.decoding import decoding_errors
 from kubectl_dra.api.codec import mismatch, quoted
-from kubectl_dra.api.dra_rows import KINDS
+from kubectl_dra.api.dra_rows import KINDS, fields_at
 from kubectl_dra.api.limits import MAX_LABEL
-from kubectl_dra.api.releases import GROUP, lifecycle, versions_of
+from kubectl_dra.api.releases import GROUP, Release, lifecycle, versions_of
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, Unwrap, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Step
@@ -21,6 +22,7 @@ FOREIGN: Final = "MIG305"
 UNCLEAR: Final = "MIG309"
 RULE: Final = "MIG310"
 
+_CORRECT: Final = "correct it, then run migrate again; kubectl dra lint says more"
 _ORDER: Final = ("v1alpha3", "v1beta1", "v1beta2", "v1")
 _RULE_FIELDS: Final = ("deviceClassName", "selectors")
 
@@ -45,7 +47,7 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, ("apiVersion",), f"{version} has no successor", way_out),))
     if target not in FLAT and _ORDER.index(version) > _ORDER.index(target) and settings.version == "v1":
         return ObjectPlan()
-    return _converted(raw, kind, version, target)
+    return _converted(raw, version, target, surroundings, settings)
 
 
 def _target(kind: str, settings: MigrationSettings) -> str | None:
@@ -56,7 +58,10 @@ def _target(kind: str, settings: MigrationSettings) -> str | None:
     return next(iter(versions_of(kind, settings.release)), None)
 
 
-def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> ObjectPlan:
+def _converted(
+    raw: Mapping[str, Any], version: str, target: str, surroundings: PlanSurroundings, settings: MigrationSettings
+) -> ObjectPlan:
+    kind = str(raw["kind"])
     if kind == "DeviceTaintRule":
         gone = [key for key in _RULE_FIELDS if value_at(raw, ("spec", "deviceSelector", key))]
         if gone:
@@ -69,12 +74,24 @@ def _converted(raw: Mapping[str, Any], kind: str, version: str, target: str) -> 
     except Unclear as unclear:
         return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, unclear.path, str(unclear), unclear.way_out),))
     if not converted.foreign and (wrong := mismatch(raw, kind, version)) is not None:
-        way_out = "correct it, then run migrate again; kubectl dra lint says more"
-        return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, wrong.path, str(wrong), way_out),))
+        return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, wrong.path, str(wrong), _CORRECT),))
+    # A patch has fields of its own, which say what to do with others.
+    read_as = target if converted.foreign else version
+    if not surroundings.patch and (unknown := _unknown(raw, read_as, (version, target), settings.release)):
+        names = ", ".join(dict.fromkeys(str(path[-1]) for path in unknown))
+        message = f"has fields that {read_as} does not know ({names}): strict validation rejects the object"
+        return ObjectPlan(refusals=(PlanRefusal(UNCLEAR, unknown[0], message, _CORRECT),))
     changes = (Set(("apiVersion",), f"{GROUP}/{target}"), *converted.changes)
     code, reason, unsafe = _reason(converted, version, target)
     step = Step(code, ("apiVersion",), reason, changes, "unsafe" if unsafe else "safe")
     return ObjectPlan(steps=(step,))
+
+
+def _unknown(raw: Mapping[str, Any], read_as: str, versions: Sequence[str], release: Release) -> list[Path]:
+    """The fields that no release of the versions has, in an object of one of them."""
+    kind = str(raw["kind"])
+    found = [each.path for each in decoding_errors(raw, GROUP, read_as, release) if each.rule == "unknown-field"]
+    return [path for path in found if all(path[-1] not in fields_at(kind, each, path[:-1]) for each in versions)]
 
 
 def _reason(conversion: Conversion, version: str, target: str) -> tuple[str, str, bool]:

@@ -23,18 +23,28 @@ _REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def demand_of(objects: Iterable[Mapping[str, Any]], catalogue: VendorCatalogue) -> NamespaceDemand:
-    """What objects ask for."""
+def demand_of(
+    objects: Iterable[Mapping[str, Any]], catalogue: VendorCatalogue, offered: Iterable[Mapping[str, Any]] = ()
+) -> NamespaceDemand:
+    """What objects ask for; ``offered`` are those that only --unsafe adds."""
     asking: dict[str, dict[str, str]] = {}
-    claimed: dict[str, set[str]] = {}
+    claims: list[Mapping[str, Any]] = []
     for raw in objects:
-        path = _REQUESTS.get(str(raw.get("kind")))
-        if path is not None and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
-            claimed.setdefault(namespace_of(raw), set()).update(requested_classes(value_at(raw, path)))
+        if raw.get("kind") in _REQUESTS and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
+            claims.append(raw)
             continue
         for name in _asked(raw, catalogue):
             asking.setdefault(namespace_of(raw), {}).setdefault(name, title(raw))
-    return NamespaceDemand(asking, {namespace: frozenset(classes) for namespace, classes in claimed.items()})
+    return NamespaceDemand(asking, _classes(claims), _classes(raw for raw in offered if raw.get("kind") in _REQUESTS))
+
+
+def _classes(claims: Iterable[Mapping[str, Any]]) -> Mapping[str, frozenset[str]]:
+    """The DeviceClasses that claims and claim templates ask for, by namespace."""
+    out: dict[str, set[str]] = {}
+    for raw in claims:
+        requests = value_at(raw, _REQUESTS[str(raw["kind"])])
+        out.setdefault(namespace_of(raw), set()).update(requested_classes(requests))
+    return {namespace: frozenset(classes) for namespace, classes in out.items()}
 
 
 def _asked(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[str]:

@@ -240,6 +240,7 @@ class _Run:
             if want is None:
                 continue
             file.items += want.told
+            self.world.offer(want.offered)
             if not want.changes and not want.objects:
                 continue
             template = embedding_template(file.name)

@@ -118,11 +118,13 @@ class NamespaceDemand(NamedTuple):
     """What the objects of a run ask for, by namespace.
 
     An object without a namespace may be for any one: that is often given with kubectl or by a kustomization.
-    ``asking`` names an object for each resource of device plugins, ``claimed`` has the DeviceClasses of claims.
+    ``asking`` names an object for each resource of device plugins, ``claimed`` has the DeviceClasses of claims, and
+    ``offered`` those of claims that only --unsafe writes.
     """
 
     asking: Mapping[str, Mapping[str, str]]
     claimed: Mapping[str, frozenset[str]]
+    offered: Mapping[str, frozenset[str]] = {}
 
     def who_asks(self, namespace: str, name: str) -> str:
         """An object that asks device plugins for the resource; empty if none does."""
@@ -131,6 +133,10 @@ class NamespaceDemand(NamedTuple):
     def classes(self, namespace: str) -> frozenset[str]:
         """The DeviceClasses of claims and claim templates."""
         return frozenset[str]().union(*_for(self.claimed, namespace))
+
+    def classes_offered(self, namespace: str) -> frozenset[str]:
+        """The DeviceClasses of claims and claim templates that only --unsafe writes."""
+        return frozenset[str]().union(*_for(self.offered, namespace))
 
 
 def _for(by_namespace: Mapping[str, T], namespace: str) -> list[T]:

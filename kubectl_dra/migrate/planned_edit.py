@@ -30,8 +30,9 @@ _WAYS_OUT = {
 class PlannedEdit:
     """What is planned for one object: ``changes`` with document paths, and new ``objects`` with their remarks.
 
-    ``told`` is reported in any case, ``made`` only if the changes are made. With ``removes`` the object
-    itself is removed. ``frees`` are the claims and templates that the object no longer needs then.
+    ``told`` is reported in any case, ``made`` only if the changes are made. ``offered`` are new objects that only
+    --unsafe adds. With ``removes`` the object itself is removed. ``frees`` are the claims and templates that the
+    object no longer needs then.
     """
 
     def __init__(self, file: File, manifest: ManifestObject) -> None:
@@ -40,6 +41,7 @@ class PlannedEdit:
         self.owner: Mapping[str, Any] = manifest.object
         self.changes: list[Change] = []
         self.objects: list[tuple[Remark, Mapping[str, Any]]] = []
+        self.offered: list[Mapping[str, Any]] = []
         self.told: list[Remark] = []
         self.made: list[Remark] = []
         self.removes = False
@@ -70,6 +72,7 @@ class PlannedEdit:
             )
             if offered:
                 out.told.append(item)
+                out.offered.append(raw)
             else:
                 out.objects.append((item, raw))
         for note in plan.notes:

@@ -68,14 +68,32 @@ class _Demanded(NamedTuple):
     def waits_for(self, resource: Resource, catalogue: VendorCatalogue) -> str:
         """An object that asks device plugins for the resource, where no claim is for such devices; else empty."""
         claimed = self.demand.classes(self.namespace)
-        if resource.device_class in claimed or not claimed.isdisjoint(catalogue.classes_by_label(resource)):
+        if any(claimed & _classes_of(each, catalogue) for each in catalogue.readings(resource.name)):
             return ""
         return self.demand.who_asks(self.namespace, resource.name)
 
-    def classes(self, resource: Resource, others: Collection[str], catalogue: VendorCatalogue) -> Sequence[str]:
-        """The classes of the resource's devices: its own, and those that labels chose unless ``others`` have them."""
-        chosen = self.demand.classes(self.namespace) & catalogue.classes_by_label(resource)
-        return (resource.device_class, *sorted(chosen - {resource.device_class, *others}))
+    def classes(
+        self, resource: Resource, others: Collection[str], catalogue: VendorCatalogue, *, offered: bool = False
+    ) -> Sequence[str]:
+        """The classes of the resource's devices, for each vendor that its claims show: HAMi's are not NVIDIA's.
+
+        These are the vendor's own class and those that labels chose, unless ``others`` have them. With ``offered``,
+        claims that only --unsafe writes count too.
+        """
+        claimed = self.demand.classes(self.namespace)
+        if offered:
+            claimed |= self.demand.classes_offered(self.namespace)
+        shown = [each for each in catalogue.readings(resource.name) if claimed & _classes_of(each, catalogue)]
+        out: dict[str, None] = {}
+        for each in shown or [resource]:
+            chosen = claimed & catalogue.classes_by_label(each)
+            out |= dict.fromkeys((each.device_class, *sorted(chosen - {each.device_class, *others})))
+        return tuple(out)
+
+
+def _classes_of(resource: Resource, catalogue: VendorCatalogue) -> frozenset[str]:
+    """The classes that claims for the resource can have."""
+    return catalogue.classes_by_label(resource) | {resource.device_class}
 
 
 def _demand(raw: Mapping[str, Any], surroundings: PlanSurroundings) -> _Demanded:
@@ -123,10 +141,12 @@ def _quota(raw: Mapping[str, Any], path: Path, demanded: _Demanded, settings: Mi
             refusals.append(_not_a_number(name, amount, where))
         elif counted is not None:
             who = demanded.waits_for(counted, settings.catalogue)
-            if who and quota_key(counted.device_class) not in hard:
-                notes.append(_waits(who, key, counted, quota_key(counted.device_class), where))
+            classes = demanded.classes(counted, own, settings.catalogue, offered=bool(who))
+            new_key = quota_key(classes[0])
+            if who and new_key not in hard:
+                notes.append(_waits(who, key, counted, new_key, where))
                 continue
-            for device_class in demanded.classes(counted, own, settings.catalogue):
+            for device_class in classes:
                 sum_so_far, places, names = added.get(device_class, (0, [], []))
                 added[device_class] = (sum_so_far + whole, [*places, where], [*names, name])
     changes: list[Change] = []
@@ -216,7 +236,7 @@ def _kueue(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSetti
                 way_out = resource.way_out or "Count devices in its place."
                 refusals.append(PlanRefusal("MIG207", path, f"{name}: {within(reason)}", way_out))
                 continue
-            classes = ", ".join(demanded.classes(resource, own, settings.catalogue))
+            classes = ", ".join(demanded.classes(resource, own, settings.catalogue, offered=True))
             message = (
                 f"the queue keeps {name}: for pods with claims add to Kueue's Configuration (v1beta2) "
                 f"resources.deviceClassMappings: [{{name: {name}, deviceClassNames: [{classes}]}}]"
@@ -241,8 +261,9 @@ def _volcano(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSet
                 continue
             if counted is None:
                 continue
-            keys = [f"deviceclass/{each}" for each in demanded.classes(counted, (), settings.catalogue)]
             who = demanded.waits_for(counted, settings.catalogue)
+            classes = demanded.classes(counted, (), settings.catalogue, offered=bool(who))
+            keys = [f"deviceclass/{each}" for each in classes]
             if who and keys[0] not in amounts:
                 notes.append(_waits(who, str(name), counted, keys[0], (*path, name)))
                 continue

@@ -59,6 +59,7 @@ class World:
         self._shared = shared_resources(manifest.object for file in files for manifest in file.objects)
         self._alike: dict[tuple[str, str], dict[str, str]] = {}
         self._made: set[tuple[str, ObjectKey]] = set()
+        self._offered: list[Mapping[str, Any]] = []
 
     def around(self, owner: Mapping[str, Any], file: str, patch: bool = False) -> PlanSurroundings:
         """The objects that a migration may use. Copies of the owner in other files, as in overlays, take no names."""
@@ -78,7 +79,7 @@ class World:
         """What the objects ask for now, with those that are set aside for another file."""
         if self._demand is None:
             new = (raw for key, made in self._added.items() for _, at, raw in made if (at, key) in self._made)
-            self._demand = demand_of(chain(self._objects, new), self._catalogue)
+            self._demand = demand_of(chain(self._objects, new), self._catalogue, self._offered)
         return self._demand
 
     def is_new(self, raw: Mapping[str, Any], owner: Mapping[str, Any], file: str) -> bool:
@@ -105,6 +106,12 @@ class World:
         self._taken.add(key)
         if _is_pod(mine) and key[0] == "ResourceClaimTemplate":
             self._alike.setdefault((file, mine[1]), {}).setdefault(template_key(raw), key[2])
+
+    def offer(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Record objects that only --unsafe adds."""
+        if objects:
+            self._demand = None
+            self._offered += objects
 
     def changed(self, file: str, objects: Iterable[Mapping[str, Any]]) -> None:
         """Record that a file's objects have changed, and the new ones among them."""

@@ -99,7 +99,8 @@ def write_github(report: Report, stream: TextIO, last: str = "") -> None:
         for finding in report.findings:
             if finding.severity == severity:
                 exact(_command(finding) + "\n", stream)
-    stream.write(f"{last or summary(report)}\n")
+    # The summary names objects, and a line feed in a name would begin a line that GitHub may read as a command.
+    stream.write(f"{one_line(last or summary(report))}\n")
 
 
 def _command(finding: LocatedFinding) -> str:

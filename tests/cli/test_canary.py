@@ -69,7 +69,7 @@ def test_no_format_of_a_snapshot_shows_them_raw(dra: Dra, cluster: str) -> None:
 def test_no_format_of_files_shows_them_raw(dra: Dra, cluster: str) -> None:
     for words in (
         *(["lint", "-o", output] for output in ("text", "json", "sarif", "github", "junit")),
-        *(["migrate", *more] for more in ([], ["-o", "json"], ["--diff"], ["--plan"])),
+        *(["migrate", *more] for more in ([], ["-o", "json"], ["-o", "github"], ["--diff"], ["--check"], ["--plan"])),
     ):
         _check(dra(*words, cluster), words)
 

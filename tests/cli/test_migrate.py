@@ -578,3 +578,17 @@ def test_a_chart_is_rendered_for_the_release_that_is_asked_for(dra: Dra, chart: 
         assert ran.code != 2 and ran.out
         ran = dra(command, "llm")
         assert (ran.code, "--kube-version 1.37.0" in ran.err) == (2, True)
+
+
+def test_notes_stand_beside_what_goes_to_standard_output(dra: Dra) -> None:
+    """The first of them, and how to see the rest."""
+    metadata = "{name: a, labels: {kueue.x-k8s.io/queue-name: q}}"
+    container = "{name: c, image: 'a:1', securityContext: {privileged: true}, resources: {limits: {nvidia.com/gpu: 1}}}"
+    labels = "{cloud.google.com/gke-spot: 'true', nvidia.com/gpu.deploy.driver: 'true'}"
+    pod = f"{{priorityClassName: high, nodeSelector: {labels}, containers: [{container}]}}"
+    Path("job.yaml").write_text(f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {pod}\n")
+    shown = dra("migrate", "job.yaml").out.count(" note ")
+    for flags in (["--diff"], ["-o", "yaml"]):
+        err = dra("migrate", "job.yaml", *flags).err
+        assert err.count(" note: ") == 3 < shown
+        assert f"{shown - 3} more note" in err and f"without {' '.join(flags)} shows" in err

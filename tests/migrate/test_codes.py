@@ -47,3 +47,13 @@ def test_writing_pages_removes_those_of_codes_that_are_gone(tmp_path: Path) -> N
     (tmp_path / "MIG000.md").write_text("# gone\n")
     write(tmp_path, pages())
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in pages()}
+
+
+def test_only_changes_of_workloads_speak_of_what_their_pods_get() -> None:
+    """A new apiVersion needs no driver, and the way back needs a device plugin."""
+    assert all(
+        (one.safety == "safe" and one.code.startswith("MIG1")) is ("their DRA driver offers" in one.page.text)
+        for one in CHANGES
+    )
+    assert [one.code for one in CHANGES if "their device plugin offers" in one.page.text] == ["MIG501"]
+    assert all(": . " not in one.page.text for one in CHANGES)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations
 from typing import Any
 
 import pytest
 
+from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigrationReport
 from kubectl_dra.migrate.reverse.run import reverse
-from tests.migrate.runs import dump, settings
+from tests.migrate.runs import catalogue, dump, settings
+from tests.migrate.test_said_and_written import texts
 
 GPU = "nvidia.com/gpu"
 OLD = f"requests.{GPU}"
@@ -155,3 +158,74 @@ def test_on_the_way_back_a_quota_counts_the_claims_that_stay() -> None:
     report = reverse([Input("f.yaml", True, own.encode())], MigrationJob(settings(), True))
     assert not report.changed
     assert "MIG515" in {item.code for item in report.items("note")}
+
+
+# Claims that HAMi's driver serves are counted as such, in a mapping, a quota and a queue.
+
+HAMI = "hami-core-gpu.project-hami.io"
+
+
+def kueue(*names: str) -> dict[str, Any]:
+    spec = {"resourceGroups": [{"coveredResources": list(names), "flavors": []}]}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}
+
+
+def shares(name: str = "hami") -> dict[str, Any]:
+    """A workload of HAMi: it asks for memory of its GPU."""
+    raw = workload({}, name=name)
+    raw["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpumem"] = 1024
+    return raw
+
+
+def mapped(report: MigrationReport) -> dict[str, set[str]]:
+    """The classes that the notes about Kueue map to a resource."""
+    said = [item.message for item in report.items("note") if item.code == "MIG205"]
+    found = [re.findall(r"\{name: (\S+), deviceClassNames: \[([^]]*)\]\}", message) for message in said]
+    return {name: set(classes.split(", ")) for each in found for name, classes in each}
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_kueue_is_told_of_the_class_that_the_claims_have(unsafe: bool) -> None:
+    assert mapped(run(kueue(GPU), shares(), unsafe=unsafe)[1]) == {GPU: {HAMI}}
+    both = run(kueue(GPU), shares(), workload({}), unsafe=unsafe)[1]
+    assert mapped(both) == {GPU: {HAMI, "gpu.nvidia.com"}}
+    assert mapped(run(kueue(GPU), unsafe=unsafe)[1]) == {GPU: {"gpu.nvidia.com"}}
+
+
+def test_a_quota_counts_the_class_that_the_claims_have() -> None:
+    new = f"{HAMI}.deviceclass.resource.k8s.io/devices"
+    assert run(quota(), shares(), unsafe=True)[0] == [OLD, new]
+    assert run(queue(), shares(), unsafe=True)[0] == [GPU, f"deviceclass/{HAMI}"]
+    for counting, key in ((quota(), new), (queue(), f"deviceclass/{HAMI}")):
+        found, report = run(counting, shares())
+        assert found == keys(counting)
+        assert [key in item.message for item in report.items("note") if item.code == "MIG208"] == [True]
+
+
+def test_a_quota_of_hami_loses_its_key_with_the_claims() -> None:
+    text = "---\n".join(map(dump, (quota(), shares())))
+    (file,) = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings(), True)).files
+    assert file.text is not None
+    undone = reverse([Input("f.yaml", True, file.text.after.encode())], MigrationJob(settings(), True))
+    (back,) = undone.files
+    assert back.text is not None and read_documents(back.text.after, "f")[0].object == quota()
+
+
+@pytest.mark.parametrize("unsafe", [False, True], ids=["", "unsafe"])
+@pytest.mark.parametrize("text", list(texts()))
+def test_a_mapping_names_what_is_written(text: str, unsafe: bool) -> None:
+    """Of the resources that pods of a file move, a mapping names the classes of their claims."""
+    try:
+        report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings(), unsafe))
+    except InputError:
+        return
+    written: dict[str, set[str]] = {}
+    for item in report.items():
+        for each in item.moved:
+            written.setdefault(each.resource, set()).add(each.device_class)
+    for name, classes in mapped(report).items():
+        if name in written:
+            vendors = [each for each in catalogue().readings(name) if each.device_class in written[name]]
+            own = {each.device_class for each in vendors}
+            by_label = {each for vendor in vendors for each in catalogue().classes_by_label(vendor)}
+            assert written[name] <= classes <= own | by_label

@@ -326,3 +326,27 @@ def test_a_wrong_object_is_no_conversion_error() -> None:
         to_v1({"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "spec": []})
     text = "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nspec: []\n"
     assert summary(items(text)) == [("refusal", "MIG309", "spec")]
+
+
+def test_a_field_that_no_version_knows_is_refused_and_named() -> None:
+    text = """apiVersion: resource.k8s.io/v1beta2
+kind: ResourceClaim
+metadata: {name: c}
+spec:
+  deviceRequests: [{name: a, count: 8}]
+"""
+    (item,) = items(text)
+    assert (item.sort, item.code, item.field) == ("refusal", "MIG309", "spec.deviceRequests")
+    assert "v1beta2 does not know (deviceRequests)" in item.message and "kubectl dra lint" in item.way_out
+    assert after(text) == text
+    inside = claim("{name: a, deviceClassName: c, quantity: 2}")
+    assert summary(items(inside)) == [("refusal", "MIG309", "spec.devices.requests[0].quantity")]
+    of_the_new_version = claim("{name: a, exactly: {deviceClassName: c, quantity: 2}}")
+    assert summary(items(of_the_new_version)) == [("refusal", "MIG309", "spec.devices.requests[0].exactly.quantity")]
+
+
+def test_a_field_of_another_release_is_no_reason_to_refuse() -> None:
+    text = claim("{name: a, deviceClassName: c, tolerations: [{operator: Exists}]}")
+    assert [item.code for item in items(text, release=Release(1, 34))] == ["MIG301"]
+    newer = claim("{name: a, deviceClassName: c, derivedAttributes: []}")
+    assert [item.code for item in items(newer, release=Release(1, 34))] == ["MIG301"]

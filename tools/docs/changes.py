@@ -15,9 +15,19 @@ from tools.docs.folder import write
 
 _KINDS: Final = "Kinds"
 """The section of a page that lists the kinds of ``data/workload_kinds.yaml`` without claims."""
+_SAFE: Final = {
+    "MIG1": "the pod asks for the same kind and number of devices as before, and could run on the same nodes, once "
+    "their DRA driver offers these devices",
+    "MIG2": "no pod asks for other devices, or runs elsewhere, because of it",
+    "MIG3": "the object means the same as before",
+    "MIG501": "the pod asks for the same kind and number of devices as before, and could run on the same nodes, once "
+    "their device plugin offers these devices",
+    "MIG502": "no workload among the files needs the object",
+    "MIG503": "no claim of the namespace among the files needs the key",
+}
+"""Why a safe change is safe, by the beginning of its code."""
 _SAFETY: Final = {
-    "safe": "A safe change: the pod asks for the same kind and number of devices as before, and could run on the same "
-    "nodes, once their DRA driver offers these devices. `--write` makes it.",
+    "safe": "A safe change: {why}. `--write` makes it.",
     "unsafe": "An unsafe change: pods may get other devices, or run elsewhere, so people must judge it. `--unsafe` "
     "makes it.",
     "either": "A change where `migrate` can make it, else a note with what to do by hand.",
@@ -34,7 +44,8 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _page(one: ChangePage) -> str:
-    facts = f"`{one.name}`\n\n{_SAFETY[one.safety]}"
+    why = next((why for prefix, why in _SAFE.items() if one.code.startswith(prefix)), "")
+    facts = f"`{one.name}`\n\n{_SAFETY[one.safety].format(why=why)}"
     text = re.sub(r"\A(.*\n\n).*\n\n.*", lambda match: f"{match[1]}{facts}", one.page.text, count=1)
     return replaced(text, _KINDS, _kinds()) if _KINDS in one.page.sections else text
 

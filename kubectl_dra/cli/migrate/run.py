@@ -28,8 +28,9 @@ from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
 from kubectl_dra.migrate.codes import MIGRATE, PAGES
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
-from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings
+from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings, Remark
 from kubectl_dra.report.paint import tell
+from kubectl_dra.text import amount
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.migrate.cluster import ClusterSeen
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 CI: Final = ("sarif", "github", "junit")
 """Formats for CI systems."""
+_MOST_NOTES: Final = 3
+"""So many notes stand beside a result on standard output."""
 _NO_FILES: Final = (
     "--write changes files; for standard input, a chart, and a kustomization that takes files from elsewhere, use "
     "-o yaml or --output-dir"
@@ -184,7 +187,7 @@ def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
     if flags.output == "yaml":
         document(output_texts(inputs, report))
         sys.stdout.flush()
-        _to_stderr(report, "The result is on standard output.")
+        _to_stderr(report, "-o yaml", "The result is on standard output.")
         return report.open
     if report.defects and (flags.write or flags.output_dir or flags.interactive):
         raise InputError("nothing is written, because some changes are uncertain (see above)")
@@ -207,7 +210,7 @@ def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
             assert file.text is not None
             document(unified_diff(file.text))
         sys.stdout.flush()
-        _to_stderr(report, with_diff=True)
+        _to_stderr(report, "--diff", with_diff=True)
     elif flags.check and flags.output == "text":
         from kubectl_dra.report.migrate_text import write_check
 
@@ -250,8 +253,11 @@ def _print_for_ci(output: str, report: MigrationReport) -> None:
         write_junit(lint_report, sys.stdout, "migrate")
 
 
-def _to_stderr(report: MigrationReport, done: str = "", *, with_diff: bool = False) -> None:
-    """What is left to people, beside a result on standard output; ``done`` says what that is."""
+def _to_stderr(report: MigrationReport, way: str, done: str = "", *, with_diff: bool = False) -> None:
+    """What is left to people, beside a result on standard output; ``done`` says what that is.
+
+    Without the flag ``way`` all notes are shown, not only the first.
+    """
     from kubectl_dra.report.migrate_text import LEFT, conditions, in_part, summary
 
     for item in report.items():
@@ -259,6 +265,15 @@ def _to_stderr(report: MigrationReport, done: str = "", *, with_diff: bool = Fal
             tell(f"{item.file}:{item.line}:{item.column}: {item.code} {LEFT[item.sort]}: {item.message}")
             if item.way_out:
                 tell(f"  do: {item.way_out}")
+    notes = report.items("note")
+    said: dict[tuple[str, str], Remark] = {}
+    for item in notes:
+        said.setdefault((item.code, item.message), item)
+    first = tuple(said.values())[:_MOST_NOTES]
+    for item in first:
+        tell(f"{item.file}:{item.line}:{item.column}: {item.code} note: {item.message}")
+    if more := len(notes) - len(first):
+        tell(f"{amount(more, 'more note')}: the same command without {way} shows {'it' if more == 1 else 'them'}")
     for sentence in (*in_part(report), *conditions(report)):
         tell(sentence)
     tell(summary(report, done, with_diff=with_diff))

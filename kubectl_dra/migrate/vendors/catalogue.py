@@ -93,12 +93,7 @@ class VendorCatalogue:
         ``beside`` are all resources of the container with their quantities, ``annotations`` those of the pod,
         ``scheduler`` its schedulerName. They distinguish HAMi's nvidia.com/gpu from NVIDIA's.
         """
-        if not is_extended(name):
-            return None
-        domain = name.partition("/")[0]
-        own = [vendor for vendor in self._own.values() if not vendor.domains or domain in vendor.domains]
-        sure = self._files_where(lambda file: domain in file.domains)
-        for rule, groups in chain(_fitting(own, name, False), _fitting(own, name, True), self._built_in(sure, name)):
+        for rule, groups in self._entries(name):
             vendor = self.vendor(rule.resource.vendor)
             if rule.when_detected and not _is_detected(vendor, beside, annotations, scheduler):
                 continue
@@ -106,6 +101,16 @@ class VendorCatalogue:
             if resource is not None:
                 return _with_parts(resource, rule, vendor, beside)
         return None
+
+    def readings(self, name: str) -> Sequence[Resource]:
+        """Each of what a resource can become: what it is beside the sign of a vendor, and last what it is else."""
+        out: list[Resource] = []
+        for rule, groups in self._entries(name):
+            if (resource := _resource(rule, name, groups)) is not None:
+                out.append(resource)
+                if not rule.when_detected:
+                    break
+        return out
 
     def moves(self, name: str, beside: Mapping[str, Any] = EMPTY) -> bool:
         """Whether a vendor knows the resource, and it is not declared to stay; ``beside`` as for ``resource``."""
@@ -189,6 +194,15 @@ class VendorCatalogue:
         yield vendor
         for other in vendor.like:
             yield self.vendor(other)
+
+    def _entries(self, name: str) -> Iterator[Fitting]:
+        """The entries for an extended resource, the user's first; none for other names."""
+        if not is_extended(name):
+            return
+        domain = name.partition("/")[0]
+        own = [vendor for vendor in self._own.values() if not vendor.domains or domain in vendor.domains]
+        sure = self._files_where(lambda file: domain in file.domains)
+        yield from chain(_fitting(own, name, False), _fitting(own, name, True), self._built_in(sure, name))
 
     def _built_in(self, sure: Sequence[Vendor], name: str) -> Iterator[Fitting]:
         """This package's entries: those of the domain, of vendors with any domain, then the rest."""
