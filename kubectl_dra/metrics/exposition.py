@@ -69,7 +69,7 @@ def _rooms(room: Mapping[Labels, CapacityRoom] | None) -> Iterator[Metric]:
     for name, text, value in (
         ("", "Capacity of a class's devices that can be shared.", attrgetter("total")),
         ("_remaining", "What is left of it, on all devices together.", attrgetter("left")),
-        ("_largest_request", "The most that one request can still get: what is left on one device.", attrgetter("most")),
+        ("_largest_request", "The most that one request can get: what is left on one device.", attrgetter("most")),
     ):
         amounts: Mapping[Labels, float] | None = None
         if room is not None:
