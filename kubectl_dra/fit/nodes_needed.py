@@ -58,7 +58,9 @@ def fit_with_nodes(
     answer = fit(workloads, there, settings, options, progress)
     fewer = [(count, _placed(fit_answer)) for count, fit_answer in tried.items() if count < number]
     pods = sum(workload.pods for workload in answer.workloads)
-    needed = NodesNeeded(searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
+    idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
+    known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
+    needed = NodesNeeded(*known, idle)
     return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes))
 
 

@@ -114,10 +114,11 @@ class WorkloadFit(Struct, frozen=True):
 
 
 class NodesNeeded(Struct, frozen=True):
-    """How many new nodes were looked for: the smallest ``number`` with which as many of the pods have a node as can.
+    """How many new nodes were looked for: the smallest ``number`` with which as many of the pods start as can.
 
-    ``nodes`` says which, as typed. With ``number`` of them ``placed`` of ``pods`` have a node. ``fewer`` is the next
-    smaller number that was tried, and how many pods have a node with it; ``most`` the greatest number that was tried.
+    ``nodes`` says which, as typed. With ``number`` of them ``placed`` of ``pods`` have a node where they start.
+    ``fewer`` is the next smaller number that was tried, and how many do with it; ``most`` the greatest number that was
+    tried. ``idle``: with some number, pods have a node where they do not start.
     """
 
     nodes: str
@@ -126,6 +127,7 @@ class NodesNeeded(Struct, frozen=True):
     pods: int
     fewer: tuple[int, int] | None
     most: int
+    idle: bool = False
 
     @property
     def enough(self) -> bool:

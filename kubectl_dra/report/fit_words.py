@@ -147,16 +147,16 @@ def _idle(workload: WorkloadFit) -> str:
 def needed(needed: NodesNeeded) -> str:
     """How many new nodes it takes, in one sentence."""
     which, number = f"({needed.nodes})", amount(needed.number, "new node")
-    fewer = ""
+    fewer, fits = "", "fit and start" if needed.idle else "fit"
     if needed.fewer is not None:
         count, placed = needed.fewer
-        fewer = f"; with {count or 'none'}, {placed or 'none'} of {amount(needed.pods, 'pod')} fit"
+        fewer = f"; with {count or 'none'}, {placed or 'none'} of {amount(needed.pods, 'pod')} {fits}"
     if not needed.number:
         return f"No new node {which} is needed" if needed.enough else f"New nodes {which} do not help: {_tried(needed)}"
     if needed.enough:
         return f"It takes {number} {which}{fewer}"
     fit = f"{needed.placed:,} of {amount(needed.pods, 'pod')}"
-    return f"With {number} {which} {fit} fit, and more do not help: {_tried(needed)}"
+    return f"With {number} {which} {fit} {fits}, and more do not help: {_tried(needed)}"
 
 
 def _tried(needed: NodesNeeded) -> str:

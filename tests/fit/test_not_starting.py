@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_dra.fit.result import NodesNeeded
+from kubectl_dra.report.fit_words import needed
 from tests.fit import worlds
 from tests.fit.worlds import DRIVER, JSON, SCHEMA, deployment, item, node, template
 from tests.ran import ran
@@ -206,3 +208,12 @@ def test_a_fix_says_where_it_fits(tmp_path: Path) -> None:
     assert [each["node"] for each in proof["notStarting"]] == ["b"]
     _, text, _ = ran("explain", *flags, "--full")
     assert "it fits on 2 nodes (a, b)" in " ".join(text.split())
+
+
+def test_new_nodes_are_counted_by_pods_that_start() -> None:
+    """Where some fit on nodes on which they do not start, the count says that it is not theirs."""
+    known = ("h100-2", 1, 3, 3, (0, 1), 1)
+    assert (
+        needed(NodesNeeded(*known, idle=True)) == "It takes 1 new node (h100-2); with none, 1 of 3 pods fit and start"
+    )
+    assert needed(NodesNeeded(*known)) == "It takes 1 new node (h100-2); with none, 1 of 3 pods fit"
