@@ -37,10 +37,11 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
         return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
     text += (
         " Or let the pods share: template {template} makes a claim for each pod, and pods that name one ResourceClaim "
-        "share its devices (kubectl dra share writes it)."
+        "share its devices (kubectl dra share -f FILE writes it)."
     )
     words = say(text, owner=str(owner), end=end, held=_held(blocked), template=own.template)
-    return Remedy(words, _using(blocked, sibling.claim), commands=_share(blocked, len(sibling.alike)))
+    written = _template(own.template, pod.metadata.namespace)
+    return Remedy(words, _using(blocked, sibling.claim), commands=written)
 
 
 def _held(blocked: Blocked) -> Words:
@@ -59,10 +60,9 @@ def _held(blocked: Blocked) -> Words:
     return say(text, most=most, are="is" if needed == "1" else "are", **words)
 
 
-def _share(blocked: Blocked, pods: int) -> tuple[CommandLine, ...]:
-    """The command that says how so many pods can share devices of the request's class."""
-    name = blocked.funnel.device_class.name
-    return (kubectl("dra", "share", "--class", name, "--pods", str(pods), others=(name,)),) if name else ()
+def _template(name: str, namespace: str) -> tuple[CommandLine, ...]:
+    """The command that shows the template in place of which a claim has to be written."""
+    return (kubectl("get", kind="resourceclaimtemplate", name=name, namespace=namespace, more=("-o", "yaml")),)
 
 
 def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
@@ -105,7 +105,8 @@ def by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None
     )
     names = [pod.metadata.name for pod in holders if pod is not None]
     proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
-    return Remedy(say(text, template=own.template, pods=names), proof, commands=_share(blocked, len(names) + 1))
+    written = _template(own.template, space)
+    return Remedy(say(text, template=own.template, pods=names), proof, commands=written)
 
 
 def _meant_to_be_shared(blocked: Blocked) -> bool:
