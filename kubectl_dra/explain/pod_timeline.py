@@ -150,7 +150,7 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
     if not others:
         text = "Now no other node would suit it{but}."
     why = where[bad[0]] if bad else ""
-    but = say("; it would fit on {bad:some 3}, where pods do not start: {why}", why=why, **words) if bad else ""
+    but = say("; on {bad:some 3}, where it would fit, it would not start: {why}", why=why, **words) if bad else ""
     return say(text, but=but, unknown=next(_gates_unknown(gates, others, snapshot), ""), **words)
 
 

@@ -50,7 +50,7 @@ def test_a_node_where_preparation_fails_is_no_place_to_start(
 
 def test_another_node_whose_driver_lacks_the_gate_would_not_suit_the_pod() -> None:
     full = said("prepare-fails", "explain", "pod/ide-lea", "-n", "dev", "--full")
-    assert "Now no other node would suit it; it would fit on l40s-2, where pods do not start: driver" in full
+    assert "Now no other node would suit it; on l40s-2, where it would fit, it would not start: driver" in full
 
 
 def test_of_a_driver_whose_pod_was_not_seen_the_gate_is_not_known(tmp_path: Path) -> None:
