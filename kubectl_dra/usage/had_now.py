@@ -101,10 +101,13 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     idle = (use for use in _uses(snapshot) if use.state in UNUSED and id(use.claim) in held)
     drivers = {row.id.driver for row in rows} | set(named_in(snapshot.classes[name].selectors))
     nodes = {row.slice.scope.node_name for row in rows}
+    # What a driver publishes on a node shows that the class asks for something else.
     broken = tuple(
         row
         for row in joined(snapshot).rows
-        if row.driver in drivers and (row.state.broken or row.wanted_by) and (not rows or row.node in nodes)
+        if row.driver in drivers
+        and (row.state.broken or row.wanted_by)
+        and (row.node in nodes if rows else not row.devices)
     )
     refused = _refused(rows, largest, snapshot) if largest is not None else None
     whole = refused is None and any_of_whole_nodes({row.id.driver for row in rows if row.state is DeviceState.FREE})

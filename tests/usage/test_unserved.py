@@ -86,3 +86,10 @@ def test_a_whole_node_can_be_had(tmp_path: Path) -> None:
     code, found = _json("explain", "class/tpu.google.com", *cluster)
     assert code == 0
     assert f"a request for all devices of a node can get 4 of it now, on node {TPU_NODE}" in found["answer"]
+
+
+@pytest.mark.parametrize("example", ["driver-gone-from-node", "prepare-fails"])
+def test_a_driver_that_publishes_is_not_why_nothing_matches(example: str) -> None:
+    """The fault of one node has nothing to do with a class that asks for devices of another type."""
+    _, out, _ = ran("explain", "class/mig.nvidia.com", "--snapshot", str(EXAMPLES / example / "cluster.yaml"))
+    assert "because no published device matches it." in " ".join(out.split())
