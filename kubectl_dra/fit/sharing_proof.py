@@ -19,6 +19,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import FitOptions, fit
@@ -132,8 +133,8 @@ class TriedWay(Struct, frozen=True):
 
     @property
     def works(self) -> bool:
-        """Whether all pods get a node, and no pod of the cluster shows that the driver then refuses them."""
-        return self.fit is not None and self.fit.all_placed and not self.refused
+        """Whether all pods get a node and start, and no pod of the cluster shows that the driver then refuses them."""
+        return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE and not self.refused
 
     @property
     def refused(self) -> tuple[SharingNeed, ...]:
@@ -147,8 +148,8 @@ class TriedWay(Struct, frozen=True):
 
     @property
     def placed(self) -> int:
-        """How many pods get a node, or have it."""
-        return self.fit.placed if self.fit is not None else 0
+        """How many pods get a node where they start, or have it."""
+        return self.fit.starting if self.fit is not None else 0
 
 
 class MatchingDevices(NamedTuple):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
 from kubectl_dra.fit.sharing_proof import TriedWay
 from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
@@ -68,6 +70,8 @@ def write_ways(
         said, tone = f"{lack} {names}{first}", Tone.GOOD if containers else Tone.WARNING
     elif any(way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED for way in ways):
         said, tone = "whether all of them can run is undetermined", Tone.WARNING
+        if idle := next((way.fit.begin.maybe for way in ways if way.fit is not None and way.fit.begin.maybe), ()):
+            said = f"whether all of them start is undetermined: {_elsewhere(idle)}"
     else:
         said, tone = "they do not all run in any of these ways on the cluster as it is", Tone.BAD
     write_blocks(out, [prose(f"{who}, class {device_class}: {said}.", tone)])
@@ -116,7 +120,16 @@ def _lack(ways: list[TriedWay]) -> str:
     findings = each.stop.diagnosis.findings if each is not None and each.stop is not None else ()
     if findings and findings[0].kind is KNOWN_DEFECT:
         return "a known defect of this release's scheduler refuses each a device"
+    if each is not None and each.begin.lost and each.begin.nodes:
+        there = each.begin.nodes[0]
+        lost = f"with a device each, {amount(each.begin.lost, 'pod')} would not start on {there.node}"
+        return f"{lost}: {written(there.why)}"
     return "there is not a device for each"
+
+
+def _elsewhere(idle: Sequence[NotStarting]) -> str:
+    """That the scheduler may choose a node where pods do not start."""
+    return f"the scheduler may as well take {idle[0].node}, where {written(idle[0].why)}"
 
 
 def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
@@ -144,8 +157,7 @@ def _gates(way: TriedWay) -> str:
 def _row(tried_way: TriedWay) -> tuple[str, ...]:
     way = tried_way.written.way
     assert tried_way.fit is not None
-    undetermined = tried_way.fit.verdict is Verdict.UNDETERMINED
-    pods = "?" if undetermined else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
+    pods = "?" if tried_way.fit.unclear else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
     return way, pods, _SHARED[way], ", ".join(map(_need, tried_way.written.needs)) or EMPTY
 
 
@@ -157,8 +169,9 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
     """On standard error, so that standard output is the manifest: how many pods run with it, and what it needs."""
     assert way.fit is not None
     if way.fit.verdict is Verdict.UNDETERMINED:
-        why = written(way.fit.unclear[0]) if way.fit.unclear else "the search did not end"
-        tell(f"note: whether all pods fit is undetermined: {why}")
+        fit, idle = way.fit, way.fit.begin.maybe
+        why = written(fit.unclear[0]) if fit.unclear else _elsewhere(idle) if idle else "the search did not end"
+        tell(f"note: whether all pods {'start' if idle else 'fit'} is undetermined: {why}")
     else:
         after = " once the pods that run now have ended" if way.after else ""
         tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")

@@ -217,3 +217,17 @@ def test_new_nodes_are_counted_by_pods_that_start() -> None:
         needed(NodesNeeded(*known, idle=True)) == "It takes 1 new node (h100-2); with none, 1 of 3 pods fit and start"
     )
     assert needed(NodesNeeded(*known)) == "It takes 1 new node (h100-2); with none, 1 of 3 pods fit"
+
+
+def test_ways_of_sharing_say_whether_the_pods_start() -> None:
+    """The headline, the table and the exit code say the same where a node's driver is gone."""
+    cluster = Path(__file__).parents[2] / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml"
+    words = ("share", "--class", "gpu.nvidia.com", "--snapshot", str(cluster), "--pods")
+    code, out, _ = ran(*words, "4")
+    assert code == 3 and "whether all of them start is undetermined" in out and "h100-1, where driver" in out
+    assert [line.split()[1:4] for line in out.splitlines() if line.startswith(("each", "claim"))] == [
+        ["3", "of", "4"],
+        ["4", "of", "4"],
+    ]
+    code, _, errors = ran(*words, "3", "--by", "claim")
+    assert code == 3 and "note: whether all pods start is undetermined: the scheduler may as well take h100-1" in errors
