@@ -111,7 +111,8 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
         raise InputError(f"{typed.by}: {written(ways[0].written.impossible)}")
     # Whoever only watches does no work, so that all could watch is no answer.
     sharing = [way for way in ways if typed.by is not None or way.written.way is not SharingWay.ADMIN]
-    code = min((_code(way) for way in sharing if way.fit is not None), default=EXIT_NO)
+    codes = {_code(way) for way in sharing if way.fit is not None}
+    code = next((code for code in (0, EXIT_UNDETERMINED) if code in codes), EXIT_NO)
     where = cluster_flags(typed, connection)
     if typed.output is not Output.text:
         from kubectl_dra.report.table import write
