@@ -11,7 +11,7 @@ import pytest
 from kubectl_dra.report.blocks_text import LINES
 from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 
-READING = ("get", "describe", "explain", "dra")
+READING = ("get", "describe", "explain", "dra", "logs")
 
 
 @pytest.fixture(params=EXAMPLES, ids=lambda folder: folder.name)
