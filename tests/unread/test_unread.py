@@ -246,7 +246,7 @@ def test_each_kind_forbidden_in_the_other_examples(path: Path, server: APIServer
 
 
 def _listed(words: Sequence[str], flags: Sequence[str], kind: str) -> frozenset[str]:
-    """What a list says of its objects that is good news: the scheduler gives a device, nobody uses a claim, no pod is deleted."""
+    """What a list says that is good news: the scheduler gives a device, nobody uses a claim, no pod is deleted."""
     code, report, _ = report_of([*words, *flags])
     if kind == "DeviceList":
         # Whether a pod then starts is another question, which the list answers as far as pods were read.
