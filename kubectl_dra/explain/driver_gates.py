@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,9 +10,6 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, nodes_named, say
-
-if TYPE_CHECKING:
-    pass
 
 
 def gate_notes(analysis: Analysis) -> Iterator[Phrase]:

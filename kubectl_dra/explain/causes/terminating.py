@@ -13,6 +13,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import kubectl
+from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import (
@@ -127,7 +128,7 @@ def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequen
     )
     if row.pod is None:
         change = say("{change} If it runs outside of pods, look at its log there.", change=change)
-    fact = Evidence(Subject("driver", row.driver), say("on node {node}", node=node), said)
+    fact = _away(row, said, pod)
     told = replace(
         finding,
         summary=summary,
@@ -178,9 +179,12 @@ def with_its_pod(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[
         logs = next((row for row in rows if row.pod is not None), None)
         return replace(finding, next=next_look(logs)) if logs is not None else finding
     row, said = away
-    node = say("on node {node}", node=ObjectName("Node", pod.node_name))
-    fact = Evidence(Subject("driver", row.driver), node, said)
-    return replace(finding, evidence=(fact, *finding.evidence), next=next_look(row))
+    return replace(finding, evidence=(_away(row, said, pod), *finding.evidence), next=next_look(row))
+
+
+def _away(row: NodeDriver, said: Words, pod: Pod) -> Evidence:
+    """What was seen of a driver that is away from a pod's node."""
+    return Evidence(Subject("driver", row.driver), say("on node {node}", node=ObjectName("Node", pod.node_name)), said)
 
 
 def kept_by_finalizers(pod: Pod) -> Remedy:
