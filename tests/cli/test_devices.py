@@ -443,7 +443,7 @@ def test_nothing_matches(dra: Dra, cluster: str) -> None:
 def test_no_device_at_all(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump(node("n1")))
     ran = dra("devices", "--snapshot", "nodes.yaml")
-    assert ran.code == 3 and ran.err.startswith("note: not read: ResourceSlice, ")
+    assert ran.code == 3 and ran.err.startswith("note: not read: Pod, ResourceSlice, ")
     assert "; which devices exist is unknown; " in ran.err
     ran = dra("devices", "--snapshot", "nodes.yaml", "--complete")
     assert (ran.code, ran.out, ran.err) == (1, "No device is published.\n", "")
@@ -539,7 +539,7 @@ def test_slices_alone_do_not_say_what_is_free(dra: Dra, tmp_path: Path) -> None:
     assert (ran.code, device["state"]) == (3, "unknown") and device["reason"].startswith(why)
     free = dra("devices", "--snapshot", "slices.yaml", "--free")
     assert free.code == 3 and "note: whether 1 device is free is unknown\n" in free.err
-    assert free.err.startswith("note: not read: ResourceClaim, DeviceTaintRule, ")
+    assert free.err.startswith("note: not read: Pod, ResourceClaim, DeviceTaintRule, ")
     assert dra("devices", "--snapshot", "slices.yaml", "--free", "--complete").code == 0
 
 

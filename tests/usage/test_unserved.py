@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.ran import ran
 
@@ -93,3 +94,13 @@ def test_a_driver_that_publishes_is_not_why_nothing_matches(example: str) -> Non
     """The fault of one node has nothing to do with a class that asks for devices of another type."""
     _, out, _ = ran("explain", "class/mig.nvidia.com", "--snapshot", str(EXAMPLES / example / "cluster.yaml"))
     assert "because no published device matches it." in " ".join(out.split())
+
+
+def test_pods_that_were_not_read_are_named(tmp_path: Path) -> None:
+    """Whether a pod starts with a free device is then unknown."""
+    whole = yaml.safe_load(Path(BROKEN[1]).read_text())
+    path = tmp_path / "cluster.json"
+    items = [item for item in whole["items"] if item["kind"] != "Pod"]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, default=str))
+    for words in (("devices",), ("explain", "class/gpu.nvidia.com")):
+        assert "Pod" in ran(*words, "--snapshot", str(path))[2]

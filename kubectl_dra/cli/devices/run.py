@@ -16,7 +16,7 @@ from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
-from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
@@ -80,7 +80,7 @@ def listed(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory,
         free=flags.free,
         tainted=flags.tainted,
     )
-    unread = (NotSeen(gap) for gap in snapshot.unread(("Pod",)) if gap.reason != ABSENT and "Pod" in kinds)
+    unread = (NotSeen(gap) for gap in snapshot.unread(("Pod",)) if "Pod" in kinds)
     inventory = take_inventory(snapshot, cycle, wanted, (*rules_notes(snapshot, settings), *unread))
     return inventory, settings, snapshot
 

@@ -43,10 +43,10 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     cluster, namespace = read_cluster(flags, connection)
     settings = settings_of(flags, cluster)
     name, text = _manifest(flags)
+    documents = read_manifest(text, name)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True, only=flags.namespace)
     if flags.namespace not in manifest.namespaces:
         cluster.require_namespace(flags.namespace)
-    documents = read_manifest(text, name)
     template = shared_template(documents, name, namespace, cluster.templates)
     device_class = template.device_class
     if device_class not in cluster.classes and not cluster.unread(("DeviceClass",)):
