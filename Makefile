@@ -11,7 +11,7 @@ DEMO   := examples/explain/no-device-matches
 # Without bytecode each of a thousand processes would compile the package, and each worker the tests.
 check test live: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test exhaustive live node lint format typecheck schemas docs lock locks completions record record-nodes benchmark dist release clean
+.PHONY: help demo check test exhaustive live node lint format typecheck schemas docs lock locks generated completions record record-nodes benchmark dist release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -100,7 +100,7 @@ docs: $(VENV)/.installed-dev ## Write the generated pages under docs/, and the s
 	$(BIN)/python -m tools.docs.schemas docs/schemas.md
 	$(BIN)/python -m tools.docs.screens docs/images
 	$(BIN)/python -m tools.docs.dashboard examples/monitoring/grafana-dashboard.json
-	$(BIN)/python -m tools.docs.console docs/start.md docs/dra.md docs/migration.md
+	$(BIN)/python -m tools.docs.console
 	$(BIN)/python -m tests.test_readme
 	$(BIN)/python -m tools.docs.messages docs/messages.md
 	$(BIN)/python -m tools.docs.site
@@ -119,6 +119,12 @@ locks: # The same versions again, with hashes.
 	$(LOCK) --generate-hashes --constraint constraints.txt --extra program pyproject.toml --output-file packaging/locks/program.txt
 	$(LOCK) --generate-hashes --constraint constraints.txt --extra release pyproject.toml --output-file packaging/locks/release.txt
 	echo hatchling | $(LOCK) --generate-hashes --constraint constraints.txt - --output-file packaging/locks/build.txt
+
+generated: completions ## Write everything that is generated, also what examples and golden tests expect: read the difference
+	$(BIN)/python -m tools.docs.examples
+	$(BIN)/python -m tests.golden.cases
+	$(BIN)/python -m tests.golden.pages
+	$(MAKE) --no-print-directory docs
 
 completions: $(VENV)/.installed-dev ## Write completions/ and the table of flags from the commands
 	$(BIN)/python -m tools.docs.completions

@@ -12,7 +12,8 @@ They run in a copy of the directory, 80 columns wide, with no cluster and no kub
 output and then standard error. ``…`` in a page stands for anything, within a line or over several. Blocks marked ``run
 in a cluster`` are run by tests that have a control plane, and show standard output.
 
-``python -m tools.docs.console PAGE...`` writes what is printed now into the blocks that have no ``…``.
+``python -m tools.docs.console [PAGE...]`` writes what is printed now into the blocks that have no ``…``; without a page
+into all pages that have blocks.
 """
 
 from __future__ import annotations
@@ -149,5 +150,7 @@ def rewritten(page: str) -> str:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        Path(name).write_text(rewritten(Path(name).read_text(encoding="utf-8")), encoding="utf-8")
+    for page in [*map(Path, sys.argv[1:])] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        before = page.read_text(encoding="utf-8")
+        if (after := rewritten(before)) != before:
+            page.write_text(after, encoding="utf-8")
