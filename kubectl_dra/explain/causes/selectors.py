@@ -72,7 +72,7 @@ def _class_selector(blocked: Blocked) -> Iterator[Finding]:
     finding = driver_publishes_nothing.of_class(blocked)
     subject = Subject("DeviceClass", ObjectName("DeviceClass", name))
     what = say("class {name}", name=name)
-    yield finding or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what)
+    yield finding or replace(_selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what), device_class=name)
 
 
 def _request_selector(blocked: Blocked) -> Iterator[Finding]:
@@ -149,7 +149,7 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     ``unknown``: no device has anything to ask for in place of it.
     """
     if blocked.stage.name is not StageName.REQUEST_SELECTOR:
-        return None
+        return _other_class(blocked)
     place = blocked.located.place
     if _DRIVER.search(blocked.stage.expression):
         text = "The selector asks for devices of another driver than the class: {what}."
@@ -177,6 +177,20 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     if unknown:
         text = "Drop the term: no device says what it asks for."
     return Remedy(say(text, have=have), without, offers=(drop,))
+
+
+def _other_class(blocked: Blocked) -> Remedy | None:
+    """A class that admits devices of the kind that this one asks for, by its terms before the one that none meets."""
+    stage = blocked.stage
+    first = stage.term == 0 and stage.program == blocked.funnel.device_class.selectors[0]
+    # Nobody writes a class for an extended resource.
+    if first or blocked.located.place.extended or _DRIVER.search(stage.expression):
+        return None
+    for name in fitting_classes(blocked.view, blocked.spec, blocked.lost):
+        text = "Ask for a class whose devices are there: {what}."
+        if remedy := _proved(blocked, UseClass(blocked.located.place, name), text):
+            return remedy
+    return None
 
 
 def _bring_back(blocked: Blocked) -> Remedy:

@@ -116,12 +116,18 @@ def _classes(view: DeviceView, located: Located) -> Iterator[Change]:
             yield UseClass(located.place, name)
 
 
-def fitting_classes(view: DeviceView, spec: DeviceRequest) -> Iterator[str]:
-    """Classes, other than the request's own, that admit devices which its selectors accept, by name."""
+def fitting_classes(
+    view: DeviceView, spec: DeviceRequest, among: Sequence[PublishedDevice] | None = None
+) -> Iterator[str]:
+    """Classes, other than the request's own, that admit devices which its selectors accept, by name.
+
+    ``among``: of these devices; None means all.
+    """
     selectors = view.cycle.selectors
     wanted = [text for text in spec.selectors if text]
+    kinds = [item.device for item in (view.kinds if among is None else distinct(among))]
     for name in sorted(view.cycle.classes)[:MAX_CLASSES]:
-        devices: Sequence[Device] = [item.device for item in view.kinds] if name != spec.device_class else ()
+        devices: Sequence[Device] = kinds if name != spec.device_class else ()
         if selectors.accepted((*view.cycle.classes[name].selectors, *wanted), devices):
             yield name
 
