@@ -125,11 +125,33 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     for driver in named - {driver for driver, _ in rows}:
         if driver in sets:
             rows[driver, ""] = NodeDriver(driver, "", DriverState.NO_POD)
+    waiting = _claims_waiting(snapshot)
     if not snapshot.is_gap("ResourceSlice"):
-        rows |= {(row.driver, row.node): row for row in _nowhere(snapshot, {driver for driver, _ in rows})}
+        rows |= {(row.driver, row.node): row for row in _nowhere(snapshot, {driver for driver, _ in rows}, waiting)}
     judged = _judged(snapshot, rows, sets)
-    order = sorted(judged, key=lambda row: (SEVERITY[row.state], row.driver, row.node))
+    wanted = {driver: sum(waiting[name] for name in classes) for driver, classes in classes_by_driver(snapshot).items()}
+    # Of those in the same state, the driver that people wait for is the one to look at.
+    order = sorted(judged, key=lambda row: (SEVERITY[row.state], -wanted.get(row.driver, 0), row.driver, row.node))
     return NodeDrivers(tuple(order), _gaps(snapshot))
+
+
+def _claims_waiting(snapshot: Snapshot) -> Counter[str]:
+    """By class: how many claims without devices ask for one of it."""
+    return Counter(
+        name
+        for claim in snapshot.claims.values()
+        if claim.allocation is None
+        for name in {alternative.device_class for alternative in claim.alternatives()}
+    )
+
+
+def classes_by_driver(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
+    """The classes whose selectors name a driver, in their order."""
+    classes: dict[str, list[str]] = defaultdict(list)
+    for device_class in snapshot.classes.values():
+        for driver in dict.fromkeys(named_in(device_class.selectors)):
+            classes[driver].append(device_class.name)
+    return classes
 
 
 def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
@@ -138,19 +160,10 @@ def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
     return tuple(gap for gap in gaps if gap.kind != "DaemonSet" or gap.reason != ABSENT)
 
 
-def _nowhere(snapshot: Snapshot, known: Collection[str]) -> Iterator[NodeDriver]:
-    """Drivers that classes or waiting claims want, and that neither publish nor run anywhere."""
+def _nowhere(snapshot: Snapshot, known: Collection[str], waiting: Counter[str]) -> Iterator[NodeDriver]:
+    """Drivers that classes or ``waiting`` claims want, and that neither publish nor run anywhere."""
     publishing = {slice_.driver for slice_ in snapshot.slices}
-    waiting = Counter(
-        name
-        for claim in snapshot.claims.values()
-        if claim.allocation is None
-        for name in {alternative.device_class for alternative in claim.alternatives()}
-    )
-    wanted: dict[str, list[str]] = defaultdict(list)
-    for device_class in snapshot.classes.values():
-        for driver in named_in(device_class.selectors):
-            wanted[driver].append(device_class.name)
+    wanted = dict(classes_by_driver(snapshot))
     # The chart that turns a part on brings its class.
     wanted.setdefault(NVIDIA, [NVIDIA] if NVIDIA in waiting else [])
     for driver in sorted(wanted.keys() - publishing - {*known}):

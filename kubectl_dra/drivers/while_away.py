@@ -19,8 +19,8 @@ from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of, waiting_for
-from kubectl_dra.cluster.snapshot import Gap, Snapshot
-from kubectl_dra.drivers.drivers_on_nodes import named_in
+from kubectl_dra.cluster.snapshot import Gap, Key, Snapshot
+from kubectl_dra.drivers.drivers_on_nodes import classes_by_driver
 from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import NodeDriver
 
@@ -101,7 +101,7 @@ class DriverUsers(NamedTuple):
     of_plugins: tuple[PluginUser, ...] = ()
     beside: tuple[PodOfDriver, ...] = ()
     rows: tuple[NodeDriver, ...] = ()
-    awaiting: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    awaiting: Mapping[str, tuple[Key, ...]] = MappingProxyType({})
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once: what one with several claims waits for first decides."""
@@ -144,17 +144,18 @@ def evicted_beside(users: DriverUsers, snapshot: Snapshot, node: str) -> Iterato
         if pod.node_name != node or pod.finished or (meta.namespace, meta.name) in own:
             continue
         if owner is None or owner.kind not in ("DaemonSet", "Node"):
-            yield PodOfDriver(meta.namespace, meta.name, WhileAway.RUNS, _owner(pod))
+            yield _using(pod, WhileAway.RUNS)
 
 
-def awaiting(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+def awaiting(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, tuple[Key, ...]]:
     """The keys of pods without a node whose claims ask for devices of drivers that are broken, by driver."""
     broken = {row.driver for row in rows if row.state.broken and row.failing is None}
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[Key, ...]] = {}
+    by_driver = classes_by_driver(snapshot)
     for driver in sorted(broken):
-        classes = {each.name for each in snapshot.classes.values() if driver in named_in(each.selectors)}
+        classes = by_driver.get(driver, ())
         keys = {
-            pod.key
+            (pod.metadata.namespace, pod.metadata.name)
             for claim in snapshot.claims.values()
             if claim.allocation is None and any(each.device_class in classes for each in claim.alternatives())
             for pod in waiting_for(claim, snapshot)
@@ -199,6 +200,10 @@ def _claims(snapshot: Snapshot, node: str, driver: str) -> Iterator[ClaimOfDrive
 
 def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:
     """The pods that use a claim, each with its node; without one where that is not known."""
+    if claim.allocation is not None and not claim.reserved_for:
+        # Placed before the claim was reserved for them, as schedulers do that do not know claims.
+        placed = (pod for pod in waiting_for(claim, snapshot) if pod.node_name and pod.phase != "Running")
+        yield from ((_using(pod, WhileAway.WAITS), pod.node_name) for pod in placed)
     for use in consumers_of(claim, snapshot.pods).entries:
         if use.relation is ClaimRelation.GROUP:
             yield from _members(claim, use.entry.name, snapshot)
@@ -209,6 +214,10 @@ def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[PodOfDrive
         yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, _owner(use.pod)), on
 
 
+def _using(pod: Pod, outcome: WhileAway) -> PodOfDriver:
+    return PodOfDriver(pod.metadata.namespace, pod.metadata.name, outcome, _owner(pod))
+
+
 def _members(claim: ResourceClaim, group: str, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:
     """The pods of a PodGroup that use its claim."""
     for pod in snapshot.pods.values():
@@ -217,7 +226,7 @@ def _members(claim: ResourceClaim, group: str, snapshot: Snapshot) -> Iterator[t
         if in_group and not pod.finished and pod.node_name and claim.metadata.name in pod.claim_names:
             ends, runs = bool(meta.deletion_timestamp), pod.phase in ("Running", "Unknown")
             outcome = WhileAway.HANGS if ends else WhileAway.RUNS if runs else WhileAway.WAITS
-            yield PodOfDriver(meta.namespace, meta.name, outcome, _owner(pod)), pod.node_name
+            yield _using(pod, outcome), pod.node_name
 
 
 def _of_plugins(snapshot: Snapshot, node: str, on_node: Iterable[Pod], driver: str) -> Iterator[PluginUser]:
@@ -232,8 +241,7 @@ def _of_plugins(snapshot: Snapshot, node: str, on_node: Iterable[Pod], driver: s
                 continue
             runs = pod.phase in ("Running", "Unknown") or bool(pod.metadata.deletion_timestamp)
             outcome = WhileAway.RUNS if runs else WhileAway.MAY_FAIL
-            meta, amount = pod.metadata, pod_requests(pod)[resource].value()
-            yield PluginUser(resource, amount, PodOfDriver(meta.namespace, meta.name, outcome, _owner(pod)))
+            yield PluginUser(resource, pod_requests(pod)[resource].value(), _using(pod, outcome))
 
 
 def _owner(pod: Pod | None) -> str:

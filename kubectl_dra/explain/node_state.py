@@ -169,9 +169,12 @@ def _others(name: str, pods: Sequence[Diagnosis], snapshot: Snapshot, settings: 
     index = HolderIndex(settings.scheduler.cycle(snapshot).state, Cluster(snapshot))
     for claim in snapshot.claims.values():
         devices = tuple(device for device in claim.devices if _is_here(PoolID(*device[:2]), name, own, published))
-        consumers = {(claim.metadata.namespace, consumer.name) for consumer in claim.reserved_for}
-        if devices and not consumers & shown:
-            yield HeldHere(index.holder(claim), devices, awaited=bool(waiting_for(claim, snapshot)))
+        space = claim.metadata.namespace
+        awaited = waiting_for(claim, snapshot) if devices else []
+        users = {(space, consumer.name) for consumer in claim.reserved_for}
+        users |= {(space, pod.metadata.name) for pod in awaited}
+        if devices and not users & shown:
+            yield HeldHere(index.holder(claim), devices, awaited=bool(awaited))
 
 
 def _devices(name: str, snapshot: Snapshot, settings: Settings) -> Sequence[DeviceRow]:

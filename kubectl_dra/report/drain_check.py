@@ -51,6 +51,7 @@ def write_drain(
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
+        _write_next(out, users, where)
         return
     out.write("")
     columns = slice(None if len({row[-1] for row in _rows(users)}) > 1 else -1)
@@ -63,9 +64,15 @@ def write_drain(
     if users.unused:
         out.write("")
         _write_unused(out, users.unused, where)
-    stuck = users.pods(WhileAway.HANGS) or users.pods(WhileAway.WAITS)
-    if stuck:
-        explain = CommandLine(("kubectl", "dra", "explain", f"pod/{stuck[0].name}", "-n", stuck[0].namespace))
+    _write_next(out, users, where)
+
+
+def _write_next(out: Painter, users: DriverUsers, where: ClusterFlags) -> None:
+    """Write the command that explains the first pod that waits."""
+    stuck = [(pod.namespace, pod.name) for state in (WhileAway.HANGS, WhileAway.WAITS) for pod in users.pods(state)]
+    stuck += [pod for pods in users.awaiting.values() for pod in pods]
+    for namespace, name in stuck[:1]:
+        explain = CommandLine(("kubectl", "dra", "explain", f"pod/{name}", "-n", namespace))
         write_blocks(out, [shell((explain,), where, "Next")])
 
 
@@ -153,11 +160,11 @@ def _advice(users: DriverUsers, driver: str, mend: Words) -> str:
 
 def _lacking(users: DriverUsers) -> Iterator[str]:
     """What is wrong with the drivers for which pods without a node wait."""
-    for driver, keys in users.awaiting.items():
+    for driver, waiting in users.awaiting.items():
         row = users.row(driver)
         if row is not None:
-            wait = "waits" if len(keys) == 1 else "wait"
-            pods = f"{'pod' if len(keys) == 1 else 'pods'} {some(keys, 3)}"
+            wait = "waits" if len(waiting) == 1 else "wait"
+            pods = f"{'pod' if len(waiting) == 1 else 'pods'} {some(['/'.join(pod) for pod in waiting], 3)}"
             fault = written(at_fault(row))
             yield f"{fault[:1].upper()}{fault[1:]}; {pods} {wait} for devices of this driver."
 
@@ -181,10 +188,9 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
         seen = "; what was read is below" if users.claims or users.of_plugins else ""
         return f"Who needs the driver on node {node} is unknown, because {why}{seen}."
     if not users.claims and not users.of_plugins:
-        return (
-            f"No claim has devices of a driver on node {node}, and no pod there has devices of a device plugin; "
-            "nobody notices a restart."
-        )
+        notices = "" if users.awaiting else "; nobody notices a restart"
+        none = f"No claim has devices of a driver on node {node}, and no pod there has devices of a device plugin"
+        return f"{none}{notices}."
     return " ".join((_of_claims(users, node), *_of_plugins(users)))
 
 
@@ -262,6 +268,14 @@ def drain_json(users: DriverUsers, node: str) -> dict[str, Any]:
         "devicePlugins": [
             {"resource": user.resource, "deviceCount": user.amount, "pod": _pod_json(user.pod)}
             for user in users.of_plugins
+        ],
+        "awaiting": [
+            {
+                "driver": driver,
+                **({"state": row.state.value} if (row := users.row(driver)) is not None else {}),
+                "pods": [{"namespace": namespace, "name": name} for namespace, name in pods],
+            }
+            for driver, pods in users.awaiting.items()
         ],
         "unread": [gap_json(gap) for gap in users.gaps],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -60,6 +60,14 @@ class WaitsForPrepare(Statement, frozen=True):
     pod: str
     node: str
     since: str
+
+
+class WaitsForReservation(Statement, frozen=True):
+    """The pod was given a node before the claim was reserved for it, and nobody reserves it afterwards."""
+
+    TEXT = "its reservation for pod {pod}, which is on node {node} without one"
+    pod: str
+    node: str
 
 
 class LostByPod(Statement, frozen=True):
@@ -215,8 +223,18 @@ def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers, *, hidden:
     if (condition := _unset_condition(claim)) is not None:
         return ClaimState.BINDING, condition
     if not claim.reserved_for:
-        return ClaimState.UNUSED, "a pod that uses it, or somebody who deletes it"
+        return _unreserved([pod for pod in users if not pod.finished])
     return _of_consumers(listed)
+
+
+def _unreserved(users: Sequence[Pod]) -> tuple[ClaimState, Words]:
+    """The state of a claim that holds devices and is reserved for nobody."""
+    placed = next((pod for pod in users if pod.node_name and pod.phase != "Running"), None)
+    if placed is not None:
+        return ClaimState.STARTING, WaitsForReservation(placed.metadata.name, placed.node_name)
+    if users:
+        return ClaimState.UNUSED, _placing(users[0])
+    return ClaimState.UNUSED, "a pod that uses it, or somebody who deletes it"
 
 
 _STATES: Final = {

@@ -25,6 +25,7 @@ CRASHING = [
     plugin("n1", [status(state=CRASHES, lastState=ENDED, restartCount=37)]),
     *LIKES,
 ]
+DRAIN = ("drivers", "--node", "n2", "--drain-check")
 READ = ["Node", "Pod", "ResourceSlice", "DeviceClass", "ResourceClaim", "DaemonSet", "Event"]
 
 
@@ -109,7 +110,7 @@ def user(name: str, phase: str, **meta: str) -> JSON:
 
 def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None:
     runs = [user("a", "Running"), claim("a", "a")]
-    words = ("drivers", "--node", "n2", "--drain-check")
+    words = DRAIN
     free = dra(*words, "--snapshot", saved(tmp_path, [*LIKES, *runs]))
     assert free.code == 0 and free.out.startswith("The driver on node n2 can be restarted or upgraded: 1 pod runs on")
     more = [user("b", "Pending"), claim("b", "b"), user("c", "Running", deletionTimestamp="2026-10-01T11:00:00Z")]
@@ -142,7 +143,7 @@ def of_plugin(name: str, phase: str = "Running", **meta: str) -> JSON:
 
 
 def test_pods_of_a_device_plugin_are_users_too(dra: Dra, tmp_path: Path) -> None:
-    words = ("drivers", "--node", "n2", "--drain-check")
+    words = DRAIN
     runs = saved(tmp_path, [*LIKES, of_plugin("a"), of_plugin("over", "Succeeded")])
     told = dra(*words, "--snapshot", runs)
     said = " ".join(told.out.split())
@@ -162,8 +163,40 @@ def test_pods_of_a_device_plugin_are_users_too(dra: Dra, tmp_path: Path) -> None
     assert "vendor.test/npu" not in dra("drivers", DRIVER, *words[1:], "--snapshot", runs).out
 
 
+def test_a_pod_that_was_placed_without_its_reservation_waits(dra: Dra, tmp_path: Path) -> None:
+    """A scheduler that does not know claims gave it a node."""
+    placed, unreserved = user("a", "Pending"), claim("a", "a")
+    placed["spec"]["resourceClaims"][0]["resourceClaimName"] = "a"
+    unreserved["status"]["reservedFor"] = []
+    told = dra(*DRAIN, "--snapshot", saved(tmp_path, [*LIKES, placed, unreserved]))
+    assert told.code == 1 and "1 pod cannot start" in told.out
+    assert "kubectl dra explain pod/a -n ml" in told.out
+
+
+def test_pods_that_wait_for_devices_of_a_broken_driver_are_told(dra: Dra, tmp_path: Path) -> None:
+    waits, wanted = user("a", "Pending"), claim("a", "a")
+    waits["spec"]["resourceClaims"][0]["resourceClaimName"] = "a"
+    del waits["spec"]["nodeName"], wanted["status"]
+    device_class = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": wanted["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"]},
+        "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]},
+    }
+    silent = [each for each in LIKES if each["kind"] != "ResourceSlice"]
+    cluster = saved(tmp_path, [*silent, waits, wanted, device_class])
+    told = dra(*DRAIN, "--snapshot", cluster)
+    said = " ".join(told.out.split())
+    assert told.code == 1 and "pod ml/a waits for devices of this driver" in said and "nobody notices" not in said
+    assert "kubectl dra explain pod/a -n ml" in said
+    found = json.loads(dra(*DRAIN, "--snapshot", cluster, "-o", "json").out)
+    SCHEMA.validate(found)
+    (awaiting,) = found["awaiting"]
+    assert (awaiting["driver"], awaiting["pods"]) == (DRIVER, [{"namespace": "ml", "name": "a"}])
+
+
 def test_whether_a_pod_got_its_devices_of_a_plugin_is_not_known(dra: Dra, tmp_path: Path) -> None:
-    words = ("drivers", "--node", "n2", "--drain-check")
+    words = DRAIN
     cluster = saved(tmp_path, [*LIKES, of_plugin("a", "Pending")])
     told = dra(*words, "--snapshot", cluster)
     assert told.code == 3
@@ -175,7 +208,7 @@ def test_whether_a_pod_got_its_devices_of_a_plugin_is_not_known(dra: Dra, tmp_pa
 
 def test_devices_for_an_extended_resource_are_the_drivers(dra: Dra, tmp_path: Path) -> None:
     """The scheduler made a claim for it: the pod uses nothing of a device plugin, unless the node offers that."""
-    words = ("drivers", "--node", "n2", "--drain-check")
+    words = DRAIN
     served = of_plugin("a")
     served["status"]["extendedResourceClaimStatus"] = {"resourceClaimName": "a"}
     items = [*LIKES, served, claim("a", "a")]
@@ -367,7 +400,7 @@ def test_what_is_odd_is_said_below_the_driver_and_as_data(dra: Dra, tmp_path: Pa
 
 
 def test_how_an_update_replaces_the_pod(dra: Dra, tmp_path: Path) -> None:
-    words = ("drivers", "--node", "n2", "--drain-check")
+    words = DRAIN
     own = daemon_set(desired=2, current=2)
     strategies: dict[str, JSON] = {
         "ends its pod before it starts the new one": {"type": "RollingUpdate"},
@@ -449,7 +482,7 @@ def test_a_drain_does_not_free_what_no_pod_uses(dra: Dra, tmp_path: Path) -> Non
     del wanted["status"]["reservedFor"]
     waits = user("b", "Pending")
     waits["spec"] = {"containers": [{"name": "a"}], "resourceClaims": [{"name": "x", "resourceClaimName": "wanted"}]}
-    words = ("drivers", "--node", "n2", "--drain-check")
+    words = DRAIN
     ran = dra(*words, "--snapshot", saved(tmp_path, [*LIKES, unused, wanted, waits]))
     said = " ".join(ran.out.split())
     assert "A drain does not free the devices of claim ml/idle. If nobody is going to use it:" in said

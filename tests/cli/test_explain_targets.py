@@ -12,6 +12,7 @@ import pytest
 
 from kubectl_dra.cli.explain.target import find, targets_of
 from kubectl_dra.cli.kind_words import kind_of
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.files import read_snapshot
 from tests.cli.conftest import Ran
 
@@ -151,6 +152,29 @@ def test_a_template_is_explained_by_the_claim_that_it_makes(dra: Dra) -> None:
     assert "a claim as ResourceClaimTemplate a100-80gb makes it; used by pod/train-0" in " ".join(ran.err.split())
     assert ran.code == 1 and ran.out.startswith("A claim of ResourceClaimTemplate ml/a100-80gb cannot be allocated")
     assert "no pod uses" not in dra("explain", "template/a100-80gb", "-n", "ml", "--full", "--snapshot", TRAIN).out
+
+
+def test_an_allocated_claim_is_explained_by_the_pod_that_does_not_run_with_it(dra: Dra) -> None:
+    gone = str(EXAMPLES / "driver-gone-from-node" / "cluster.yaml")
+    ran = dra("explain", "claim/rollout-3-gpu-bv9jq", "-n", "ml", "--snapshot", gone)
+    assert ran.code == 1 and ran.out.startswith("Pod ml/rollout-3 has its devices but does not start")
+    assert "claim rollout-3-gpu-bv9jq is allocated; this is about pod/rollout-3" in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml")))
+def test_no_claim_is_well_while_its_pod_does_not_start(dra: Dra, name: str) -> None:
+    path = str(EXAMPLES / name / "cluster.yaml")
+    snapshot = read_snapshot([path])
+    for claim in snapshot.claims.values():
+        if claim.allocation is not None and any(pod.node_name for pod in waiting_for(claim, snapshot)):
+            pods = [pod for pod in waiting_for(claim, snapshot) if pod.node_name]
+            answers = {
+                dra("explain", f"pod/{p.metadata.name}", "-n", p.metadata.namespace, "--snapshot", path).code
+                for p in pods
+            }
+            space, claim_name = claim.key.split("/")
+            asked = dra("explain", f"claim/{claim_name}", "-n", space, "--snapshot", path)
+            assert asked.code != 0 or answers <= {0, 3}, claim.key
 
 
 def test_several_at_once(dra: Dra) -> None:

@@ -90,6 +90,12 @@ RUNNING = pod("p", "c", "Running", "n1")
         ([claim("c"), pod("p", "c", "Pending")], "pending", "a node for pod p (Unschedulable)"),
         ([claim("c"), pod("p", "c", "Failed", "n1")], "no-pod", "a pod that uses it"),
         ([claim("c", "gpu-0")], "unused", "a pod that uses it, or somebody who deletes it"),
+        (
+            [claim("c", "gpu-0"), pod("p", "c", "Pending", "n1")],
+            "starting",
+            "its reservation for pod p, which is on node n1 without one",
+        ),
+        ([claim("c", "gpu-0"), pod("p", "c", "Pending")], "unused", "a node for pod p (Unschedulable)"),
         ([claim("c", "gpu-0", users=("p",)), RUNNING], "in-use", ""),
         ([claim("c", "gpu-0", users=("q", "p")), pod("q", "c", "Pending", "n1"), RUNNING], "in-use", ""),
         (

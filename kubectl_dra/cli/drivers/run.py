@@ -141,7 +141,7 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
     users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
     output = flags.output.value
     code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL) else 0
-    if users.pods(WhileAway.WAITS, WhileAway.HANGS):
+    if users.pods(WhileAway.WAITS, WhileAway.HANGS) or users.awaiting:
         code = EXIT_NO
     if users.gaps or users.pods(WhileAway.UNKNOWN):
         code = EXIT_UNDETERMINED

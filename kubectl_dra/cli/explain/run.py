@@ -31,7 +31,7 @@ from kubectl_dra.cli.explain.reading import (
     scheduler_config,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, targets_of
+from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, UsedBy, targets_of
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
@@ -114,7 +114,9 @@ def _tell_stand_ins(posed: Sequence[Posed]) -> None:
             tell(f"note: {_stands_for(each.question, each.stand_in)}")
 
 
-def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade) -> str:
+def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade | UsedBy) -> str:
+    if isinstance(stand_in, UsedBy):
+        return f"claim {stand_in.of} is allocated; this is about pod/{question.name}, which does not run with it"
     if isinstance(stand_in, NotMade):
         return f"{stand_in.of} has no pod; this is about one as it would make it"
     if isinstance(stand_in, MadeFrom):

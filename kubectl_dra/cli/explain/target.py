@@ -9,6 +9,7 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.kind_words import KINDS, VOLCANO_JOB, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine, kubectl
@@ -116,7 +117,13 @@ class NotMade(NamedTuple):
     of: str
 
 
-StandIn = Picked | MadeFrom | NotMade | None
+class UsedBy(NamedTuple):
+    """The pod that has an allocated claim, ``of``, and does not run with it."""
+
+    of: str
+
+
+StandIn = Picked | MadeFrom | NotMade | UsedBy | None
 
 
 class Looked(NamedTuple):
@@ -142,13 +149,26 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
     if target.kind == "pod":
         return Looked(_find(snapshot.pods, namespace, target.name, "Pod", snapshot))
     if target.kind == "claim":
-        return Looked(_find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot))
+        return _of_claim(_find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot), snapshot)
     if target.kind == "template":
         template = _find(snapshot.templates, namespace, target.name, "ResourceClaimTemplate", snapshot)
         return Looked(template, MadeFrom(_users_of(template, snapshot)))
     if target.kind:
         return _of_several(target, namespace, snapshot)
     return _of_any_kind(target.name, namespace, snapshot)
+
+
+def _of_claim(claim: ResourceClaim, snapshot: Snapshot) -> Looked:
+    """The claim; of one that has its devices, the pod on their node that does not run with them."""
+    from kubectl_dra.explain.pending_alike import PodProgress, progress_of
+
+    stuck = (PodProgress.NOT_STARTED, PodProgress.IN_DOUBT)
+    pods = waiting_for(claim, snapshot) if claim.allocation is not None else []
+    pods = [pod for pod in pods if progress_of(pod, snapshot) in stuck]
+    if not pods:
+        return Looked(claim)
+    first = min(pods, key=lambda pod: (progress_of(pod, snapshot), pod.metadata.name))
+    return Looked(first, UsedBy(claim.metadata.name))
 
 
 def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:
@@ -253,9 +273,10 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
         raise UsageError(
             f"a pod and a claim of namespace {namespace} are called {name}; write pod/{name} or claim/{name}"
         )
-    item = pod or claim
-    if item is not None:
-        return Looked(item)
+    if pod is not None:
+        return Looked(pod)
+    if claim is not None:
+        return _of_claim(claim, snapshot)
     made_by = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)
     if made_by:
         return _of_several(TypedTarget(*made_by[0]), namespace, snapshot)
