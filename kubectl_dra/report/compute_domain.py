@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kubectl_dra.api.meta import ObjectMeta
-from kubectl_dra.command import ClusterFlags, CommandLine, kubectl, misnamed
+from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.explain.causes.compute_domain import lack, step
-from kubectl_dra.explain.virtual_machines import remedy, without_pod
 from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, MissingLink
-from kubectl_dra.neighbours.no_pod import UnmadeLauncher
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_commands import Invocation
@@ -178,14 +176,3 @@ def _node_json(node: DomainNode, meta: ObjectMeta) -> dict[str, Any]:
     if node.clique is not None:
         out["clique"] = node.clique
     return out
-
-
-def write_unmade(launcher: UnmadeLauncher, where: ClusterFlags, color: str = "auto") -> None:
-    """Write the answer, what to do, and what to look at."""
-
-    out = Painter(None, color)
-    fix = Section("Fix", (Items(((prose(written(remedy(launcher)), hang=0),),)),))
-    names = (launcher.name, launcher.namespace)
-    words = ("kubectl", "get", f"vmi/{launcher.name}", "-n", launcher.namespace, "-o", "yaml")
-    following = shell((CommandLine(words, misnamed=misnamed(names)),), where, "Next")
-    write_blocks(out, [Answer(written(without_pod(launcher)).removesuffix("."), "", Tone.BAD), fix, following])

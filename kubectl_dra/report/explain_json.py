@@ -26,6 +26,7 @@ from kubectl_dra.report.remedy_json import (
     plan_json,
     unread_json,
 )
+from kubectl_dra.report.virtual_machine import without_pod_json
 from kubectl_dra.text import page_of_cause
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def to_json(
 def overview_json(overview: Overview, invocation: Invocation) -> dict[str, Any]:
     """Every pending claim: a DiagnosisList, each item with the pods and claims that it represents."""
     items = [_alike(alike, invocation) for alike in overview.found]
+    without_pod = [without_pod_json(launcher, invocation.where) for launcher in overview.unmade]
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DiagnosisList",
@@ -60,6 +62,7 @@ def overview_json(overview: Overview, invocation: Invocation) -> dict[str, Any]:
         "notes": [written(note) for note in overview.notes],
         "unread": unread_json(overview.unread),
         "items": items,
+        **({"withoutPod": without_pod} if without_pod else {}),
     }
 
 

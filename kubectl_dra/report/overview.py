@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from kubectl_dra.command import Argv, ClusterFlags, CommandLine, kubectl
@@ -18,6 +18,7 @@ from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import sentences, written
 from kubectl_dra.report.table import aligned, fitted
+from kubectl_dra.report.virtual_machine import cells_of
 from kubectl_dra.text import some
 
 HEADER = ("NAMESPACE", "NAME", "VERDICT", "CAUSE", "REASON")
@@ -47,6 +48,11 @@ def write_overview(
     reasons and the last rows left out if necessary; ``full``: each that waits has a row of its own.
     """
     out = Painter(color=color, bare=not headers)
+    if not overview.found and not headers:
+        _, *blocks = fitted([HEADER, *map(cells_of, overview.unmade)], out.limit, BELOW, prose=True)
+        for line in chain.from_iterable(blocks):
+            out.write(line)
+        return
     if not overview.found:
         out.paragraph(overview_answer(overview))
         _notes(out, overview)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
+
+SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 Json = dict[str, Any]
 TWICE = 'Pod "virt-launcher-desktop-abcde" is invalid: spec.resourceClaims[1].name: Duplicate value: "vf"'
@@ -94,6 +98,23 @@ def test_a_claim_that_kubevirt_lists_twice(explain: Callable[..., Ran], objects:
     listed = explain("-n vms", *objects)
     assert listed.code == 1 and said(listed).startswith("VirtualMachineInstance vms/desktop has no pod")
     assert "Next: kubectl dra explain vmi/desktop -n vms" in listed.out
+
+
+def test_a_virtual_machine_without_a_pod_as_data_and_in_lists(explain: Callable[..., Ran]) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads((SCHEMAS / "explain.json").read_text()))
+    refused = [instance(), event(TWICE)]
+    ran = explain("vm/desktop -n vms -o json", *refused)
+    found = json.loads(ran.out)
+    schema.validate(found)
+    assert (ran.code, found["kind"], found["subject"]["name"]) == (1, "VirtualMachineAnswer", "desktop")
+    assert TWICE in found["answer"] and "kubevirt#16769" in found["fix"]["text"]
+    listed = json.loads(explain("-n vms -o json", *refused).out)
+    schema.validate(listed)
+    assert listed["withoutPod"] == [{key: found[key] for key in ("subject", "answer", "fix", "next")}]
+    assert explain("-n vms -o name", *refused).out == "vmi/desktop\n"
+    (row,) = explain("-n vms --no-headers", *refused).out.splitlines()
+    assert row.split()[:4] == ["vms", "vmi/desktop", "no-pod", "-"]
+    assert explain("vm/desktop -n vms -o html", *refused).code == 2
 
 
 def test_another_refusal_is_said_in_the_server_s_words(explain: Callable[..., Ran]) -> None:

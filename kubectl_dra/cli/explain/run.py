@@ -86,11 +86,11 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
         return run_by_itself(targets, flags, connection)
     if flags.everything:
         return _run_all(flags, connection, flags.output.value, flags.color.value)
-    if flags.output is ExplainOutput.html:
-        return _run_html(flags, connection, changes)
-    if flags.watch:
+    if flags.watch and flags.output is not ExplainOutput.html:
         return _run_watch(flags, connection, changes)
     try:
+        if flags.output is ExplainOutput.html:
+            return _run_html(flags, connection, changes)
         posed = questions_of(flags, connection, changes)
     except NotThere as absent:
         if len(targets) != 1 or targets[0].kind not in ("VirtualMachine", "VirtualMachineInstance"):
@@ -273,7 +273,8 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         of = _of_everything(flags)
         write_overview(overview, color, flags=of, where=where, short=short, full=flags.full, headers=headers)
     elif output == "name":
-        put("".join(f"{name}\n" for alike in overview.found for name in alike.names))
+        names = [name for alike in overview.found for name in alike.names]
+        put("".join(f"{name}\n" for name in (*names, *(f"vmi/{each.name}" for each in overview.unmade))))
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
         from kubectl_dra.report.html.page import PageOrigin

@@ -133,9 +133,16 @@ def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection
     for gap in snapshot.unread((INSTANCE,), namespace) if not launchers else ():
         if gap.reason != ABSENT:
             raise UndeterminedError(f"{gap}, so why virtual machine {name} has no pod is unknown{gap.help}")
-    if len(launchers) != 1 or flags.output is not ExplainOutput.text:
+    if len(launchers) != 1:
         raise absent
-    from kubectl_dra.report.compute_domain import write_unmade
+    if flags.output is ExplainOutput.html:
+        raise UsageError("explain of a virtual machine without a pod prints text, json or yaml, not html")
+    from kubectl_dra.report.table import write
+    from kubectl_dra.report.virtual_machine import unmade_json, write_unmade
 
-    write_unmade(launchers[0], cluster_flags(flags, connection), flags.color.value)
+    where = cluster_flags(flags, connection)
+    if flags.output is ExplainOutput.text:
+        write_unmade(launchers[0], where, flags.color.value)
+    else:
+        write(unmade_json(launchers[0], where), flags.output.value, sys.stdout, EXIT_NO)
     return EXIT_NO
