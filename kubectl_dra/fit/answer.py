@@ -300,7 +300,7 @@ def _result(
     cause = next(iter(stop.diagnosis.findings), None) if stop is not None else None
     changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause)
     placed = plan.running + len(placed_pods)
-    begin = starting(placed_pods, snapshot, placement.state.cycle.index)
+    begin = starting(placed_pods, snapshot, placement.state)
     return WorkloadFit(
         workload,
         _verdict(plan, placed, refused, begin, options) if not unclear else Verdict.UNDETERMINED,

@@ -118,7 +118,7 @@ class Changes:
     def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does, or none that starts."""
         after = Placer(state, self._budget, avoid=troubled_nodes(self._snapshot)).place_all(self._left)
-        begin = starting(after.placed_pods, self._snapshot, after.state.cycle.index)
+        begin = starting(after.placed_pods, self._snapshot, after.state)
         if begin.lost == len(after.placed_pods):
             return None
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}

@@ -61,7 +61,7 @@ class SharingNeed(Struct, frozen=True):
     """A gate, a label or what has to be done first by its name, who has to set or do it, and commands for that.
 
     ``driver``: it is a feature gate of this driver, of which the scheduler knows nothing; ``refused`` is a pod that
-    waits because the driver says that it is off.
+    waits because the driver says that it is off, ``off_on`` are nodes of the pods where it is known to be off.
     """
 
     name: str
@@ -69,6 +69,7 @@ class SharingNeed(Struct, frozen=True):
     commands: tuple[CommandLine, ...] = ()
     driver: str = ""
     refused: ObjectName | None = None
+    off_on: tuple[str, ...] = ()
 
 
 class WrittenWay(Struct, frozen=True):

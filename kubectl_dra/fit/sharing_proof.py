@@ -19,6 +19,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
+from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
@@ -133,13 +134,13 @@ class TriedWay(Struct, frozen=True):
 
     @property
     def works(self) -> bool:
-        """Whether all pods get a node and start, and no pod of the cluster shows that the driver then refuses them."""
+        """Whether all pods get a node and start, and nothing in the cluster shows that the driver refuses them."""
         return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE and not self.refused
 
     @property
     def refused(self) -> tuple[SharingNeed, ...]:
-        """What a pod of the cluster lacks that has the same configuration."""
-        return tuple(need for need in self.written.needs if need.refused is not None)
+        """The gates of the driver that are off here."""
+        return tuple(need for need in self.written.needs if need.refused is not None or need.off_on)
 
     @property
     def gates(self) -> tuple[str, ...]:
@@ -232,6 +233,7 @@ def _tried(
         return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings)
     # Pods that run already are made anew: their claims are others.
     found = beside(0, FitOptions(changes=False))
+    written = replace(written, needs=tuple(_as_judged(need, found) for need in written.needs))
     how = replaced(workload, len(running), new_pods) if running and found.placed_pods else Replaced.BY_ROLLOUT
     after = how is not Replaced.BY_ROLLOUT
     needs = (*needs, _end_first(workload, len(running), how)) if after else needs
@@ -248,6 +250,13 @@ def _as_seen(need: SharingNeed, snapshot: Snapshot) -> SharingNeed:
         if pod is not None and need.driver in drivers and failed_call(pod, snapshot) is not None:
             return replace(need, refused=named("Pod", pod))
     return need
+
+
+def _as_judged(need: SharingNeed, found: WorkloadFit) -> SharingNeed:
+    """A need; of a driver's gate with the nodes that pods get and where it is off."""
+    refusals = (each for each in found.begin.refused if isinstance(each, GateLacking))
+    nodes = dict.fromkeys(each.node for each in refusals if (each.driver, each.gate.name) == (need.driver, need.name))
+    return replace(need, off_on=tuple(nodes))
 
 
 def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot, tuple[SharingNeed, ...]]:

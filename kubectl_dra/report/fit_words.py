@@ -10,7 +10,7 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.driver_refusals import part_refused
+from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
@@ -59,7 +59,7 @@ def _starting(fitted: WorkloadFit) -> str:
         where = "the other one goes" if begin.lost == 1 else f"the other {begin.lost:,} go"
         where = f"{where} to {_broken(begin)}"
     if begin.refused:
-        return f"{lead}: {written(part_refused(begin.refused[0]))}"
+        return f"{lead}: {written(refused(begin.refused))}"
     return f"{lead}: {where}, where {written(begin.nodes[0].why)}"
 
 
@@ -136,10 +136,11 @@ def _idle(workload: WorkloadFit) -> str:
     if not begin.lost:
         return ""
     one = begin.lost == 1
-    who = "all" if begin.lost == len(workload.placed_pods) > 1 else f"{begin.lost:,}"
+    every = begin.lost == len(workload.placed_pods) > 1
+    who = "all" if every else f"{begin.lost:,}"
     if begin.refused:
-        does = "does" if one else "do"
-        return f", but {who} of them {does} not start: {written(part_refused(begin.refused[0]))}"
+        does = "none of them starts" if every else f"{who} of them {'does' if one else 'do'} not start"
+        return f", but {does}: {written(refused(begin.refused))}"
     goes, does = ("goes", "it does") if one else ("go", "they do")
     return f", but {who} of them {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
 

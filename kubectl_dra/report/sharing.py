@@ -20,7 +20,7 @@ from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.text import amount
+from kubectl_dra.text import amount, some
 
 _SHARED: Final = {
     SharingWay.EACH: "nothing: a device for each pod",
@@ -91,10 +91,7 @@ def write_ways(
         write_blocks(out, [prose(f"{lead}{why}.")])
     for way in ways:
         for need in way.refused:
-            text = (
-                f"{way.written.way} is refused here: the driver's error for pod {need.refused} names gate {need.name}"
-            )
-            write_blocks(out, [prose(f"{text}.", Tone.WARNING)])
+            write_blocks(out, [prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)])
     said_of: dict[str, list[str]] = {}
     for way in ways:
         for finding in way.findings:
@@ -158,11 +155,20 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
     way = tried_way.written.way
     assert tried_way.fit is not None
     pods = "?" if tried_way.fit.unclear else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
-    return way, pods, _SHARED[way], ", ".join(map(_need, tried_way.written.needs)) or EMPTY
+    return way, pods, _SHARED[way], ", ".join(_need(tried_way, need) for need in tried_way.written.needs) or EMPTY
 
 
-def _need(need: SharingNeed) -> str:
-    return f"{need.name} (refused here)" if need.refused is not None else need.name
+def _need(way: TriedWay, need: SharingNeed) -> str:
+    return f"{need.name} (refused here)" if need in way.refused else need.name
+
+
+def _refused(way: TriedWay, need: SharingNeed) -> str:
+    """How it is known that the driver refuses the pods, and how many would run if it did not."""
+    if need.refused is not None:
+        return f"the driver's error for pod {need.refused} names gate {need.name}"
+    placed, pods = (way.fit.placed, way.fit.pods) if way.fit is not None else (0, 0)
+    then = f"with it {f'all {pods:,}' if placed == pods else f'{placed:,} of {pods:,}'} pods would be placed"
+    return f"gate {need.name} of driver {need.driver} is off on {some(need.off_on, 2)}; {then}"
 
 
 def write_needs(way: TriedWay, where: ClusterFlags) -> None:
@@ -174,9 +180,10 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
         tell(f"note: whether all pods {'start' if idle else 'fit'} is undetermined: {why}")
     else:
         after = " once the pods that run now have ended" if way.after else ""
-        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")
+        verb = "start" if way.fit.begin.lost else "fit"
+        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} {verb} with it{after}, by the scheduler's steps")
     for need in way.written.needs:
-        here = f", which is off here: see the driver's error for pod {need.refused}" if need.refused is not None else ""
+        here = f"; here {_refused(way, need)}" if need in way.refused else ""
         tell(f"note: needs {written(need.how)}{here}")
         if need.commands:
             write_blocks(Painter(sys.stderr, "never"), [shell(need.commands, where)])
@@ -207,6 +214,7 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
                 "how": written(need.how),
                 **({"driver": need.driver} if need.driver else {}),
                 **({"refused": object_json(need.refused.namespace, need.refused.name)} if need.refused else {}),
+                **({"offOn": list(need.off_on)} if need.off_on else {}),
                 **({"commands": commands} if (commands := commands_json(*need.commands, where=where)) else {}),
             }
             for need in way.written.needs

@@ -442,7 +442,7 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     flags = ("share", "--class", "gpu.nvidia.com", "--pods", "12", "--snapshot", REFUSED)
     ran = dra(*flags)
     first = " ".join(ran.out.split("\n\n")[0].split())
-    assert first.endswith("all would be placed by claim, and by mps if the driver's gate MPSSupport is on.")
+    assert first.endswith("all would be placed by claim.")
     assert "TimeSlicingSettings (refused here)" in ran.out
     assert "time-slices is refused here: the driver's error for pod dev/ide-lea names gate" in " ".join(ran.out.split())
     report = json.loads(dra(*flags, "-o", "json").out)
@@ -450,7 +450,10 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     needs = {item["way"]: item["needs"] for item in report["items"]}
     (need,) = needs["time-slices"]
     assert (need["driver"], need["refused"]) == ("gpu.nvidia.com", {"namespace": "dev", "name": "ide-lea"})
-    assert "refused" not in needs["mps"][0]
+    (need,) = needs["mps"]
+    assert (need["offOn"], "refused" in need) == (["l40s-2"], False)
+    off = "mps is refused here: gate MPSSupport of driver gpu.nvidia.com is off on l40s-2; with it all 12 pods would be"
+    assert off in " ".join(ran.out.split())
     assert dra(*flags, "--by", "time-slices").code == 1
 
 
