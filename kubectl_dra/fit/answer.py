@@ -303,7 +303,7 @@ def _result(
     begin = starting(placed_pods, snapshot, placement.state)
     return WorkloadFit(
         workload,
-        _verdict(plan, placed, refused, begin, options) if not unclear else Verdict.UNDETERMINED,
+        _verdict(plan, placed, refused, begin, most=options.most) if not unclear else Verdict.UNDETERMINED,
         plan.replicas,
         fitting,
         plan.replicas * workload.size,
@@ -322,14 +322,14 @@ def _result(
     )
 
 
-def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, options: FitOptions) -> Verdict:
-    if options.most and not plan.replicas:
+def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, *, most: bool) -> Verdict:
+    if most and not plan.replicas:
         return Verdict.UNSCHEDULABLE
-    if refused and not options.most:
+    if refused and not most:
         return Verdict.PARTLY if placed else Verdict.UNSCHEDULABLE
-    if begin.lost and not (options.most and placed - begin.lost >= plan.workload.size):
+    if begin.lost:
         return Verdict.NOT_STARTING
-    return Verdict.UNDETERMINED if begin.maybe and not options.most else Verdict.SCHEDULABLE
+    return Verdict.UNDETERMINED if begin.maybe else Verdict.SCHEDULABLE
 
 
 def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:

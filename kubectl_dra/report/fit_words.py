@@ -28,7 +28,7 @@ def headline(workload: WorkloadFit) -> str:
     """The answer in one sentence."""
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
-    if workload.verdict is Verdict.NOT_STARTING:
+    if workload.verdict is Verdict.NOT_STARTING and not (workload.as_many and workload.starting):
         return f"{_starting(workload)}."
     if workload.verdict is Verdict.UNDETERMINED:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
@@ -137,12 +137,12 @@ def _idle(workload: WorkloadFit) -> str:
         return ""
     one = begin.lost == 1
     every = begin.lost == len(workload.placed_pods) > 1
-    who = "all" if every else f"{begin.lost:,}"
+    who, whose = "all" if every else f"{begin.lost:,}", "them" if workload.workload.size == 1 else "their pods"
     if begin.refused:
-        does = "none of them starts" if every else f"{who} of them {'does' if one else 'do'} not start"
+        does = f"none of {whose} starts" if every else f"{who} of {whose} {'does' if one else 'do'} not start"
         return f", but {does}: {written(refused(begin.refused))}"
     goes, does = ("goes", "it does") if one else ("go", "they do")
-    return f", but {who} of them {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
+    return f", but {who} of {whose} {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
 
 
 def needed(needed: NodesNeeded) -> str:

@@ -98,6 +98,20 @@ def test_healthy_nodes_first(tmp_path: Path) -> None:
     assert ran("fit", *flags)[0] == ran("explain", *flags)[0] == 3
 
 
+def test_as_many_as_fit_have_to_start(tmp_path: Path) -> None:
+    """Of as many as fit two go to the broken node: the answer counts them, and neither verdict nor code is a yes."""
+    found = item(tmp_path, _cluster("crashing"), [deployment(1), template(1)], "--max")
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"), "--max")
+    code, out, _ = ran("fit", *flags)
+    assert (code, found["verdict"], found["replicaCounts"]["fit"], found["podCounts"]["starting"]) == (
+        *(1, "does-not-start"),
+        *(5, 2),
+    )
+    said = "At most 5 replicas of Deployment default/web fit, but 3 of them go to b, where they do not start: driver"
+    assert found["answer"].startswith(said)
+    assert " ".join(out.split()).startswith(said)
+
+
 def test_no_other_node(tmp_path: Path) -> None:
     """A pod that fits on the broken node alone does not start: no command says a plain yes, and none a copy of it."""
     found = item(tmp_path, _cluster("crashing"), [deployment(1, gpus=3), template(3)])
