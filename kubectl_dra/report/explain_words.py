@@ -186,10 +186,14 @@ def _contested(found: Proof) -> str:
     """Who may take first what a fix gives."""
     if found.beside is None:
         return ""
-    rivals, successor = found.beside.rivals, found.beside.successor
-    who = "other pods that wait" if rivals[1:] else "another pod that waits"
-    waits = f"; {who} may take it first: {some(rivals, 2)}" if rivals else ""
+    waits, successor = taken_first(found.beside.rivals), found.beside.successor
     return f"{waits}; the pod that {successor} makes again has a higher priority" if successor else waits
+
+
+def taken_first(rivals: Sequence[str]) -> str:
+    """That others may take first what a fix gives, to be added to a sentence; empty where nobody does."""
+    who = "other pods that wait" if rivals[1:] else "another pod that waits"
+    return f"; {who} may take it first: {some(rivals, 2)}" if rivals else ""
 
 
 def _beside(proof: Proof) -> str:

@@ -219,7 +219,7 @@ def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterat
 
 def _notes(answer: FitAnswer) -> list[str]:
     notes = sentences(answer.notes)
-    if answer.waiting:
-        verb = "waits" if answer.waiting == 1 else "wait"
-        notes.append(f"{amount(answer.waiting, 'other pod')} that {verb} for devices may be placed first")
+    if answer.first:
+        verb = "waits" if answer.first == 1 else "wait"
+        notes.append(f"{amount(answer.first, 'other pod')} that {verb} for devices may be placed first")
     return [*notes, *sentences(filter(None, (answer.other_nodes,))), assumed(answer)]

@@ -157,7 +157,8 @@ def _more(more: More) -> dict[str, Any]:
     else:
         said = {"kind": "end-pods", "pods": [_pod(what.ended[0])]}
     idle = {"notStarting": [*map(not_starting_json, more.not_starting)]} if more.not_starting else {}
-    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle}
+    rivals = {"rivals": [*map(key_json, more.rivals)]} if more.rivals else {}
+    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle, **rivals}
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:

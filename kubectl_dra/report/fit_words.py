@@ -19,7 +19,7 @@ from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.report.explain_commands import making
-from kubectl_dra.report.explain_words import fix, idle, proof, reason
+from kubectl_dra.report.explain_words import fix, idle, proof, reason, taken_first
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended, join, some
 
@@ -249,7 +249,7 @@ def change(what: ClusterChange) -> str:
 
 def gain(workload: WorkloadFit, more: More) -> str:
     """What a change brings."""
-    return _gain(workload, more) + idle(more.not_starting)
+    return _gain(workload, more) + idle(more.not_starting) + taken_first(more.rivals)
 
 
 def _gain(workload: WorkloadFit, more: More) -> str:
