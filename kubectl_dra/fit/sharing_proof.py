@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.capacity import NOTHING, ZERO
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
@@ -154,10 +156,13 @@ class TriedWay(Struct, frozen=True):
 
 
 class MatchingDevices(NamedTuple):
-    """All devices of the cluster, and those that a class admits, each with its node if it has one."""
+    """All devices of the cluster, and those that a class admits, each with its node if it has one; and what is left of
+    each capacity of the latter that several claims may have.
+    """
 
     published: list[Device]
     located: list[tuple[Device, Node | None]]
+    left: Mapping[str, Sequence[Quantity]]
 
 
 def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> MatchingDevices:
@@ -167,10 +172,18 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
     device_class = exact.classes.get(name)
     devices = [device for slice_ in exact.slices for device in slice_.devices]
     if device_class is None:
-        return MatchingDevices(devices, [])
-    matching = cycle.selectors.accepted(filter(None, device_class.selectors), devices)
-    nodes = {id(each): snapshot.nodes.get(slice_.scope.node_name) for slice_ in exact.slices for each in slice_.devices}
-    return MatchingDevices(devices, [(device, nodes[id(device)]) for device in matching])
+        return MatchingDevices(devices, [], {})
+    # Slices of equal content have the same devices.
+    matching = {id(device) for device in cycle.selectors.accepted(filter(None, device_class.selectors), devices)}
+    placed = [(each, slice_) for slice_ in exact.slices for each in slice_.devices if id(each) in matching]
+    located = [(device, snapshot.nodes.get(slice_.scope.node_name)) for device, slice_ in placed]
+    left: dict[str, list[Quantity]] = {}
+    for device, slice_ in placed if cycle.features.consumable_capacity else ():
+        used = cycle.state.consumed.get(DeviceID(*slice_.pool, device.name), NOTHING)
+        for name, capacity in device.capacity.items() if device.allow_multiple_allocations else ():
+            value = Quantity.parse(str(capacity.get("value") or "0"))
+            left.setdefault(name, []).append(value - used.get(name, ZERO))
+    return MatchingDevices(devices, located, left)
 
 
 def tried(
@@ -184,10 +197,12 @@ def tried(
     progress: Progress,
 ) -> list[TriedWay]:
     """Each way as the first of its manifests with which all pods run, else the one with most."""
-    out = []
+    out: list[TriedWay] = []
     for way in ways:
         best: TriedWay | None = None
-        for number, written in enumerate(writer.write(way, part)):
+        # Another amount than the one asked for is worth trying where there is not room for all.
+        pods = out[0].fit.pods if out and out[0].fit is not None and not out[0].works else 0
+        for number, written in enumerate(writer.write(way, part, pods)):
             if number == MOST_TRIED:
                 break
             tried_way = _tried(written, snapshot, namespace, settings, applied, progress)

@@ -11,6 +11,7 @@ from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
+from kubectl_dra.fit.sharing_amounts import Amount
 from kubectl_dra.fit.sharing_proof import TriedWay
 from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
@@ -49,12 +50,11 @@ def write_ways(
     color: str = "auto",
     *,
     containers: int = 0,
-    part: str = "",
     otherwise: CommandLine | None = None,
 ) -> None:
     """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
 
-    ``part`` is how much capacity each pod was to get. ``otherwise`` says more where they do not all run in any way.
+    ``otherwise`` says more where they do not all run in any way.
     """
     out = Painter(color=color)
     pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
@@ -63,6 +63,9 @@ def write_ways(
     names = _by(ways)
     if SharingWay.EACH in works:
         said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
+        if amount_today := _amount_today(ways):
+            asks = "each asks for" if pods > 1 else "it asks for"
+            said = f"there is room for what {asks}, {_of(amount_today)} of a device that several share"
     elif names:
         lack = "they would be placed" if containers else f"{_lack(ways)}; all would be placed"
         after = all(way.after for way in ways if way.works and way.written.way is not SharingWay.ADMIN)
@@ -102,7 +105,7 @@ def write_ways(
         write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
     best = next((way for way in _BEST if way in works), None)
     if best is not None:
-        amount_each = ("--part", part) if part and best is SharingWay.CAPACITY else ()
+        amount_each = next((_part(way) for way in ways if way.written.way is best), ())
         argv = (*command.argv, "--by", best.value, *amount_each)
         out.write("")
         write_command(out, ShellCommand((CommandLine(argv),), "Next"))
@@ -121,6 +124,8 @@ def _lack(ways: list[TriedWay]) -> str:
         there = each.begin.nodes[0]
         lost = f"with a device each, {amount(each.begin.lost, 'pod')} would not start on {there.node}"
         return f"{lost}: {written(there.why)}"
+    if amount_today := _amount_today(ways):
+        return f"there is not room for what each asks for, {_of(amount_today)}"
     return "there is not a device for each"
 
 
@@ -141,9 +146,30 @@ def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
 def _by(ways: list[TriedWay]) -> str:
     """The ways by which all pods would be placed, last those that the driver refuses unless a gate of it is on."""
     working = [way for way in ways if way.works and way.written.way not in (SharingWay.ADMIN, SharingWay.EACH)]
-    sure = [way.written.way.value for way in working if not way.gates]
+    sure = [_named(way) for way in working if not way.gates]
     gated = [f"by {way.written.way.value} if {_gates(way)}" for way in working if way.gates]
     return ", and ".join([*([f"by {', '.join(sure)}"] if sure else []), *gated])
+
+
+def _named(way: TriedWay) -> str:
+    """A way, with the amount where that is another one than today's."""
+    amount_each = way.written.amount if way.written.way is SharingWay.CAPACITY else None
+    return f"{way.written.way.value} with {_of(amount_each)} each" if amount_each is not None else way.written.way.value
+
+
+def _of(each: Amount) -> str:
+    return f"{each.value} of {each.capacity}"
+
+
+def _amount_today(ways: list[TriedWay]) -> Amount | None:
+    """What each pod asks of a device that several may have, as it is written."""
+    return next((way.written.amount for way in ways if way.written.way is SharingWay.EACH), None)
+
+
+def _part(way: TriedWay) -> tuple[str, ...]:
+    """The flag that gives each pod its amount."""
+    each = way.written.amount if way.written.way is SharingWay.CAPACITY else None
+    return ("--part", each.value) if each is not None else ()
 
 
 def _gates(way: TriedWay) -> str:
@@ -155,7 +181,9 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
     way = tried_way.written.way
     assert tried_way.fit is not None
     pods = "?" if tried_way.fit.unclear else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
-    return way, pods, _SHARED[way], ", ".join(_need(tried_way, need) for need in tried_way.written.needs) or EMPTY
+    each = tried_way.written.amount
+    shared = f"a device, by amounts: {_of(each)}" if each is not None else _SHARED[way]
+    return way, pods, shared, ", ".join(_need(tried_way, need) for need in tried_way.written.needs) or EMPTY
 
 
 def _need(way: TriedWay, need: SharingNeed) -> str:
@@ -206,8 +234,10 @@ def to_json(ways: list[TriedWay], device_class: str, containers: int, where: Clu
 
 
 def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
+    each = way.written.amount
     out: dict[str, Any] = {
         "way": way.written.way.value,
+        **({"amount": {"capacity": each.capacity, "requested": each.value}} if each is not None else {}),
         "needs": [
             {
                 "name": need.name,
