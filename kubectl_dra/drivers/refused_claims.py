@@ -10,7 +10,6 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
 
 if TYPE_CHECKING:
     from kubectl_dra.data.driver_releases import DriverGate
@@ -77,6 +76,8 @@ def refusals(
     for claim in claims.values() if snapshot.has_plugins else ():
         if not claim.config:
             continue
+        from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
+
         requests: dict[str, set[str]] = {}
         for each in had:
             if each.claim.key == claim.key:

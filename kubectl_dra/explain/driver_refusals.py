@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
-from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
 from kubectl_dra.drivers.refused_claims import (
     GateLacking,
     Had,
@@ -58,7 +57,11 @@ def _refusals(analysis: Analysis, had: Sequence[Had], node: str) -> Iterator[Ref
 def _asked_gates(analysis: Analysis) -> Iterator[GateLacking]:
     """Gates that the configurations need and that are off on every node."""
     for claim in (*analysis.allocated, *analysis.claims):
-        for needed in gates_needed(claim) if claim.config else ():
+        if not claim.config:
+            continue
+        from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
+
+        for needed in gates_needed(claim):
             for row in gate_off(analysis.snapshot, needed.driver, needed.gate):
                 yield GateLacking(claim.key, needed.driver, row.node, needed.gate, needed.needing)
 

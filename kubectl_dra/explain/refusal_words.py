@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refusal
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Words, by_key, nodes_named, say
+
+if TYPE_CHECKING:
+    from kubectl_dra.data.driver_releases import DriverGate
 
 
 def refused(refusals: Sequence[Refusal], verb: str = "gets") -> Phrase:

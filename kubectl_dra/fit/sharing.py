@@ -114,7 +114,7 @@ def shared_template(
     """What the first pods with a claim from a template make it from, in the manifest or among ``templates``.
 
     Raises:
-        InputError: the manifest, called ``name``, has no such pods, or the template is not there.
+        InputError: the manifest, called ``name``, has no such pods, the template is not there, or it has a choice.
     """
     first = next(
         ((item, named) for item, _, claim_entry in _entries(documents) if (named := _template(claim_entry))), None
@@ -129,12 +129,19 @@ def shared_template(
     for item in objects(documents):
         raw = item.object
         if item.kind == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
-            return SharedTemplate(called, (raw.get("spec") or {}).get("spec") or {}, item.document, written, item.path)
+            spec = (raw.get("spec") or {}).get("spec") or {}
+            return _shareable(SharedTemplate(called, spec, item.document, written, item.path))
     known = templates.get((written or namespace, called))
     if known is None:
         where = f"namespace {written or namespace}"
         raise InputError(f"ResourceClaimTemplate {called} is neither in {name} nor in {where} of the cluster")
-    return SharedTemplate(called, known.spec, None, written)
+    return _shareable(SharedTemplate(called, known.spec, None, written))
+
+
+def _shareable(template: SharedTemplate) -> SharedTemplate:
+    """The template, whose first request has to be a single choice."""
+    _exactly(template.spec)
+    return template
 
 
 def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Path, Mapping[str, Any]]]:

@@ -10,6 +10,8 @@ from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.not_starting import NotStarting
+from kubectl_dra.explain.refusal_words import refused
+from kubectl_dra.fit.result import WorkloadFit
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
 from kubectl_dra.fit.sharing_amounts import Amount
 from kubectl_dra.fit.sharing_proof import TriedWay
@@ -135,12 +137,22 @@ def _elsewhere(idle: Sequence[NotStarting]) -> str:
 
 
 def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
-    """How many pods get a node and why no more, where that are not all, with the ways of which it is true."""
+    """How many pods start and why no more, where that are not all, with the ways of which it is true."""
     out: dict[tuple[int, str], list[str]] = {}
     for way in ways:
-        if way.fit is not None and not way.fit.all_placed and (why := stop(way.fit)):
+        if way.fit is not None and not way.fit.all_placed and not way.refused and (why := _why(way.fit)):
             out.setdefault((way.placed, why), []).append(way.written.way)
     return out
+
+
+def _why(fit: WorkloadFit) -> str:
+    """Why not all pods of a way get a node, or start."""
+    begin = fit.begin
+    if fit.verdict is not Verdict.NOT_STARTING:
+        return stop(fit)
+    return (
+        written(refused(begin.refused)) if begin.refused else f"on {begin.nodes[0].node} {written(begin.nodes[0].why)}"
+    )
 
 
 def _by(ways: list[TriedWay]) -> str:
@@ -237,7 +249,7 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
     each = way.written.amount
     out: dict[str, Any] = {
         "way": way.written.way.value,
-        **({"amount": {"capacity": each.capacity, "requested": each.value}} if each is not None else {}),
+        **({"sharedCapacity": {"name": each.capacity, "requested": each.value}} if each is not None else {}),
         "needs": [
             {
                 "name": need.name,
@@ -257,7 +269,7 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
         "verdict": way.fit.verdict.value,
         "podCount": way.fit.pods,
         "placed": way.placed,
-        **({"reason": why} if not way.fit.all_placed and (why := stop(way.fit)) else {}),
+        **({"reason": why} if not way.fit.all_placed and (why := _why(way.fit)) else {}),
         "undetermined": [written(why) for why in way.fit.unclear],
         "unread": unread_json(way.fit.unclear),
         "warnings": list(way.findings),

@@ -173,9 +173,9 @@ def test_what_a_template_asks_for_today_is_compared(dra: Dra, tmp_path: Path) ->
     schema_of_share().validate(report)
     items = {item["way"]: item for item in report["items"]}
     of = "dra.cpu/cpu"
-    assert (items["each"]["amount"], items["each"]["placed"]) == ({"capacity": of, "requested": "32"}, 0)
+    assert (items["each"]["sharedCapacity"], items["each"]["placed"]) == ({"name": of, "requested": "32"}, 0)
     # 16, 24, 24 and 8 are left: 2, 3, 3 and 1 pods have room with 8.
-    assert (items["capacity"]["amount"], items["capacity"]["placed"]) == ({"capacity": of, "requested": "8"}, 9)
+    assert (items["capacity"]["sharedCapacity"], items["capacity"]["placed"]) == ({"name": of, "requested": "8"}, 9)
     ran = dra(*large)
     said = "not room for what each asks for, 32 of dra.cpu/cpu; all would be placed by capacity with 8 of dra.cpu/cpu"
     assert said in " ".join(ran.out.split())
@@ -514,6 +514,27 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     off = "mps is refused here: gate MPSSupport of driver gpu.nvidia.com is off on l40s-2; with it all 12 pods would be"
     assert off in " ".join(ran.out.split())
     assert dra(*flags, "--by", "time-slices").code == 1
+
+
+def test_why_pods_of_a_way_do_not_start_is_said(dra: Dra, tmp_path: Path) -> None:
+    """A template that needs a gate which is off: no way of it starts, and each says why."""
+    file = tmp_path / "web.yaml"
+    file.write_text(
+        Path(of_template(tmp_path, "shared-gpu", 3)).read_text().replace("namespace: ran", "namespace: dev")
+    )
+    ran = dra("share", "-f", str(file), "--snapshot", REFUSED)
+    assert ran.code == 1
+    assert "Not by each: driver gpu.nvidia.com has gate TimeSlicingSettings off on" in " ".join(ran.out.split())
+
+
+def test_a_template_with_a_choice_is_no_error_of_fit(dra: Dra, tmp_path: Path) -> None:
+    """Whether its pods could share is not looked at, and what fits is answered all the same."""
+    file = tmp_path / "web.yaml"
+    file.write_text(Path(of_template(tmp_path, "any-two", 3)).read_text().replace("namespace: ran", "namespace: ml"))
+    mixed = str(SAMPLES.parents[1] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml")
+    assert dra("fit", "-f", str(file), "--snapshot", mixed).code == 1
+    refused = dra("share", "-f", str(file), "--snapshot", mixed)
+    assert refused.code == 2 and "the first request is a prioritized list" in refused.err
 
 
 def test_next_is_what_the_answer_says(dra: Dra, tmp_path: Path) -> None:
