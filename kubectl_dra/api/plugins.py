@@ -36,11 +36,16 @@ class HostVolume(Wire, frozen=True):
     host_path: HostPath | None = None
 
 
+class ValueFrom(Wire, frozen=True):
+    """Where the value of a variable comes from, of which nothing is kept."""
+
+
 class EnvVar(Wire, frozen=True):
-    """A variable of a container; ``value`` is empty if it comes from somewhere else."""
+    """A variable of a container; ``value_from``: its value comes from somewhere else, and is not known."""
 
     name: str = ""
     value: str = ""
+    value_from: ValueFrom | None = None
 
 
 class PluginContainer(Wire, frozen=True):

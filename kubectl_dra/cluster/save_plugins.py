@@ -18,10 +18,12 @@ from kubectl_dra.api.plugins import (
     DaemonPodSpec,
     DaemonSet,
     DaemonTemplate,
+    EnvVar,
     HostVolume,
     NodePlugin,
     PluginContainer,
     PluginStatus,
+    ValueFrom,
 )
 
 _TELLING: Final = re.compile(r"(?i)gates|driver[-_]?name|plugin[-_]?name|mode$|^(driver|plugin)$")
@@ -79,9 +81,9 @@ def _kept(container: PluginContainer) -> PluginContainer:
         command=tuple(_words(container.command)),
         args=tuple(_words(container.args)),
         env=tuple(
-            env_var
+            env_var if _HARMLESS.fullmatch(env_var.value) else EnvVar(env_var.name, value_from=ValueFrom())
             for env_var in container.env
-            if _TELLING.search(env_var.name) and _HARMLESS.fullmatch(env_var.value) and env_var.value
+            if _TELLING.search(env_var.name) and (env_var.value or env_var.value_from is not None)
         ),
     )
 

@@ -49,7 +49,7 @@ def pods_of_drivers(
             _keep(pods_served, driver_served, pod)
     for driver, pods in (*_by_name(called, published, looks), *_by_nodes(pods_served, published, unnamed)):
         for pod in pods:
-            _keep(pods_served, Served(driver), pod)
+            _keep(pods_served, looks.serving(driver), pod)
     out: dict[tuple[str, str], DriverPod] = {}
     for key, (pod, driver_served) in pods_served.items():
         assert pod.plugin is not None
@@ -57,12 +57,14 @@ def pods_of_drivers(
         health = pod_health(pod, pod.plugin, driver_served.container, at)
         container = container_of(spec, driver_served.container or health.container)
         image = container.image if container is not None else health.image
+        gates = gates_of(container, driver_served.gates) if container is not None else None
         out[key] = replace(
             health,
             image=image,
             version=version_of(image),
             api_version=_api_version(key[0], version_of(image)),
-            gates=tuple(gates_of(container, driver_served.gates).items()) if container is not None else (),
+            gates=tuple(gates.items()) if gates is not None else (),
+            gates_known=gates is not None,
             kubelet_root=kubelet_root(spec),
         )
     return out

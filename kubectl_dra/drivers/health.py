@@ -134,6 +134,7 @@ class DriverPod(Struct, frozen=True):
     version: str = ""
     api_version: str = ""
     gates: tuple[tuple[str, bool], ...] = ()
+    gates_known: bool = False
     kubelet_root: str = ""
     state: DriverState = DriverState.HEALTHY
 

@@ -52,10 +52,14 @@ class Looks:
         for look in catalogue().looks:
             if look.driver not in served and (serves := _fits(look, spec, owner)) is not None:
                 served[look.driver] = serves
-        gates = {look.driver: look.gates for look in catalogue().looks}
         alone = spec.containers[0].name if len(spec.containers) == 1 else ""
         for name, serves in served.items():
-            yield Served(name, serves or alone, gates.get(name, ""))
+            yield self.serving(name, serves or alone)
+
+    def serving(self, driver: str, container: str = "") -> Served:
+        """A driver that a container serves, with where that has its gates."""
+        gates = {look.driver: look.gates for look in catalogue().looks}
+        return Served(driver, container, gates.get(driver, ""))
 
     def _named(self, container: PluginContainer) -> Iterator[str]:
         """The drivers that a container's variables and flags name."""
@@ -103,10 +107,10 @@ def registers(spec: PluginSpec) -> bool:
     return any(path.endswith(f"/{REGISTRY}") for path in spec.host_paths)
 
 
-def gates_of(container: PluginContainer, where: str) -> Mapping[str, bool]:
-    """The feature gates that a container sets in the variable or flag ``where``."""
-    if not where:
-        return {}
+def gates_of(container: PluginContainer, where: str) -> Mapping[str, bool] | None:
+    """The feature gates that a container sets in the variable or flag ``where``; None where something else sets it."""
+    if not where or any(variable.name == where and variable.value_from is not None for variable in container.env):
+        return None
     text = next((value for name, value in _settings(container) if name == where), "")
     pairs = (part.partition("=") for part in text.split(","))
     return {name.strip(): value.strip().lower() == "true" for name, _, value in pairs if name.strip() and value}

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, ResourceSlice, newest_slices
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
+
+if TYPE_CHECKING:
+    from kubectl_dra.data.driver_releases import DriverGate
 
 
 class PartOfNode(NamedTuple):
@@ -17,6 +23,77 @@ class PartOfNode(NamedTuple):
     node: str
     got: int
     of: int
+
+
+class GateLacking(NamedTuple):
+    """A claim needs a gate of its driver, as ``needing`` in its configuration says, and it is off on a node."""
+
+    claim: str
+    driver: str
+    node: str
+    gate: DriverGate
+    needing: str
+
+
+class OfSeveralPods(NamedTuple):
+    """A claim whose driver gives its devices to one pod only, and which these ``others`` use, too."""
+
+    claim: str
+    driver: str
+    node: str
+    others: tuple[str, ...]
+
+
+Refusal: TypeAlias = PartOfNode | GateLacking | OfSeveralPods
+"""Why a driver is known to refuse a claim."""
+
+
+class Had(NamedTuple):
+    """A device that a claim has on a node, or would get there, for a request."""
+
+    claim: ResourceClaim
+    request: str
+    device: DeviceID
+
+
+def had_by(claims: Iterable[ResourceClaim]) -> list[Had]:
+    """The devices that claims have."""
+    return [Had(claim, result.request, result.device) for claim in claims for result in claim.results]
+
+
+def refusals(
+    had: Sequence[Had], node: str, snapshot: Snapshot, slices: Sequence[ResourceSlice], pod: Pod | None = None
+) -> Iterator[Refusal]:
+    """Why drivers refuse what claims have on a node, of a pod if there is one, as far as that is known.
+
+    ``slices`` are those that may concern the node.
+    """
+    claims = {each.claim.key: each.claim for each in had}
+    if pod is not None:
+        for claim in claims.values():
+            yield from _of_several_pods(claim, [each for each in had if each.claim is claim], node, pod)
+    yield from parts_of_node(((each.claim.key, each.device) for each in had), node, slices)
+    for claim in claims.values() if snapshot.has_plugins else ():
+        if not claim.config:
+            continue
+        from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
+
+        requests: dict[str, set[str]] = {}
+        for each in had:
+            if each.claim.key == claim.key:
+                requests.setdefault(each.device.driver, set()).add(each.request)
+        for needed in gates_needed(claim, requests):
+            if gate_off(snapshot, needed.driver, needed.gate, node):
+                yield GateLacking(claim.key, needed.driver, node, needed.gate, needed.needing)
+
+
+def _of_several_pods(claim: ResourceClaim, had: Sequence[Had], node: str, pod: Pod) -> Iterator[OfSeveralPods]:
+    driver = for_one_pod(each.device.driver for each in had)
+    own = pod.metadata.name, pod.metadata.uid
+    others = [use for use in claim.reserved_for if use.resource == "pods" and (use.name, use.uid) != own]
+    if driver and others:
+        names = tuple(f"{claim.metadata.namespace}/{use.name}" for use in others)
+        yield OfSeveralPods(claim.key, driver, node, names)
 
 
 def parts_of_node(

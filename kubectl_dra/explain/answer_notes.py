@@ -26,7 +26,6 @@ from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.other_schedulers_groups import gang_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, RemedyPlan
-from kubectl_dra.explain.driver_gates import gate_notes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
@@ -126,7 +125,6 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
     yield from _handed_out_twice(analysis)
     yield from kubelet_notes(analysis)
     yield from devices_halved(analysis)
-    yield from gate_notes(analysis)
     yield from _unseen_of_drivers(analysis)
     if not any(finding.kind is evicted_at_once.AT_ONCE for finding in findings):
         yield from evicted_at_once.eviction_notes(analysis)

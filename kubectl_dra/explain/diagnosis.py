@@ -6,13 +6,14 @@ Everything here is a value. ``report/`` writes the sentences, including the answ
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.messages import Speaker
+from kubectl_dra.drivers.refused_claims import Refusal
 from kubectl_dra.explain.cause_kinds import CauseKind, NextStep
 from kubectl_dra.explain.clock import UnderWay
 from kubectl_dra.explain.funnel.shown import Funnel
@@ -273,13 +274,6 @@ class Milestone(Struct, frozen=True):
     what: Words
 
 
-class RefusedOn(NamedTuple):
-    """A node where a driver refuses what the claims get, and what it refuses."""
-
-    node: str
-    why: Words
-
-
 class Diagnosis(Struct, frozen=True):
     """The answer to one question, everything that supports it, and what was assumed or not seen.
 
@@ -288,7 +282,7 @@ class Diagnosis(Struct, frozen=True):
     if nothing. ``choice`` is the winning node. ``supposed`` are hypothetical changes under which the answer
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
     ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start; ``refused``
-    those that fit and where a driver refuses what its claims get.
+    is what drivers refuse of what its claims get on nodes that fit.
     """
 
     kind: str
@@ -318,7 +312,7 @@ class Diagnosis(Struct, frozen=True):
     way: tuple[Milestone, ...] = ()
     elsewhere: Words = ""
     not_starting: tuple[NotStarting, ...] = ()
-    refused: tuple[RefusedOn, ...] = ()
+    refused: tuple[Refusal, ...] = ()
 
     @property
     def of_template(self) -> bool:

@@ -17,11 +17,12 @@ from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.needed_gates import gate_named
 from kubectl_dra.explain.causes.on_node import containers_ended
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import concern_words, look_at_driver, pod_named, why
-from kubectl_dra.explain.gates_needed import gate_named, without_gate
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
+from kubectl_dra.explain.refusal_words import without_gate
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver

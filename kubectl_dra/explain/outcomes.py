@@ -14,6 +14,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.refused_claims import Refusal
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report
@@ -23,6 +24,7 @@ from kubectl_dra.explain.node_reasons import reason_of
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
+from kubectl_dra.explain.refusal_words import each_sort, refused
 from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.profile import Point
@@ -74,9 +76,15 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
     ]
 
 
-def split_not_starting(groups: Sequence[NodeGroup], where: Sequence[NotStarting]) -> tuple[NodeGroup, ...]:
-    """The groups, with nodes that fit and on which pods do not start in groups of their own."""
-    whys = {each.node: (each.why, each.driver.state.starts_no_pod) for each in where}
+def split_not_starting(
+    groups: Sequence[NodeGroup], where: Sequence[NotStarting], refusals: Sequence[Refusal]
+) -> tuple[NodeGroup, ...]:
+    """The groups, with nodes that fit and on which pods, or this one, do not start in groups of their own."""
+    whys: dict[str, tuple[Words, bool]] = {}
+    for sort in each_sort(refusals):
+        for refusal in sort:
+            whys.setdefault(refusal.node, (refused(sort), False))
+    whys |= {each.node: (each.why, each.driver.state.starts_no_pod) for each in where}
     out: list[NodeGroup] = []
     for group in groups:
         parts: dict[tuple[Words, bool] | None, list[str]] = {}

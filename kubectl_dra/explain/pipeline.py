@@ -101,8 +101,12 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
     places = tuple(placements_after_giving_back(analysis) if second else placements(analysis))
-    refused = () if stopped else driver_refusals(analysis, places)
-    noted = (*refused, *answer_notes(analysis, shown, (*judged.unclear, *unproved), ways))
+    fits = judged.verdict is Verdict.SCHEDULABLE and not stopped
+    refused = tuple(refused_on(analysis, places)) if fits else ()
+    noted = (
+        *driver_refusals(analysis, refused, tried=not stopped),
+        *answer_notes(analysis, shown, (*judged.unclear, *unproved), ways),
+    )
     idle = _not_starting(analysis, judged.verdict, places)
     look = next_step(analysis, judged.verdict, shown, judged.unclear)
     if idle and judged.verdict is Verdict.SCHEDULABLE and not shown:
@@ -118,7 +122,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         unclear=judged.unclear,
         findings=tuple(shown),
         claims=tuple(claim_report(analysis, claim_entry, funnels) for claim_entry in analysis.question.claims),
-        nodes=() if stopped else split_not_starting(node_groups(analysis, funnels), idle),
+        nodes=() if stopped else split_not_starting(node_groups(analysis, funnels), idle, refused),
         placements=places,
         choice=chosen,
         scheduler=tuple(scheduler_words(question, snapshot, settings.scheduler)),
@@ -131,7 +135,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         ways=tuple(ways),
         supposed=settings.supposed,
         not_starting=idle,
-        refused=tuple(refused_on(analysis, places)) if judged.verdict is Verdict.SCHEDULABLE else (),
+        refused=refused,
     )
 
 

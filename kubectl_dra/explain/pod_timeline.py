@@ -18,13 +18,17 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import AUTOSCALERS
+from kubectl_dra.drivers.needed_gates import GateNeeded, gates_needed
+from kubectl_dra.drivers.refused_claims import Refusal, refusals
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
-from kubectl_dra.explain.gates_needed import GateNeeded, gates_needed
 from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.refusal_words import refused
+from kubectl_dra.explain.remedies.proof import got, placed_devices
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.outcome import Outcome
 
 _STATIONS: Final = (
     "admission",
@@ -139,10 +143,10 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
     drivers = {device.driver for claim in claims_of(pod, snapshot) for device in claim.devices}
     idle = not_starting(snapshot, ((name, drivers) for name in fits if name != pod.node_name))
     where: dict[str, Words] = {each.node: each.why for each in idle}
-    gates = [gate for claim in claims_of(pod, snapshot) for gate in gates_needed(claim)]
     for name in fits:
-        for why in _gates_off(gates, name, snapshot):
-            where.setdefault(name, why)
+        if name not in where and (found := list(_refusals(outcome, name, snapshot))):
+            where[name] = refused(found)
+    gates = [gate for claim in claims_of(pod, snapshot) for gate in gates_needed(claim)]
     others = [name for name in fits if name != pod.node_name and name not in where]
     bad = [name for name in fits if name != pod.node_name and name in where]
     words: dict[str, object] = {"others": nodes_named(others), "count": len(others), "bad": nodes_named(bad)}
@@ -154,11 +158,12 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
     return say(text, but=but, unknown=next(_gates_unknown(gates, others, snapshot), ""), **words)
 
 
-def _gates_off(gates: Sequence[GateNeeded], node: str, snapshot: Snapshot) -> Iterator[Words]:
-    """Why a driver of the node refuses what needs these gates."""
-    for each in gates:
-        if each.off_on(node, snapshot):
-            yield say("driver {driver} has gate {gate} off there", driver=each.driver, gate=each.gate.name)
+def _refusals(outcome: Outcome, node: str, snapshot: Snapshot) -> Iterator[Refusal]:
+    """Why drivers refuse what the pod's claims would get on another node."""
+    state = outcome.state.nodes[node]
+    claims = outcome.devices.claims_on(state.node)
+    devices = tuple(placed_devices(claims, outcome.try_on(state.node).results))
+    yield from refusals(got(devices, claims), node, snapshot, outcome.state.cycle.index.candidates(node), outcome.pod)
 
 
 def _gates_unknown(gates: Sequence[GateNeeded], nodes: Sequence[str], snapshot: Snapshot) -> Iterator[Words]:

@@ -157,7 +157,7 @@ class Queue:
         budget = Budget(RIVALS_STEPS)
         tries, served = min(RIVALS_TRIED, RIVALS_WORK // max(1, size)), list[frozenset[str]]()
         for number in range(RIVALS_TRIES):
-            run = _Run(self, pods, last, Chance.of_try(number))
+            run = Run(self, pods, last, Chance.of_try(number))
             if not run.place(state, budget, tries):
                 # Some of the choices that chance has were tried already.
                 return served if len(served) > 1 else None
@@ -175,8 +175,8 @@ class Queue:
         return known
 
 
-class _Run:
-    """Pods placed in turn, once."""
+class Run:
+    """Pods placed in turn, once; ``state`` is the cluster with those that are ``served``."""
 
     def __init__(self, queue: Queue, pods: Sequence[Pod], last: Pod | None, chance: Chance) -> None:
         self._pods = chance.in_order(pods, lambda pod: (last is pod, queue.turn(pod)))
@@ -187,7 +187,7 @@ class _Run:
 
     def place(self, state: ClusterState, budget: Budget, most: int) -> bool:
         """Place them; false if it is open what becomes of one, or more than ``most`` would have to be tried."""
-        refused: set[str] = set()
+        refused, self.state = set[str](), state
         for pod in self._pods:
             # Who was refused is refused when even less is left.
             if self._queue.shape(pod) in refused or kept_out(pod, state) is not None:
@@ -196,7 +196,7 @@ class _Run:
                 return False
             self.tried += 1
             step = place(pod, state, budget, self.chance.of)
-            state = step.state
+            self.state = state = step.state
             if step.node:
                 self.served.add(pod.key)
             elif step.outcome.undetermined:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.phrase import Words, nodes_named, say
+from kubectl_dra.explain.refusal_words import each_sort, refused
 
 
 def judged_by_start(diagnosis: Diagnosis) -> Diagnosis:
@@ -13,19 +14,22 @@ def judged_by_start(diagnosis: Diagnosis) -> Diagnosis:
 
     It is undetermined where the scheduler may as well take a node on which it starts.
     """
+    sorts = list(each_sort(diagnosis.refused))
     bad: dict[str, Words] = {each.node: each.why for each in diagnosis.not_starting}
-    bad |= {each.node: each.why for each in diagnosis.refused}
+    bad = {each.node: refused(sort) for sort in reversed(sorts) for each in sort} | bad
     chosen = diagnosis.choice
     fitting = chosen.nodes if chosen is not None and chosen.certain else diagnosis.fitting
     there = [name for name in fitting if name in bad]
     if diagnosis.verdict is not Verdict.SCHEDULABLE or not there:
         return diagnosis
     if len(there) == len(fitting):
-        said = {each.why for each in diagnosis.refused[:1]}
+        # The answer says the first.
+        said = [refused(sort) for sort in sorts[:1]]
         notes = tuple(note for note in diagnosis.notes if note not in said)
         return replace(diagnosis, verdict=Verdict.NOT_STARTING, notes=notes)
     if diagnosis.kind != "pod":
         return diagnosis
     text = "it fits on {nodes:some 3}, and the scheduler may take {bad:some 2}, where it does not start: {why}"
     unclear = say(text, nodes=nodes_named(fitting), bad=nodes_named(there), why=bad[there[0]])
-    return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
+    notes = tuple(note for note in diagnosis.notes if note != bad[there[0]])
+    return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,), notes=notes)

@@ -33,7 +33,6 @@ from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.not_starting import troubled_nodes
 from kubectl_dra.explain.outcomes import depends_on
-from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
@@ -44,6 +43,7 @@ from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, ordinals
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
 from kubectl_dra.fit.starting import Starting, starting
+from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
@@ -198,9 +198,11 @@ def fit(
     else:
         placement = placer.place_all(_pods(plans, snapshot))
     results = []
+    priority = min((pod.priority for pod in _first_pods(plans)), default=0)
+    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if options.changes else None
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
-        results.append(_result(plan, placement, snapshot, settings, options, budget, limited=limited))
+        results.append(_result(plan, placement, snapshot, settings, options, budget, waiting, limited=limited))
     if not placement.settled and not options.most:
         results = _with_ranges(results, plans, state, snapshot, budget)
     return FitAnswer(
@@ -208,7 +210,8 @@ def fit(
         settings.scheduler.version,
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
-        waiting=_others_waiting(plans, snapshot, settings),
+        waiting=others_waiting(every, snapshot, settings),
+        first=len(waiting.placed_in(state)[0]) if waiting is not None and not options.only_counts else 0,
         notes=(*refused_notes(snapshot.refused), *_notes(plans)),
         other_nodes=_other_nodes(placement, snapshot),
     )
@@ -230,19 +233,17 @@ def _stays(pod: Pod, factories: Sequence[PodFactory]) -> bool:
     return pod.is_queued and any(factory.is_as_written(pod) for factory in factories)
 
 
-def _others_waiting(plans: Sequence[FitPlan], snapshot: Snapshot, settings: Settings) -> int:
-    """The number of pods that wait for devices and are of none of the workloads."""
-    own = {pod.key for plan in plans for pod in plan.existing.values()}
-    return sum(pod.is_queued and pod.key not in own for pod in pods_waiting(snapshot, settings))
-
-
 def _pods(plans: Sequence[FitPlan], snapshot: Snapshot) -> list[NewPod]:
     return [new for plan in plans for replica in range(plan.tried) for new in plan.pods_of(replica, snapshot)]
 
 
 def _state_for(snapshot: Snapshot, plans: Sequence[FitPlan], scheduler: Scheduler) -> ClusterState:
-    pods = [factory.question.pod for plan in plans for factory in plan.factories if factory.question.pod is not None]
-    return scheduler.sees(Cluster(snapshot).with_named_nodes(), *pods)
+    return scheduler.sees(Cluster(snapshot).with_named_nodes(), *_first_pods(plans))
+
+
+def _first_pods(plans: Sequence[FitPlan]) -> list[Pod]:
+    """The first pod of each role."""
+    return [factory.question.pod for plan in plans for factory in plan.factories if factory.question.pod is not None]
 
 
 def _most(placer: Placer, plan: FitPlan, snapshot: Snapshot) -> tuple[int, Placement, bool]:
@@ -271,6 +272,7 @@ def _result(
     settings: Settings,
     options: FitOptions,
     budget: Budget,
+    waiting: PodsWaiting | None,
     *,
     limited: bool,
 ) -> WorkloadFit:
@@ -298,12 +300,12 @@ def _result(
     wanted = [unplaced.new for unplaced in refused] if not options.most else list(_following(plan, snapshot))
     looked_for = options.changes and not options.only_counts and not unclear
     cause = next(iter(stop.diagnosis.findings), None) if stop is not None else None
-    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause)
+    changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause, waiting)
     placed = plan.running + len(placed_pods)
-    begin = starting(placed_pods, snapshot, placement.state.cycle.index)
+    begin = starting(placed_pods, snapshot, placement.state)
     return WorkloadFit(
         workload,
-        _verdict(plan, placed, refused, begin, options) if not unclear else Verdict.UNDETERMINED,
+        _verdict(plan, placed, refused, begin, most=options.most) if not unclear else Verdict.UNDETERMINED,
         plan.replicas,
         fitting,
         plan.replicas * workload.size,
@@ -322,14 +324,14 @@ def _result(
     )
 
 
-def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, options: FitOptions) -> Verdict:
-    if options.most and not plan.replicas:
+def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, *, most: bool) -> Verdict:
+    if most and not plan.replicas:
         return Verdict.UNSCHEDULABLE
-    if refused and not options.most:
+    if refused and not most:
         return Verdict.PARTLY if placed else Verdict.UNSCHEDULABLE
-    if begin.lost and not (options.most and placed - begin.lost >= plan.workload.size):
+    if begin.lost:
         return Verdict.NOT_STARTING
-    return Verdict.UNDETERMINED if begin.maybe and not options.most else Verdict.SCHEDULABLE
+    return Verdict.UNDETERMINED if begin.maybe else Verdict.SCHEDULABLE
 
 
 def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:

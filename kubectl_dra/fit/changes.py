@@ -24,6 +24,7 @@ from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, OneMoreNode
 from kubectl_dra.fit.starting import starting
+from kubectl_dra.fit.waiting import PodsWaiting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
@@ -49,11 +50,12 @@ class Changes:
         budget: Budget,
         own: Set[str],
         cause: Finding | None = None,
+        waiting: PodsWaiting | None = None,
     ) -> None:
         """``refused`` are the pods that do not fit, ``wanted`` those to place with each change.
 
         ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end. ``cause`` is
-        what stops the first pod that does not fit.
+        what stops the first pod that does not fit, ``waiting`` are other pods that may be placed first.
         """
         self._budget = budget
         self._snapshot = placement.state.snapshot
@@ -63,6 +65,7 @@ class Changes:
         }
         self._offered = _offered(cause)
         self._wanted = wanted
+        self._waiting = waiting
         self._left = [new for new in wanted if id(new) not in denied]
         self.tried: Counter[ChangeSort] = Counter()
         self.found: tuple[More, ...] = ()
@@ -118,13 +121,21 @@ class Changes:
     def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
         """How many of the remaining pods fit with a change; None if none does, or none that starts."""
         after = Placer(state, self._budget, avoid=troubled_nodes(self._snapshot)).place_all(self._left)
-        begin = starting(after.placed_pods, self._snapshot, after.state.cycle.index)
+        begin = starting(after.placed_pods, self._snapshot, after.state)
         if begin.lost == len(after.placed_pods):
             return None
         placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
         still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        return More(change, len(after.placed_pods), len(whole), begin.nodes)
+        rivals = self._rivals(state, len(after.placed_pods))
+        return More(change, len(after.placed_pods), len(whole), begin.nodes, rivals)
+
+    def _rivals(self, state: ClusterState, fit: int) -> tuple[str, ...]:
+        """The pods that wait and get a node with a change, if not so many of these fit after them."""
+        takers, there = self._waiting.placed_in(state) if self._waiting is not None else ((), state)
+        if not takers or len(Placer(there, self._budget).place_all(self._left).placed_pods) >= fit:
+            return ()
+        return tuple(taker.key for taker in takers)
 
 
 def _destroys(gain: More) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP, Budget
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Progress
@@ -52,7 +53,7 @@ class HeldDevice(Struct, frozen=True):
 
 class PlacedPod(Struct, frozen=True):
     """A pod and the node that it got. ``evicted`` are the pods that the scheduler ends for it, ``instead`` the nodes to
-    avoid that it may as well get.
+    avoid that it may as well get, ``claims`` its claims as they are once it has the node.
     """
 
     new: NewPod
@@ -61,6 +62,7 @@ class PlacedPod(Struct, frozen=True):
     chosen: Chosen
     evicted: tuple[Pod, ...] = ()
     instead: tuple[str, ...] = ()
+    claims: tuple[ResourceClaim, ...] = ()
 
 
 class Unplaced(Struct, frozen=True):
@@ -285,10 +287,9 @@ class Placer:
         state = self.state.moved(self.state.cluster.editing(*new.claims.values()))
         self.state = bound(new.pod, node, state, outcome.devices.on(node))
         self._budget.charge(PLACED_POD)
-        held = tuple(_held(new.pod, self.state))
-        self.placed_pods.append(
-            PlacedPod(new, node, held, chosen, evicted, tuple(name for name in instead if name != node))
-        )
+        claims = tuple(_claims(new.pod, self.state))
+        others = tuple(name for name in instead if name != node)
+        self.placed_pods.append(PlacedPod(new, node, tuple(_held(claims)), chosen, evicted, others, claims))
         self._on[node] = self._on.get(node, 0) + 1
 
     def _look_at_volumes(self, outcome: Outcome, node: str) -> None:
@@ -393,13 +394,19 @@ def scheduling_order(pods: Sequence[NewPod]) -> Iterator[list[NewPod]]:
     yield from groups.values()
 
 
-def _held(pod: Pod, state: ClusterState) -> Iterator[HeldDevice]:
+def _claims(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim]:
     stored = state.snapshot.pods[pod.metadata.namespace, pod.metadata.name]
     for name in sorted(stored.claim_names):
         claim = state.snapshot.claims.get((pod.metadata.namespace, name))
-        for result in claim.results if claim is not None else ():
+        if claim is not None:
+            yield claim
+
+
+def _held(claims: Iterable[ResourceClaim]) -> Iterator[HeldDevice]:
+    for claim in claims:
+        for result in claim.results:
             consumed = tuple((key, str(amount)) for key, amount in result.consumed_capacity.items())
-            yield HeldDevice(name, result.request, result.device, consumed)
+            yield HeldDevice(claim.metadata.name, result.request, result.device, consumed)
 
 
 def evicted(placed_pods: Iterable[PlacedPod]) -> list[Pod]:

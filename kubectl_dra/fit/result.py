@@ -60,13 +60,15 @@ class ChangeSort(Enum):
 class More(Struct, frozen=True):
     """A change of the cluster, and how many more pods (and whole replicas) have a node then: placed with it.
 
-    ``not_starting`` are nodes of these pods on which they do not start.
+    ``not_starting`` are nodes of these pods on which they do not start. ``rivals`` are other pods that wait, each as
+    ``namespace/name``: they get a node with it as well, and if they do first, not so many of these pods have one.
     """
 
     change: ClusterChange
     pods: int
     replicas: int
     not_starting: tuple[NotStarting, ...] = ()
+    rivals: tuple[str, ...] = ()
 
 
 class WorkloadFit(Struct, frozen=True):
@@ -136,7 +138,8 @@ class NodesNeeded(Struct, frozen=True):
 
 
 class FitAnswer(Struct, frozen=True):
-    """The answer: each workload, what was assumed, and how many pods of others wait already for devices.
+    """The answer: each workload, what was assumed, and how many pods of others wait already for devices; ``first`` of
+    them get a node where they are placed first.
 
     ``needed``: how many new nodes it takes, where that was asked. ``other_nodes``: why the pods may get other nodes.
     ``missing_namespaces`` do not exist, so that no pod of their workloads is created; the workloads suppose them.
@@ -147,6 +150,7 @@ class FitAnswer(Struct, frozen=True):
     release_source: str
     gates: tuple[str, ...]
     waiting: int = 0
+    first: int = 0
     notes: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
     other_nodes: Words = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.fit.partitioning import partitioning, why_no_partition
+from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, shared_capacity
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
@@ -61,7 +63,7 @@ class SharingNeed(Struct, frozen=True):
     """A gate, a label or what has to be done first by its name, who has to set or do it, and commands for that.
 
     ``driver``: it is a feature gate of this driver, of which the scheduler knows nothing; ``refused`` is a pod that
-    waits because the driver says that it is off.
+    waits because the driver says that it is off, ``off_on`` are nodes of the pods where it is known to be off.
     """
 
     name: str
@@ -69,15 +71,17 @@ class SharingNeed(Struct, frozen=True):
     commands: tuple[CommandLine, ...] = ()
     driver: str = ""
     refused: ObjectName | None = None
+    off_on: tuple[str, ...] = ()
 
 
 class WrittenWay(Struct, frozen=True):
-    """A way as a manifest. ``impossible``: why it cannot be written."""
+    """A way as a manifest. ``impossible``: why it cannot be written. ``amount``: what each pod gets of a capacity."""
 
     way: SharingWay
     text: str = ""
     needs: tuple[SharingNeed, ...] = ()
     impossible: Words = ""
+    amount: Amount | None = None
 
 
 class SharedTemplate(Struct, frozen=True):
@@ -99,49 +103,6 @@ class SharedTemplate(Struct, frozen=True):
         return str(_exactly(self.spec).get("deviceClassName") or "")
 
 
-def manifest_of(device_class: str, pods: int, containers: int = 1) -> str:
-    """A Deployment of so many pods whose containers use one request of a claim for each pod."""
-    names = ["app"] if containers == 1 else [f"app-{number}" for number in range(containers)]
-    listed = "\n".join(
-        f"      - name: {name}\n"
-        "        image: registry.example/app:1\n"
-        "        resources:\n"
-        "          claims:\n"
-        "          - {name: device, request: device}"
-        for name in names
-    )
-    return f"""apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata:
-  name: shared
-spec:
-  spec:
-    devices:
-      requests:
-      - name: device
-        exactly:
-          deviceClassName: {json.dumps(device_class)}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: shared
-spec:
-  replicas: {pods}
-  selector:
-    matchLabels: {{app: shared}}
-  template:
-    metadata:
-      labels: {{app: shared}}
-    spec:
-      containers:
-{listed}
-      resourceClaims:
-      - name: device
-        resourceClaimTemplateName: shared
-"""
-
-
 def read_manifest(text: str, name: str) -> tuple[Document, ...]:
     """The documents of a manifest, without what a server has set. Raises InputError."""
     return applicable(parse(decode(text, name)))
@@ -153,7 +114,7 @@ def shared_template(
     """What the first pods with a claim from a template make it from, in the manifest or among ``templates``.
 
     Raises:
-        InputError: the manifest, called ``name``, has no such pods, or the template is not there.
+        InputError: the manifest, called ``name``, has no such pods, the template is not there, or it has a choice.
     """
     first = next(
         ((item, named) for item, _, claim_entry in _entries(documents) if (named := _template(claim_entry))), None
@@ -168,12 +129,19 @@ def shared_template(
     for item in objects(documents):
         raw = item.object
         if item.kind == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
-            return SharedTemplate(called, (raw.get("spec") or {}).get("spec") or {}, item.document, written, item.path)
+            spec = (raw.get("spec") or {}).get("spec") or {}
+            return _shareable(SharedTemplate(called, spec, item.document, written, item.path))
     known = templates.get((written or namespace, called))
     if known is None:
         where = f"namespace {written or namespace}"
         raise InputError(f"ResourceClaimTemplate {called} is neither in {name} nor in {where} of the cluster")
-    return SharedTemplate(called, known.spec, None, written)
+    return _shareable(SharedTemplate(called, known.spec, None, written))
+
+
+def _shareable(template: SharedTemplate) -> SharedTemplate:
+    """The template, whose first request has to be a single choice."""
+    _exactly(template.spec)
+    return template
 
 
 def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Path, Mapping[str, Any]]]:
@@ -189,7 +157,7 @@ class SharingWriter(Struct, frozen=True):
     """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
     template's class. ``gates`` are those that are on. ``one_pod``: the containers of a pod share, and not pods.
     ``taken``: a claim has the name already that one for all would get, the template's. ``located``: those matching,
-    each with its node if it has one.
+    each with its node if it has one. ``left`` is what is left of each capacity of those that several claims may have.
     """
 
     documents: tuple[Document, ...]
@@ -200,6 +168,12 @@ class SharingWriter(Struct, frozen=True):
     one_pod: bool = False
     taken: bool = False
     located: Sequence[tuple[Device, Node | None]] = ()
+    left: Mapping[str, Sequence[Quantity]] = MappingProxyType({})
+
+    @property
+    def asked(self) -> Amount | None:
+        """What the template asks of a capacity that several claims may have."""
+        return asked_amount(_exactly(self.template.spec), self.matching)
 
     @property
     def _drivers(self) -> frozenset[str]:
@@ -220,10 +194,12 @@ class SharingWriter(Struct, frozen=True):
         drivers = {device.driver for device in self.matching}
         return known or (catalogue().driver(drivers.pop()) if len(drivers) == 1 else None)
 
-    def write(self, way: SharingWay, part: str = "") -> Iterator[WrittenWay]:
-        """The manifests of a way, the best first; ``part``: how much capacity each pod gets."""
+    def write(self, way: SharingWay, part: str = "", pods: int = 0) -> Iterator[WrittenWay]:
+        """The manifests of a way, the best first; ``part``: how much capacity each pod gets, else what is asked for
+        today, and then what there is room for, for so many ``pods``.
+        """
         if way is SharingWay.EACH:
-            yield WrittenWay(way, self.documents[0].source.text)
+            yield WrittenWay(way, self.documents[0].source.text, amount=self.asked)
         elif way in IN_ONE_POD and not self.one_pod and (driver := for_one_pod(self._drivers)):
             yield WrittenWay(way, impossible=say("driver {driver} gives a claim's devices to one pod", driver=driver))
         elif way is SharingWay.CLAIM:
@@ -233,7 +209,7 @@ class SharingWriter(Struct, frozen=True):
         elif way is SharingWay.PARTITIONS:
             yield from self._partitions()
         elif way is SharingWay.CAPACITY:
-            yield self._of_capacity(part)
+            yield from self._of_capacity(part, pods)
         else:
             text = "label resource.kubernetes.io/admin-access=true on the namespace (gate DRAAdminAccess, on from 1.34)"
             need = SharingNeed("a namespace label", text)
@@ -366,9 +342,9 @@ class SharingWriter(Struct, frozen=True):
             device_class = own[-1] if own else self.template.device_class
             yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), needs)
 
-    def _of_capacity(self, part: str) -> WrittenWay:
-        """A claim for each pod for a part of the largest capacity that several claims may divide."""
-        way = SharingWay.CAPACITY
+    def _of_capacity(self, part: str, pods: int) -> Iterator[WrittenWay]:
+        """A claim for each pod for a part of a capacity that several claims may divide."""
+        way, exactly = SharingWay.CAPACITY, _exactly(self.template.spec)
         device = next((device for device in self.matching if device.allow_multiple_allocations), None)
         if device is None:
             driver = self.driver
@@ -377,17 +353,25 @@ class SharingWriter(Struct, frozen=True):
             if gate is not None:
                 text = "; set the driver's gate {gate} and the Helm value consumableShares=memory (from {since})"
                 how = say(text, gate=gate.name, since=gate.since)
-            return WrittenWay(way, impossible=say("no device allows several claims{how}", how=how))
-        names = [name for name in ("memory", "cpu") if name in device.capacity] or sorted(device.capacity)
-        needs = self._gate("DRAConsumableCapacity")
-        if not names:
-            return WrittenWay(way, self.documents[0].source.text, needs)
-        amount = part or str((device.capacity[names[0]].get("requestPolicy") or {}).get("default") or "")
-        if not amount:
+            yield WrittenWay(way, impossible=say("no device allows several claims{how}", how=how))
+            return
+        needs, name = self._gate("DRAConsumableCapacity"), shared_capacity(exactly, device)
+        if not name:
+            yield WrittenWay(way, self.documents[0].source.text, needs)
+            return
+        policy, today = device.capacity[name].get("requestPolicy") or {}, self.asked
+        first = part or (today.value if today is not None else str(policy.get("default") or ""))
+        more = amounts_for(pods, self.left.get(name, ()), policy) if pods and not part else ()
+        values = list(dict.fromkeys((*([first] if first else ()), *more)))
+        if not values:
             text = "say with --part how much of {name} a pod gets (a device has {value})"
-            value = str(device.capacity[names[0]].get("value"))
-            return WrittenWay(way, impossible=say(text, name=names[0], value=value))
-        return WrittenWay(way, self._edited(("capacity", "requests", names[0]), amount), needs)
+            value = str(device.capacity[name].get("value"))
+            yield WrittenWay(way, impossible=say(text, name=name, value=value))
+        for value in values:
+            amount = Amount(name, value)
+            path = "capacity", "requests", name
+            text = self.documents[0].source.text if amount == today else self._edited(path, value)
+            yield WrittenWay(way, text, needs, amount=amount)
 
     def _gate(self, gate: str) -> tuple[SharingNeed, ...]:
         """A gate of Kubernetes that is off."""

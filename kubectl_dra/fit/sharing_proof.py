@@ -10,15 +10,18 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.capacity import NOTHING, ZERO
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import Device
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
+from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
@@ -133,13 +136,13 @@ class TriedWay(Struct, frozen=True):
 
     @property
     def works(self) -> bool:
-        """Whether all pods get a node and start, and no pod of the cluster shows that the driver then refuses them."""
+        """Whether all pods get a node and start, and nothing in the cluster shows that the driver refuses them."""
         return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE and not self.refused
 
     @property
     def refused(self) -> tuple[SharingNeed, ...]:
-        """What a pod of the cluster lacks that has the same configuration."""
-        return tuple(need for need in self.written.needs if need.refused is not None)
+        """The gates of the driver that are off here."""
+        return tuple(need for need in self.written.needs if need.refused is not None or need.off_on)
 
     @property
     def gates(self) -> tuple[str, ...]:
@@ -153,10 +156,13 @@ class TriedWay(Struct, frozen=True):
 
 
 class MatchingDevices(NamedTuple):
-    """All devices of the cluster, and those that a class admits, each with its node if it has one."""
+    """All devices of the cluster, and those that a class admits, each with its node if it has one; and what is left of
+    each capacity of the latter that several claims may have.
+    """
 
     published: list[Device]
     located: list[tuple[Device, Node | None]]
+    left: Mapping[str, Sequence[Quantity]]
 
 
 def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> MatchingDevices:
@@ -166,10 +172,18 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
     device_class = exact.classes.get(name)
     devices = [device for slice_ in exact.slices for device in slice_.devices]
     if device_class is None:
-        return MatchingDevices(devices, [])
-    matching = cycle.selectors.accepted(filter(None, device_class.selectors), devices)
-    nodes = {id(each): snapshot.nodes.get(slice_.scope.node_name) for slice_ in exact.slices for each in slice_.devices}
-    return MatchingDevices(devices, [(device, nodes[id(device)]) for device in matching])
+        return MatchingDevices(devices, [], {})
+    # Slices of equal content have the same devices.
+    matching = {id(device) for device in cycle.selectors.accepted(filter(None, device_class.selectors), devices)}
+    placed = [(each, slice_) for slice_ in exact.slices for each in slice_.devices if id(each) in matching]
+    located = [(device, snapshot.nodes.get(slice_.scope.node_name)) for device, slice_ in placed]
+    left: dict[str, list[Quantity]] = {}
+    for device, slice_ in placed if cycle.features.consumable_capacity else ():
+        used = cycle.state.consumed.get(DeviceID(*slice_.pool, device.name), NOTHING)
+        for name, capacity in device.capacity.items() if device.allow_multiple_allocations else ():
+            value = Quantity.parse(str(capacity.get("value") or "0"))
+            left.setdefault(name, []).append(value - used.get(name, ZERO))
+    return MatchingDevices(devices, located, left)
 
 
 def tried(
@@ -183,10 +197,12 @@ def tried(
     progress: Progress,
 ) -> list[TriedWay]:
     """Each way as the first of its manifests with which all pods run, else the one with most."""
-    out = []
+    out: list[TriedWay] = []
     for way in ways:
         best: TriedWay | None = None
-        for number, written in enumerate(writer.write(way, part)):
+        # Another amount than the one asked for is worth trying where there is not room for all.
+        pods = out[0].fit.pods if out and out[0].fit is not None and not out[0].works else 0
+        for number, written in enumerate(writer.write(way, part, pods)):
             if number == MOST_TRIED:
                 break
             tried_way = _tried(written, snapshot, namespace, settings, applied, progress)
@@ -232,6 +248,7 @@ def _tried(
         return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings)
     # Pods that run already are made anew: their claims are others.
     found = beside(0, FitOptions(changes=False))
+    written = replace(written, needs=tuple(_as_judged(need, found) for need in written.needs))
     how = replaced(workload, len(running), new_pods) if running and found.placed_pods else Replaced.BY_ROLLOUT
     after = how is not Replaced.BY_ROLLOUT
     needs = (*needs, _end_first(workload, len(running), how)) if after else needs
@@ -248,6 +265,13 @@ def _as_seen(need: SharingNeed, snapshot: Snapshot) -> SharingNeed:
         if pod is not None and need.driver in drivers and failed_call(pod, snapshot) is not None:
             return replace(need, refused=named("Pod", pod))
     return need
+
+
+def _as_judged(need: SharingNeed, found: WorkloadFit) -> SharingNeed:
+    """A need; of a driver's gate with the nodes that pods get and where it is off."""
+    refusals = (each for each in found.begin.refused if isinstance(each, GateLacking))
+    nodes = dict.fromkeys(each.node for each in refusals if (each.driver, each.gate.name) == (need.driver, need.name))
+    return replace(need, off_on=tuple(nodes))
 
 
 def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot, tuple[SharingNeed, ...]]:

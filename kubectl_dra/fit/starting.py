@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.drivers.refused_claims import PartOfNode, parts_of_node
+from kubectl_dra.drivers.refused_claims import Refusal, had_by, refusals
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.fit.place import PlacedPod
+from kubectl_dra.scheduling.framework import ClusterState
 
 
 class Starting(NamedTuple):
-    """What keeps placed pods from starting: ``nodes``, and the parts of a node that claims got and a driver refuses.
+    """What keeps placed pods from starting: ``nodes``, and why drivers ``refused`` what claims got.
 
     ``lost`` is how many pods do not start. ``maybe`` are nodes where others do not, that the scheduler may as well take
     for them.
     """
 
     nodes: tuple[NotStarting, ...] = ()
-    refused: tuple[PartOfNode, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     lost: int = 0
     maybe: tuple[NotStarting, ...] = ()
 
 
-def starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot, index: SliceIndex) -> Starting:
-    """How the placed pods start, as far as anything tells."""
+def starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot, after: ClusterState) -> Starting:
+    """How the placed pods start, as far as anything tells; ``after`` is the cluster with them, and with new nodes."""
     nodes = pods_not_starting(placed_pods, snapshot)
-    there, refused, lost = {each.node for each in nodes}, list[PartOfNode](), 0
+    there, refused, lost = {each.node for each in nodes}, list[Refusal](), 0
     for placed_pod in placed_pods:
-        own = list(_refused(placed_pod, index))
+        slices = after.cycle.index.candidates(placed_pod.node)
+        own = list(refusals(had_by(placed_pod.claims), placed_pod.node, after.snapshot, slices, placed_pod.new.pod))
         refused += own
         lost += bool(own or (placed_pod.devices and placed_pod.node in there))
     return Starting(nodes, tuple(refused), lost, _maybe(placed_pods, snapshot))
@@ -56,9 +57,3 @@ def _maybe(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotSta
 
 def _drivers(placed_pod: PlacedPod) -> set[str]:
     return {held.device.driver for held in placed_pod.devices}
-
-
-def _refused(placed_pod: PlacedPod, index: SliceIndex) -> Iterator[PartOfNode]:
-    space = placed_pod.new.pod.metadata.namespace
-    gets = ((f"{space}/{held.claim}", held.device) for held in placed_pod.devices)
-    yield from parts_of_node(gets, placed_pod.node, index.candidates(placed_pod.node))

@@ -292,7 +292,7 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
     fits = diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.NOT_STARTING) and bool(diagnosis.placements)
     winner = choice(diagnosis)
     winners = diagnosis.choice.nodes if winner and diagnosis.choice is not None else ()
-    idle = {each.node for each in diagnosis.not_starting}
+    idle = {each.node for each in (*diagnosis.not_starting, *diagnosis.refused)}
     shown = (
         next(
             (node_devices for node_devices in diagnosis.placements if node_devices.node in winners),

@@ -16,7 +16,14 @@ from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.explain_words import answer, node_groups, overview_answer
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, object_json
+from kubectl_dra.report.json_shapes import (
+    SCHEMA_VERSION,
+    device_json,
+    key_json,
+    not_starting_json,
+    object_json,
+    refusal_json,
+)
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import (
     commands_json,
@@ -112,6 +119,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         ]
     if diagnosis.not_starting:
         out["notStarting"] = [not_starting_json(each) for each in diagnosis.not_starting]
+    if diagnosis.refused:
+        out["refusedClaims"] = [*map(refusal_json, diagnosis.refused)]
     if diagnosis.elsewhere:
         out["elsewhere"] = written(diagnosis.elsewhere)
     if diagnosis.traces:

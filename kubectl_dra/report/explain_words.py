@@ -20,6 +20,7 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Phrase
+from kubectl_dra.explain.refusal_words import each_sort, refused
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
@@ -119,7 +120,7 @@ def _not_starting(diagnosis: Diagnosis, subject: str) -> tuple[str, str]:
     verb = f"{can} be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}"
     lead = f"{subject} {verb}, but {does} start" if diagnosis.kind == "pod" else f"{subject} {verb}, but is of no use"
     if diagnosis.refused:
-        return lead, written(diagnosis.refused[0].why)
+        return lead, written(refused(next(each_sort(diagnosis.refused))))
     where = diagnosis.not_starting[0]
     return lead, f"it fits on {some(diagnosis.fitting)}, where pods do not start: {written(where.why)}"
 
@@ -185,10 +186,14 @@ def _contested(found: Proof) -> str:
     """Who may take first what a fix gives."""
     if found.beside is None:
         return ""
-    rivals, successor = found.beside.rivals, found.beside.successor
-    who = "other pods that wait" if rivals[1:] else "another pod that waits"
-    waits = f"; {who} may take it first: {some(rivals, 2)}" if rivals else ""
+    waits, successor = taken_first(found.beside.rivals), found.beside.successor
     return f"{waits}; the pod that {successor} makes again has a higher priority" if successor else waits
+
+
+def taken_first(rivals: Sequence[str]) -> str:
+    """That others may take first what a fix gives, to be added to a sentence; empty where nobody does."""
+    who = "other pods that wait" if rivals[1:] else "another pod that waits"
+    return f"; {who} may take it first: {some(rivals, 2)}" if rivals else ""
 
 
 def _beside(proof: Proof) -> str:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MAX_PLACES: Final = 3
 MAX_DEVICES: Final = 8
+FEW_DEVICES: Final = 2
+"""Where there is not room for more."""
 MAX_NOTES: Final = 2
 _TONES: Final = {
     Verdict.SCHEDULABLE: Tone.GOOD,
@@ -63,8 +65,9 @@ def write_fit(
         # What a note says of the workload comes before a question with one more node.
         tried = invocation if full or not answer.notes else invocation._replace(argv=())
         first, *blocks = blocks_of(workload, tried, full=full)
-        if not full and out.lines_put + _length([first, *blocks], out) + 2 > LINES:
-            first, *blocks = blocks_of(workload, invocation._replace(argv=()))
+        for devices in (MAX_DEVICES, FEW_DEVICES):
+            if not full and out.lines_put + _length([first, *blocks], out) + 2 > LINES:
+                first, *blocks = blocks_of(workload, invocation._replace(argv=()), devices=devices)
         write_blocks(out, [first])
         write_shares(out, _shares(workload))
         write_blocks(out, blocks)
@@ -143,15 +146,19 @@ def _shares(workload: WorkloadFit) -> list[Share]:
     return shares
 
 
-def blocks_of(workload: WorkloadFit, invocation: Invocation, *, full: bool = False) -> Iterator[Block]:
-    """What comes of a workload; a page folds what text leaves out, unless that is ``full``."""
+def blocks_of(
+    workload: WorkloadFit, invocation: Invocation, *, full: bool = False, devices: int = MAX_DEVICES
+) -> Iterator[Block]:
+    """What comes of a workload; a page folds what text leaves out, unless that is ``full``. ``devices``: so many of a
+    node are named.
+    """
     tone = _TONES.get(workload.verdict, Tone.WARNING)
     yield Answer(headline(workload).removesuffix("."), "", tone)
     # What was placed without what decides is no answer.
     rows = places(workload) if not workload.unclear else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
-    yield Items(tuple((_place(*row),) for row in rows), "  ", None if full else shown, rest)
+    yield Items(tuple((_place(*row, devices),) for row in rows), "  ", None if full else shown, rest)
     if broken := (*workload.begin.nodes, *workload.begin.maybe):
         look = NextStep(Look.EXPLAIN_NODE, broken[0].node)
         if why := command(look, invocation):
@@ -192,8 +199,8 @@ def _second(stop: FirstUnplaced) -> Iterator[Para]:
             yield Para((Marked(finding.kind.code, WordMark.CAUSE), f": {written(finding.summary)}"), hang=2)
 
 
-def _place(node: str, pods: int, devices: Sequence[str]) -> Para:
-    on = f": {some(devices, MAX_DEVICES)}" if devices else ""
+def _place(node: str, pods: int, devices: Sequence[str], most: int) -> Para:
+    on = f": {some(devices, most)}" if devices else ""
     return Para((f"{amount(pods, 'pod')} on {node}{on}",), hang=2)
 
 
@@ -219,7 +226,7 @@ def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterat
 
 def _notes(answer: FitAnswer) -> list[str]:
     notes = sentences(answer.notes)
-    if answer.waiting:
-        verb = "waits" if answer.waiting == 1 else "wait"
-        notes.append(f"{amount(answer.waiting, 'other pod')} that {verb} for devices may be placed first")
+    if answer.first:
+        verb = "waits" if answer.first == 1 else "wait"
+        notes.append(f"{amount(answer.first, 'other pod')} that {verb} for devices may be placed first")
     return [*notes, *sentences(filter(None, (answer.other_nodes,))), assumed(answer)]

@@ -6,16 +6,21 @@ from collections import Counter
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
-from kubectl_dra.drivers.refused_claims import PartOfNode
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.driver_refusals import part_refused
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import change, code, headline, maybe, needed, own_fix, places, stop
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, not_starting_json, owner_json
+from kubectl_dra.report.json_shapes import (
+    SCHEMA_VERSION,
+    device_json,
+    key_json,
+    not_starting_json,
+    owner_json,
+    refusal_json,
+)
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import unread_json
 
@@ -72,7 +77,7 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
     if begin.maybe:
         out["mayNotStart"] = [not_starting_json(each) for each in begin.maybe]
     if begin.refused:
-        out["refusedClaims"] = [_refused(part) for part in begin.refused]
+        out["refusedClaims"] = [*map(refusal_json, begin.refused)]
     if workload.stop is not None:
         out["stop"] = {
             "pod": key_json(workload.stop.pod),
@@ -95,17 +100,6 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
 
 def _open(workload: WorkloadFit) -> list[str]:
     return [maybe(workload)] if workload.verdict is Verdict.UNDETERMINED else []
-
-
-def _refused(part: PartOfNode) -> dict[str, Any]:
-    return {
-        "claim": key_json(part.claim),
-        "driver": part.driver,
-        "node": part.node,
-        "deviceCount": part.got,
-        "ofDevices": part.of,
-        "text": written(part_refused(part)),
-    }
 
 
 def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
@@ -163,7 +157,8 @@ def _more(more: More) -> dict[str, Any]:
     else:
         said = {"kind": "end-pods", "pods": [_pod(what.ended[0])]}
     idle = {"notStarting": [*map(not_starting_json, more.not_starting)]} if more.not_starting else {}
-    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle}
+    rivals = {"rivals": [*map(key_json, more.rivals)]} if more.rivals else {}
+    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle, **rivals}
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:

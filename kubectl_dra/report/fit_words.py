@@ -10,7 +10,7 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.driver_refusals import part_refused
+from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
@@ -19,7 +19,7 @@ from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.report.explain_commands import making
-from kubectl_dra.report.explain_words import fix, idle, proof, reason
+from kubectl_dra.report.explain_words import fix, idle, proof, reason, taken_first
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended, join, some
 
@@ -28,7 +28,7 @@ def headline(workload: WorkloadFit) -> str:
     """The answer in one sentence."""
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
-    if workload.verdict is Verdict.NOT_STARTING:
+    if workload.verdict is Verdict.NOT_STARTING and not (workload.as_many and workload.starting):
         return f"{_starting(workload)}."
     if workload.verdict is Verdict.UNDETERMINED:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
@@ -59,7 +59,7 @@ def _starting(fitted: WorkloadFit) -> str:
         where = "the other one goes" if begin.lost == 1 else f"the other {begin.lost:,} go"
         where = f"{where} to {_broken(begin)}"
     if begin.refused:
-        return f"{lead}: {written(part_refused(begin.refused[0]))}"
+        return f"{lead}: {written(refused(begin.refused))}"
     return f"{lead}: {where}, where {written(begin.nodes[0].why)}"
 
 
@@ -136,12 +136,13 @@ def _idle(workload: WorkloadFit) -> str:
     if not begin.lost:
         return ""
     one = begin.lost == 1
-    who = "all" if begin.lost == len(workload.placed_pods) > 1 else f"{begin.lost:,}"
+    every = begin.lost == len(workload.placed_pods) > 1
+    who, whose = "all" if every else f"{begin.lost:,}", "them" if workload.workload.size == 1 else "their pods"
     if begin.refused:
-        does = "does" if one else "do"
-        return f", but {who} of them {does} not start: {written(part_refused(begin.refused[0]))}"
+        does = f"none of {whose} starts" if every else f"{who} of {whose} {'does' if one else 'do'} not start"
+        return f", but {does}: {written(refused(begin.refused))}"
     goes, does = ("goes", "it does") if one else ("go", "they do")
-    return f", but {who} of them {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
+    return f", but {who} of {whose} {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
 
 
 def needed(needed: NodesNeeded) -> str:
@@ -248,7 +249,7 @@ def change(what: ClusterChange) -> str:
 
 def gain(workload: WorkloadFit, more: More) -> str:
     """What a change brings."""
-    return _gain(workload, more) + idle(more.not_starting)
+    return _gain(workload, more) + idle(more.not_starting) + taken_first(more.rivals)
 
 
 def _gain(workload: WorkloadFit, more: More) -> str:

@@ -6,12 +6,14 @@ A key in the singular is one object (``claim``, ``pod``, ``owner``), its plural 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refusal
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import by_key
+from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.report.phrases import written
 
 SCHEMA_VERSION: Final = "5"
@@ -47,6 +49,19 @@ def owner_json(kind: str, name: str) -> dict[str, str]:
 def taint_json(taint: DeviceTaint) -> dict[str, str]:
     """A taint of a device."""
     return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
+
+
+def refusal_json(refusal: Refusal) -> dict[str, Any]:
+    """A claim that its driver refuses on a node, and why."""
+    why: dict[str, Any]
+    if isinstance(refusal, GateLacking):
+        why = {"reason": "gate-off", "gate": refusal.gate.name, "needing": refusal.needing}
+    elif isinstance(refusal, OfSeveralPods):
+        why = {"reason": "several-pods", "otherPods": [*map(key_json, refusal.others)]}
+    else:
+        why = {"reason": "part-of-node", "deviceCount": refusal.got, "ofDevices": refusal.of}
+    where = {"claim": key_json(refusal.claim), "driver": refusal.driver, "node": refusal.node}
+    return {**where, **why, "text": written(refused([refusal]))}
 
 
 def not_starting_json(where: NotStarting) -> dict[str, str]:

@@ -10,7 +10,10 @@ from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.not_starting import NotStarting
+from kubectl_dra.explain.refusal_words import refused
+from kubectl_dra.fit.result import WorkloadFit
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
+from kubectl_dra.fit.sharing_amounts import Amount
 from kubectl_dra.fit.sharing_proof import TriedWay
 from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
@@ -20,7 +23,7 @@ from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.text import amount
+from kubectl_dra.text import amount, some
 
 _SHARED: Final = {
     SharingWay.EACH: "nothing: a device for each pod",
@@ -49,12 +52,11 @@ def write_ways(
     color: str = "auto",
     *,
     containers: int = 0,
-    part: str = "",
     otherwise: CommandLine | None = None,
 ) -> None:
     """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
 
-    ``part`` is how much capacity each pod was to get. ``otherwise`` says more where they do not all run in any way.
+    ``otherwise`` says more where they do not all run in any way.
     """
     out = Painter(color=color)
     pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
@@ -63,6 +65,9 @@ def write_ways(
     names = _by(ways)
     if SharingWay.EACH in works:
         said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
+        if amount_today := _amount_today(ways):
+            asks = "each asks for" if pods > 1 else "it asks for"
+            said = f"there is room for what {asks}, {_of(amount_today)} of a device that several share"
     elif names:
         lack = "they would be placed" if containers else f"{_lack(ways)}; all would be placed"
         after = all(way.after for way in ways if way.works and way.written.way is not SharingWay.ADMIN)
@@ -91,10 +96,7 @@ def write_ways(
         write_blocks(out, [prose(f"{lead}{why}.")])
     for way in ways:
         for need in way.refused:
-            text = (
-                f"{way.written.way} is refused here: the driver's error for pod {need.refused} names gate {need.name}"
-            )
-            write_blocks(out, [prose(f"{text}.", Tone.WARNING)])
+            write_blocks(out, [prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)])
     said_of: dict[str, list[str]] = {}
     for way in ways:
         for finding in way.findings:
@@ -105,7 +107,7 @@ def write_ways(
         write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
     best = next((way for way in _BEST if way in works), None)
     if best is not None:
-        amount_each = ("--part", part) if part and best is SharingWay.CAPACITY else ()
+        amount_each = next((_part(way) for way in ways if way.written.way is best), ())
         argv = (*command.argv, "--by", best.value, *amount_each)
         out.write("")
         write_command(out, ShellCommand((CommandLine(argv),), "Next"))
@@ -124,6 +126,8 @@ def _lack(ways: list[TriedWay]) -> str:
         there = each.begin.nodes[0]
         lost = f"with a device each, {amount(each.begin.lost, 'pod')} would not start on {there.node}"
         return f"{lost}: {written(there.why)}"
+    if amount_today := _amount_today(ways):
+        return f"there is not room for what each asks for, {_of(amount_today)}"
     return "there is not a device for each"
 
 
@@ -133,20 +137,51 @@ def _elsewhere(idle: Sequence[NotStarting]) -> str:
 
 
 def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
-    """How many pods get a node and why no more, where that are not all, with the ways of which it is true."""
+    """How many pods start and why no more, where that are not all, with the ways of which it is true."""
     out: dict[tuple[int, str], list[str]] = {}
     for way in ways:
-        if way.fit is not None and not way.fit.all_placed and (why := stop(way.fit)):
+        if way.fit is not None and not way.fit.all_placed and not way.refused and (why := _why(way.fit)):
             out.setdefault((way.placed, why), []).append(way.written.way)
     return out
+
+
+def _why(fit: WorkloadFit) -> str:
+    """Why not all pods of a way get a node, or start."""
+    begin = fit.begin
+    if fit.verdict is not Verdict.NOT_STARTING:
+        return stop(fit)
+    return (
+        written(refused(begin.refused)) if begin.refused else f"on {begin.nodes[0].node} {written(begin.nodes[0].why)}"
+    )
 
 
 def _by(ways: list[TriedWay]) -> str:
     """The ways by which all pods would be placed, last those that the driver refuses unless a gate of it is on."""
     working = [way for way in ways if way.works and way.written.way not in (SharingWay.ADMIN, SharingWay.EACH)]
-    sure = [way.written.way.value for way in working if not way.gates]
+    sure = [_named(way) for way in working if not way.gates]
     gated = [f"by {way.written.way.value} if {_gates(way)}" for way in working if way.gates]
     return ", and ".join([*([f"by {', '.join(sure)}"] if sure else []), *gated])
+
+
+def _named(way: TriedWay) -> str:
+    """A way, with the amount where that is another one than today's."""
+    amount_each = way.written.amount if way.written.way is SharingWay.CAPACITY else None
+    return f"{way.written.way.value} with {_of(amount_each)} each" if amount_each is not None else way.written.way.value
+
+
+def _of(each: Amount) -> str:
+    return f"{each.value} of {each.capacity}"
+
+
+def _amount_today(ways: list[TriedWay]) -> Amount | None:
+    """What each pod asks of a device that several may have, as it is written."""
+    return next((way.written.amount for way in ways if way.written.way is SharingWay.EACH), None)
+
+
+def _part(way: TriedWay) -> tuple[str, ...]:
+    """The flag that gives each pod its amount."""
+    each = way.written.amount if way.written.way is SharingWay.CAPACITY else None
+    return ("--part", each.value) if each is not None else ()
 
 
 def _gates(way: TriedWay) -> str:
@@ -158,11 +193,22 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
     way = tried_way.written.way
     assert tried_way.fit is not None
     pods = "?" if tried_way.fit.unclear else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
-    return way, pods, _SHARED[way], ", ".join(map(_need, tried_way.written.needs)) or EMPTY
+    each = tried_way.written.amount
+    shared = f"a device, by amounts: {_of(each)}" if each is not None else _SHARED[way]
+    return way, pods, shared, ", ".join(_need(tried_way, need) for need in tried_way.written.needs) or EMPTY
 
 
-def _need(need: SharingNeed) -> str:
-    return f"{need.name} (refused here)" if need.refused is not None else need.name
+def _need(way: TriedWay, need: SharingNeed) -> str:
+    return f"{need.name} (refused here)" if need in way.refused else need.name
+
+
+def _refused(way: TriedWay, need: SharingNeed) -> str:
+    """How it is known that the driver refuses the pods, and how many would run if it did not."""
+    if need.refused is not None:
+        return f"the driver's error for pod {need.refused} names gate {need.name}"
+    placed, pods = (way.fit.placed, way.fit.pods) if way.fit is not None else (0, 0)
+    then = f"with it {f'all {pods:,}' if placed == pods else f'{placed:,} of {pods:,}'} pods would be placed"
+    return f"gate {need.name} of driver {need.driver} is off on {some(need.off_on, 2)}; {then}"
 
 
 def write_needs(way: TriedWay, where: ClusterFlags) -> None:
@@ -174,9 +220,10 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
         tell(f"note: whether all pods {'start' if idle else 'fit'} is undetermined: {why}")
     else:
         after = " once the pods that run now have ended" if way.after else ""
-        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} fit with it{after}, by the scheduler's steps")
+        verb = "start" if way.fit.begin.lost else "fit"
+        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} {verb} with it{after}, by the scheduler's steps")
     for need in way.written.needs:
-        here = f", which is off here: see the driver's error for pod {need.refused}" if need.refused is not None else ""
+        here = f"; here {_refused(way, need)}" if need in way.refused else ""
         tell(f"note: needs {written(need.how)}{here}")
         if need.commands:
             write_blocks(Painter(sys.stderr, "never"), [shell(need.commands, where)])
@@ -199,14 +246,17 @@ def to_json(ways: list[TriedWay], device_class: str, containers: int, where: Clu
 
 
 def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
+    each = way.written.amount
     out: dict[str, Any] = {
         "way": way.written.way.value,
+        **({"sharedCapacity": {"name": each.capacity, "requested": each.value}} if each is not None else {}),
         "needs": [
             {
                 "name": need.name,
                 "how": written(need.how),
                 **({"driver": need.driver} if need.driver else {}),
                 **({"refused": object_json(need.refused.namespace, need.refused.name)} if need.refused else {}),
+                **({"offOn": list(need.off_on)} if need.off_on else {}),
                 **({"commands": commands} if (commands := commands_json(*need.commands, where=where)) else {}),
             }
             for need in way.written.needs
@@ -219,7 +269,7 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
         "verdict": way.fit.verdict.value,
         "podCount": way.fit.pods,
         "placed": way.placed,
-        **({"reason": why} if not way.fit.all_placed and (why := stop(way.fit)) else {}),
+        **({"reason": why} if not way.fit.all_placed and (why := _why(way.fit)) else {}),
         "undetermined": [written(why) for why in way.fit.unclear],
         "unread": unread_json(way.fit.unclear),
         "warnings": list(way.findings),

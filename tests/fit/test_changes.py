@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.fit.worlds import deployment, held, item, node, published, running, said, template
+import pytest
+
+from tests.fit.worlds import claim, deployment, held, item, node, published, running, said, template
 from tests.ran import ran
 
 JSON = dict[str, Any]
@@ -138,6 +140,38 @@ def test_with_max_the_next_replicas_are_tried(tmp_path: Path) -> None:
     assert found["replicaCounts"]["fit"] == 3
     assert changes(found, "release-claims")[0]["morePods"] == 5
     assert changes(found, "add-node")[0]["morePods"] == 8
+
+
+@pytest.mark.parametrize(
+    ("gpus", "priority", "takes"),
+    [(1, 0, True), (9, 0, False), (1, -1, False)],
+    ids=("takes it", "fits nowhere", "comes after"),
+)
+def test_who_waits_may_take_the_room_first(gpus: int, priority: int, takes: bool, tmp_path: Path) -> None:
+    """A pod that waits takes what a change frees: that is said at the change, where an attempt shows it; not else."""
+    (waits,) = running("other", "")
+    waits["spec"] |= {"resourceClaims": [{"name": "gpu", "resourceClaimName": "other"}], "priority": priority}
+    waits["status"] = {"phase": "Pending"}
+    cluster = [*node("a", 1), held("free", "a", [0]), waits, claim("other", gpus), template()]
+    found = item(tmp_path, cluster, [deployment(1)])
+    (freed,) = changes(found, "release-claims")
+    assert freed.get("rivals") == ([{"namespace": "default", "name": "other"}] if takes else None)
+    (added,) = changes(found, "add-node")
+    assert ("rivals" in added) == takes
+    text = " ".join(said(tmp_path, cluster, [deployment(1)], "--full")[1].split())
+    assert ("then it fits; another pod that waits may take it first: default/other" in text) == takes
+    assert "may be placed first" not in text
+
+
+def test_who_waits_and_fits_may_be_placed_first(tmp_path: Path) -> None:
+    """Where there is room for a pod that waits, the note counts it; where it fits nowhere, nothing is said."""
+    (waits,) = running("other", "")
+    waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "other"}]
+    waits["status"] = {"phase": "Pending"}
+    for gpus in (1, 9):
+        cluster = [*node("a", 1), waits, claim("other", gpus), template()]
+        text = " ".join(said(tmp_path, cluster, [deployment(1)])[1].split())
+        assert ("1 other pod that waits for devices may be placed first" in text) == (gpus == 1)
 
 
 def test_the_text_has_a_command(tmp_path: Path) -> None:

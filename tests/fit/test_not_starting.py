@@ -98,6 +98,20 @@ def test_healthy_nodes_first(tmp_path: Path) -> None:
     assert ran("fit", *flags)[0] == ran("explain", *flags)[0] == 3
 
 
+def test_as_many_as_fit_have_to_start(tmp_path: Path) -> None:
+    """Of as many as fit two go to the broken node: the answer counts them, and neither verdict nor code is a yes."""
+    found = item(tmp_path, _cluster("crashing"), [deployment(1), template(1)], "--max")
+    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"), "--max")
+    code, out, _ = ran("fit", *flags)
+    assert (code, found["verdict"], found["replicaCounts"]["fit"], found["podCounts"]["starting"]) == (
+        *(1, "does-not-start"),
+        *(5, 2),
+    )
+    said = "At most 5 replicas of Deployment default/web fit, but 3 of them go to b, where they do not start: driver"
+    assert found["answer"].startswith(said)
+    assert " ".join(out.split()).startswith(said)
+
+
 def test_no_other_node(tmp_path: Path) -> None:
     """A pod that fits on the broken node alone does not start: no command says a plain yes, and none a copy of it."""
     found = item(tmp_path, _cluster("crashing"), [deployment(1, gpus=3), template(3)])
@@ -164,6 +178,86 @@ def test_a_part_of_a_node_is_refused(tmp_path: Path) -> None:
     code, out, _ = ran("fit", *flags, "--max", "-o", "json")
     (found,) = json.loads(out)["items"]
     assert (code, found["verdict"], found["changes"]) == (1, "does-not-start", [])
+
+
+GATED: Final = Path(__file__).parents[2] / "examples" / "explain" / "prepare-fails" / "cluster.yaml"
+
+
+def _gated(folder: Path, replicas: int, cluster: str) -> tuple[str, ...]:
+    """The flags for a Deployment whose claims need a gate of the driver that is off in the cluster."""
+    web = deployment(replicas)
+    web["metadata"]["namespace"] = "dev"
+    web["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "shared-gpu"
+    (folder / "manifest.json").write_text(json.dumps(web))
+    (folder / "cluster.yaml").write_text(cluster)
+    return "--snapshot", str(folder / "cluster.yaml"), "--complete", "-f", str(folder / "manifest.json")
+
+
+@pytest.mark.parametrize("more", [(), ("--max",)], ids=("written", "max"))
+def test_a_gate_of_the_driver_is_off(more: tuple[str, ...], tmp_path: Path) -> None:
+    """Claims need a gate that the driver's pods have off: no pod starts, and no further node of that sort helps."""
+    flags = _gated(tmp_path, 3, GATED.read_text())
+    code, out, _ = ran("fit", *flags, *more, "-o", "json")
+    SCHEMA.validate(json.loads(out))
+    (found,) = json.loads(out)["items"]
+    assert (code, found["verdict"], found["podCounts"]["starting"], found["changes"]) == (1, "does-not-start", 0, [])
+    reasons = {(each["reason"], each["gate"], each["needing"]) for each in found["refusedClaims"]}
+    assert reasons == {("gate-off", "TimeSlicingSettings", "sharing.strategy")}
+    assert "starts: driver gpu.nvidia.com has gate TimeSlicingSettings off on l40s-2, l40s-1" in found["answer"]
+    if not more:
+        code, out, _ = ran("explain", *flags, "-o", "json")
+        explained = json.loads(out)
+        assert (code, explained["verdict"]) == (1, "does-not-start")
+        assert [(each["node"], each["reason"]) for each in explained["refusedClaims"]] == [
+            ("l40s-1", "gate-off"),
+            ("l40s-2", "gate-off"),
+        ]
+        assert not [note for note in explained["notes"] if "TimeSlicingSettings" in note]
+        # The next pod that is written so: there is no room for it, and none that would help it.
+        code, out, _ = ran("fit", *flags, "--replicas", "8", "-o", "json")
+        assert (code, json.loads(out)["items"][0]["changes"]) == (1, [])
+
+
+@pytest.mark.parametrize("seen", ["other-gate-on", "gate-on", "gates-elsewhere", "pods-unseen", "other-request"])
+def test_a_gate_that_is_on_or_not_known_or_not_needed_is_no_refusal(seen: str, tmp_path: Path) -> None:
+    """Only a gate known to be off on the node refuses, and only where the configuration applies to what it got."""
+    text, code = GATED.read_text(), 0
+    image = "- image: nvcr.io/nvidia/k8s-dra-driver-gpu:v25.12.0\n"
+    assert text.count(image) == 2
+    gates = {
+        "gate-on": "value: TimeSlicingSettings=true",
+        "other-gate-on": "value: MPSSupport=true",
+        "gates-elsewhere": "valueFrom: {configMapKeyRef: {name: gates, key: gpu}}",
+    }
+    if seen in gates:
+        code = 1 if seen == "other-gate-on" else 0
+        text = text.replace(image, f"{image}      env: [{{name: FEATURE_GATES, {gates[seen]}}}]\n")
+    elif seen == "pods-unseen":
+        kept = [each for each in text.split("\n- apiVersion") if "nvidia-dra-driver-gpu-kubelet-plugin-" not in each]
+        text = "\n- apiVersion".join(kept)
+    else:
+        text = text.replace("requests:\n          - gpu\n", "requests:\n          - other\n")
+    flags = _gated(tmp_path, 3, text)
+    for command in ("fit", "explain"):
+        assert ran(command, *flags)[0] == code, command
+
+
+def test_a_claim_of_several_pods_is_refused_to_all_but_one(tmp_path: Path) -> None:
+    """A driver that gives a claim's devices to one pod: of three pods that name the claim two do not start."""
+    driver = "sriovnetwork.k8snetworkplumbingwg.io"
+    text = json.dumps([*node("a", 2), worlds.CLASS]).replace(DRIVER, driver)
+    one = {**template(1), "kind": "ResourceClaim"}
+    one["spec"] = one["spec"]["spec"]
+    web = deployment(3)
+    entry = web["spec"]["template"]["spec"]["resourceClaims"][0]
+    entry["resourceClaimName"] = entry.pop("resourceClaimTemplateName")
+    items = json.loads(json.dumps([web, one]))
+    found = item(tmp_path, json.loads(text), items)
+    assert (found["verdict"], found["podCounts"]["starting"]) == ("does-not-start", 1)
+    assert [(each["reason"], len(each["otherPods"])) for each in found["refusedClaims"]] == [
+        ("several-pods", 1),
+        ("several-pods", 2),
+    ]
 
 
 def test_nothing_told_where_all_start(tmp_path: Path) -> None:

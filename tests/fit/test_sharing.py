@@ -15,9 +15,11 @@ from referencing import Registry, Resource
 
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.fit.partitioning import partitioning, why_no_partition
+from kubectl_dra.fit.sharing_amounts import amounts_for
 from kubectl_dra.report.phrases import written
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
@@ -138,6 +140,63 @@ def test_amounts_of_a_device_that_several_claims_may_have(dra: Dra, tmp_path: Pa
     off = dra(*words, "--part", "10Gi", "--feature-gates", "DRAConsumableCapacity=false")
     assert "DRAConsumableCapacity of the control plane and the kubelets" in " ".join(off.err.split())
     assert dra(*words, "--part", "15Gi").code == 1, "two of 15Gi have room in 40Gi, not four"
+
+
+def of_template(folder: Path, template: str, replicas: int) -> str:
+    """A Deployment whose pods have a claim of a template of the cluster of shared CPUs."""
+    spec = {
+        "containers": [{"name": "app", "image": "i", "resources": {"claims": [{"name": "cpus"}]}}],
+        "resourceClaims": [{"name": "cpus", "resourceClaimTemplateName": template}],
+    }
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "ran"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": spec},
+        },
+    }
+    (file := folder / "web.yaml").write_text(yaml.safe_dump(web))
+    return str(file)
+
+
+def test_what_a_template_asks_for_today_is_compared(dra: Dra, tmp_path: Path) -> None:
+    """A template that names an amount shares already: the answer says so, and with which amount all have room."""
+    small = ("share", "-f", of_template(tmp_path, "cu-cpus", 9), "--snapshot", SHARED_CPUS)
+    ran = dra(*small)
+    assert ran.code == 0 and "there is room for what each asks for, 8 of dra.cpu/cpu" in " ".join(ran.out.split())
+    assert "--part" not in ran.out and "nothing has to be shared" not in ran.out
+    large = ("share", "-f", of_template(tmp_path, "cpus-32", 9), "--snapshot", SHARED_CPUS)
+    report = json.loads(dra(*large, "-o", "json").out)
+    schema_of_share().validate(report)
+    items = {item["way"]: item for item in report["items"]}
+    of = "dra.cpu/cpu"
+    assert (items["each"]["sharedCapacity"], items["each"]["placed"]) == ({"name": of, "requested": "32"}, 0)
+    # 16, 24, 24 and 8 are left: 2, 3, 3 and 1 pods have room with 8.
+    assert (items["capacity"]["sharedCapacity"], items["capacity"]["placed"]) == ({"name": of, "requested": "8"}, 9)
+    ran = dra(*large)
+    said = "not room for what each asks for, 32 of dra.cpu/cpu; all would be placed by capacity with 8 of dra.cpu/cpu"
+    assert said in " ".join(ran.out.split())
+    following = shlex.split(ran.out.splitlines()[-1].removeprefix("Next: kubectl dra "))
+    assert sorted(following) == sorted((*large, "--by", "capacity", "--part", "8")) and dra(*following).code == 0
+
+
+def test_an_amount_is_proposed_for_a_class(dra: Dra) -> None:
+    """Without --part the largest with which all have room; where there is no room for the one that was typed, too."""
+    words = ("share", "--class", "dra.cpu", "--pods", "3", "--snapshot", SHARED_CPUS)
+    assert dra(*words).out.splitlines()[-1].endswith("--by capacity --part 16")
+    assert dra(*words, "--part", "17").out.splitlines()[-1] == f"Next: kubectl dra {' '.join(words)}"
+
+
+def test_amounts_keep_to_the_policy_of_a_capacity() -> None:
+    left = [Quantity.parse("46068Mi"), Quantity.parse("20Gi")]
+    assert next(amounts_for(4, left, {})) == "15356Mi"
+    assert next(amounts_for(4, left, {"validRange": {"min": "1Gi", "step": "4Gi"}})) == "13Gi"
+    assert next(amounts_for(4, left, {"validValues": ["5Gi", "10Gi", "40Gi"]})) == "10Gi"
+    assert list(amounts_for(4, left, {"validRange": {"min": "40Gi"}})) == []
+    assert next(amounts_for(3, [Quantity.parse("10")], {})) == "3"
 
 
 def test_containers_of_a_pod_name_one_request(dra: Dra) -> None:
@@ -442,7 +501,7 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     flags = ("share", "--class", "gpu.nvidia.com", "--pods", "12", "--snapshot", REFUSED)
     ran = dra(*flags)
     first = " ".join(ran.out.split("\n\n")[0].split())
-    assert first.endswith("all would be placed by claim, and by mps if the driver's gate MPSSupport is on.")
+    assert first.endswith("all would be placed by claim.")
     assert "TimeSlicingSettings (refused here)" in ran.out
     assert "time-slices is refused here: the driver's error for pod dev/ide-lea names gate" in " ".join(ran.out.split())
     report = json.loads(dra(*flags, "-o", "json").out)
@@ -450,8 +509,32 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     needs = {item["way"]: item["needs"] for item in report["items"]}
     (need,) = needs["time-slices"]
     assert (need["driver"], need["refused"]) == ("gpu.nvidia.com", {"namespace": "dev", "name": "ide-lea"})
-    assert "refused" not in needs["mps"][0]
+    (need,) = needs["mps"]
+    assert (need["offOn"], "refused" in need) == (["l40s-2"], False)
+    off = "mps is refused here: gate MPSSupport of driver gpu.nvidia.com is off on l40s-2; with it all 12 pods would be"
+    assert off in " ".join(ran.out.split())
     assert dra(*flags, "--by", "time-slices").code == 1
+
+
+def test_why_pods_of_a_way_do_not_start_is_said(dra: Dra, tmp_path: Path) -> None:
+    """A template that needs a gate which is off: no way of it starts, and each says why."""
+    file = tmp_path / "web.yaml"
+    file.write_text(
+        Path(of_template(tmp_path, "shared-gpu", 3)).read_text().replace("namespace: ran", "namespace: dev")
+    )
+    ran = dra("share", "-f", str(file), "--snapshot", REFUSED)
+    assert ran.code == 1
+    assert "Not by each: driver gpu.nvidia.com has gate TimeSlicingSettings off on" in " ".join(ran.out.split())
+
+
+def test_a_template_with_a_choice_is_no_error_of_fit(dra: Dra, tmp_path: Path) -> None:
+    """Whether its pods could share is not looked at, and what fits is answered all the same."""
+    file = tmp_path / "web.yaml"
+    file.write_text(Path(of_template(tmp_path, "any-two", 3)).read_text().replace("namespace: ran", "namespace: ml"))
+    mixed = str(SAMPLES.parents[1] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml")
+    assert dra("fit", "-f", str(file), "--snapshot", mixed).code == 1
+    refused = dra("share", "-f", str(file), "--snapshot", mixed)
+    assert refused.code == 2 and "the first request is a prioritized list" in refused.err
 
 
 def test_next_is_what_the_answer_says(dra: Dra, tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ from kubectl_dra.fit.sharing import (
     IN_ONE_POD,
     SharingWay,
     SharingWriter,
-    manifest_of,
     read_manifest,
     shared_template,
 )
 from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
+from kubectl_dra.fit.sharing_sample import manifest_of
 from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
@@ -54,11 +54,12 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         raise InputError(f"there is no DeviceClass {device_class}; {hint}")
     if not flags.snapshots:
         cluster = completed_for_new(manifest, cluster, flags, connection)
-    devices, located = matching_devices(device_class, cluster, settings)
+    devices, located, left = matching_devices(device_class, cluster, settings)
     matching = [device for device, _ in located]
     one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
-    writer = SharingWriter(documents, template, settings.scheduler.gates, devices, matching, one_pod, taken, located)
+    gates = settings.scheduler.gates
+    writer = SharingWriter(documents, template, gates, devices, matching, one_pod, taken, located, left)
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:
@@ -132,9 +133,10 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
     flags = {"-f": typed.manifests, **of_class, **scheduled}
     command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
     fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")
-    otherwise = CommandLine(fit) if typed.manifests else None
+    # Without --part an amount is proposed.
+    otherwise = CommandLine(fit) if typed.manifests else command if typed.part else None
     color, containers = typed.color.value, typed.containers or 0
-    write_ways(ways, device_class, command, color, containers=containers, part=typed.part, otherwise=otherwise)
+    write_ways(ways, device_class, command, color, containers=containers, otherwise=otherwise)
     return code
 
 

@@ -19,7 +19,6 @@ from kubectl_dra.explain.causes.more_nodes import NEW_NODE_SILENT, NO_SCALE_UP, 
 from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.driver_gates import with_gates
 from kubectl_dra.explain.from_zero import names_group_without_nodes, scales_from_zero
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say
 from kubectl_dra.neighbours.operators import not_ready, words_of
@@ -48,7 +47,12 @@ def drivers_first(analysis: Analysis, findings: Sequence[Finding]) -> list[Findi
     Before that comes a node that is on its way, and where no driver is broken on a node and none publishes such
     devices, an autoscaler that adds none: what else is wrong is said of the nodes that are there.
     """
-    first = _with_operator(analysis, with_gates(analysis, _with_broken(analysis, findings)))
+    first = _with_broken(analysis, findings)
+    if any(finding.kind is CLASS_MATCHES_NOTHING for finding in first):
+        from kubectl_dra.explain.driver_gates import with_gates
+
+        first = with_gates(analysis, first)
+    first = _with_operator(analysis, first)
     ahead = [NODE_COMING]
     if first and first[0].kind is not UNHEALTHY:
         ahead.append(NEW_NODE_SILENT)

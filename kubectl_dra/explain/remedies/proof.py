@@ -15,6 +15,7 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.refused_claims import Had
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.explain.phrase import Words
 
@@ -41,6 +42,12 @@ def placed_devices(claims: Sequence[ResourceClaim], results: Sequence[Allocation
                 DeviceID(device["driver"], device["pool"], device["device"]),
                 device.get("consumedCapacity", {}),
             )
+
+
+def got(devices: Sequence[PlacedDevice], claims: Sequence[ResourceClaim]) -> list[Had]:
+    """What these claims get, as drivers judge it."""
+    by_key = {claim.key: claim for claim in claims}
+    return [Had(by_key[each.claim], each.request, each.device) for each in devices if each.claim in by_key]
 
 
 class Tried(Enum):

@@ -32,7 +32,7 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.drivers.refused_claims import parts_of_node
+from kubectl_dra.drivers.refused_claims import refusals
 from kubectl_dra.explain.phrase import Statement
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.claim_edits import (
@@ -44,7 +44,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
     with_request,
     with_selector,
 )
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, placed_devices, shown_on
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, got, placed_devices, shown_on
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
@@ -216,8 +216,8 @@ class WhatIf(Struct, frozen=True, dict=True):
         if self._ended_at_once(claims, attempt):
             return None
         devices = tuple(placed_devices(claims, attempt.results))
-        held = ((each.claim, each.device) for each in devices)
-        if any(parts_of_node(held, node.name, outcome.state.cycle.index.candidates(node.name))):
+        state, had = outcome.state, got(devices, claims)
+        if any(refusals(had, node.name, state.snapshot, state.cycle.index.candidates(node.name))):
             return None
         return Proof(node.name, devices, filters=self.pod is not None)
 
