@@ -67,7 +67,8 @@ def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: Text
     out.sentence(f"{', '.join(taints)} on {amount(len(targets))}:")
     for target in _first(targets):
         details = [f"node {target.where}" if target.where and " " not in target.where else target.where]
-        details += [target.hardware, "not published" if target.published is False else ""]
+        absent = "in an older slice" if target.superseded is not None else "not published"
+        details += [target.hardware, absent if target.published is False else ""]
         shown = ", ".join(detail for detail in details if detail)
         out.sentence(f"{target.id}" + (f" ({shown})" if shown else ""), indent="    ", first="  ")
     _write_more(len(targets), "device", out, indent="  ")

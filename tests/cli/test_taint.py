@@ -504,3 +504,17 @@ def test_a_device_that_only_an_unused_claim_holds(dra: Dra) -> None:
         out = dra(*words).out
         assert "No pod uses it; unused claim research/scratch-gpu holds it." in out, out
         assert "0 pods" not in out and "of 0" not in out
+
+
+def test_a_device_that_only_an_older_slice_has(dra: Dra) -> None:
+    """It is no misspelled neighbour: a rule selects it by its name, and hits it when its pool has it again."""
+    path = str(ROOT / "examples" / "explain" / "pool-incomplete" / "cluster.yaml")
+    device = "gpu.nvidia.com/a30-1/gpu-1"
+    older = f"{device} is only in an older slice, of generation 3, and its pool is at 4"
+    ran = dra("taint", "a30-1/gpu-1", "k=v:NoSchedule", "--dry-run=client", "--snapshot", path)
+    assert ran.code == 0 and f"{device} (in an older slice)" in ran.out
+    assert older in " ".join(ran.err.split()) and "has the taint then" in " ".join(ran.err.split())
+    for words in (["devices", "a30-1/gpu-1"], ["explain", "device/a30-1/gpu-1"]):
+        ran = dra(*words, "--snapshot", path)
+        assert ran.code == 2 and older in " ".join(ran.err.split()) and "did you mean" not in ran.err
+    assert "did you mean a30-1/gpu-0" in dra("devices", "a30-1/gpu-9", "--snapshot", path).err

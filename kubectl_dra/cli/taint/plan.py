@@ -173,6 +173,9 @@ def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> It
     for target in targets:
         if target.published is None:
             yield f"no ResourceSlices were read, so whether {target.id} is published is unknown"
+        elif target.superseded is not None:
+            # The scheduler heeds a rule for slices of any generation, as soon as it heeds these.
+            yield f"{target.superseded}. The rule selects it by its name, so it has the taint then"
         elif not target.published:
             yield f"{target.id} is not published now: new pods do not get it anyway"
         for taint in target.row.taints if target.row else ():
