@@ -27,8 +27,8 @@ class Target(Struct, frozen=True, eq=False):
     """One device, compared by identity.
 
     ``where`` is its node, or a description of its nodes. ``row`` is None if no slice that was read has it;
-    ``slices_read``: all were. ``superseded``: only an older slice of its pool has it. ``hardware`` is its UUID or serial
-    number, empty if the driver publishes none.
+    ``slices_read``: all were. ``superseded``: only an older slice of its pool has it. ``hardware`` is its UUID or
+    serial number, empty if the driver publishes none.
     """
 
     id: DeviceID

@@ -227,7 +227,7 @@ def use_reports(
     Raises:
         UndeterminedError: ResourceSlices or ResourceClaims could not be read.
     """
-    inventory = inventory or take_inventory(snapshot, scheduler.cycle(snapshot), Wanted())
+    inventory = (inventory or take_inventory(snapshot, scheduler.cycle(snapshot), Wanted())).judged_by_start(snapshot)
     claims = claim_uses(snapshot)
     notes = tuple(dict.fromkeys((*inventory.notes, *claims.unread)))
     hidden = unread_devices(snapshot) if DeviceState.UNKNOWN in inventory.states() else ()
