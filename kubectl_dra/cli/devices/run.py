@@ -25,6 +25,7 @@ from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, si
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.explain.devices.judged_by_start import judged_by_start
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.table import with_exit_code, write
 
@@ -80,7 +81,7 @@ def listed(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory,
         tainted=flags.tainted,
     )
     inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
-    return inventory.judged_by_start(snapshot) if "Pod" in kinds else inventory, settings, snapshot
+    return judged_by_start(inventory, snapshot) if "Pod" in kinds else inventory, settings, snapshot
 
 
 class ObjectAnswer(NamedTuple):

@@ -22,6 +22,7 @@ from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, o
 from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say, subject
+from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
 from kubectl_dra.neighbours.gangs import bind_request_of, group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
@@ -200,7 +201,7 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
             POD_REFUSED,
             say("the API server refuses to create the pod: {words}", words=refusal.words),
             (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
-            Remedy(_fix(refusal, context.snapshot), commands=_commands(refusal)),
+            Remedy(_fix(refusal, context.question, context.snapshot), commands=_commands(refusal)),
         )
 
 
@@ -208,13 +209,17 @@ def _commands(refusal: Refusal) -> tuple[CommandLine, ...]:
     return (creating_namespace(refusal.concerned.name),) if isinstance(refusal, NamespaceMissing) else ()
 
 
-def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
+def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
     if refusal.plugin is not AdmissionPlugin.PRIORITY:
         return _FIXES[refusal.plugin]
     known = sorted(name for _, name in snapshot.others.get("PriorityClass", {}))
     near = nearest(refusal.concerned.name, known) or [name for name in known if not name.startswith("system-")]
     if not near:
-        return say("Leave priorityClassName out, or create the PriorityClass.")
+        from kubectl_dra.explain.place_to_edit import place_to_edit
+
+        pod = question.pod
+        place = place_to_edit(pod, "priorityClassName") if pod is not None else "priorityClassName"
+        return say("Leave {place} out, or create the PriorityClass.", place=place)
     return say("Name a PriorityClass that exists: {names}.", names=near)
 
 

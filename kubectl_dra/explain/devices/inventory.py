@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.claims import ResourceClaim
@@ -39,7 +38,6 @@ from kubectl_dra.explain.unread import (
     not_read,
     unread_devices,
     unread_of,
-    unread_of_start,
 )
 from kubectl_dra.text import did_you_mean, nearest, some
 
@@ -172,17 +170,6 @@ class Inventory(Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     unpublished: tuple[Unpublished, ...] = ()
     superseded: tuple[Superseded, ...] = ()
-
-    def judged_by_start(self, snapshot: Snapshot) -> Inventory:
-        """The inventory with the Pods that were not read: they decide where the scheduler gives some device."""
-        unread = unread_of_start(snapshot)
-        given = any(row.state in (DeviceState.FREE, DeviceState.SHARED) for row in self.rows)
-        notes = unread if given else tuple(NotSeen(each.gap) for each in unread)
-        return replace(
-            self,
-            notes=tuple(dict.fromkeys((*notes, *self.notes))),
-            unread=(*self.unread, *unread) if given else self.unread,
-        )
 
     @property
     def all_read(self) -> bool:
