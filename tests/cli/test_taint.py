@@ -518,3 +518,14 @@ def test_a_device_that_only_an_older_slice_has(dra: Dra) -> None:
         ran = dra(*words, "--snapshot", path)
         assert ran.code == 2 and older in " ".join(ran.err.split()) and "did you mean" not in ran.err
     assert "did you mean a30-1/gpu-0" in dra("devices", "a30-1/gpu-9", "--snapshot", path).err
+
+
+def test_alike_warnings_are_said_once(dra: Dra) -> None:
+    path = str(ROOT / "examples" / "explain" / "amd-partitions-in-use" / "cluster.yaml")
+    ran = dra("taint", "--class", "gpu.amd.com-spx", "k=v:NoExecute", "--dry-run=client", "--snapshot", path)
+    warnings = [" ".join(text.split()) for text in ran.err.split("warning: ") if "spx" in text]
+    assert [text.partition(":")[0] for text in warnings] == [
+        "gpu.amd.com/mi300x-1/gpu-0..7-spx-nps1, gpu.amd.com/mi300x-2/gpu-0..7-spx-nps1 share counters with 48 devices "
+        "that the taint does not cover, 11 of them in use",
+        "gpu.amd.com/mi300x-2/gpu-0..7-spx-nps1 have taint gpu.amd.com/memory-partition-conflict=nps4",
+    ]

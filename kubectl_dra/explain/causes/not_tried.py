@@ -8,7 +8,7 @@ from kubectl_dra.admission.plugins import NamespaceMissing
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -91,7 +91,10 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
     tried = tried or any(event.component == name for event in events) or bind_request_of(pod, snapshot) is not None
     if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
         return
-    text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    place = place_to_edit(pod, "schedulerName") if owner_of(pod) is not None else "a new pod"
+    text = "Check that {name} runs and supports ResourceClaims, or name {default} in {place}."
     yield Finding(
         OTHER_SCHEDULER,
         say("the pod asks for scheduler {name}, and no scheduler has looked at it yet", name=name),
@@ -99,7 +102,7 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
             Evidence(subject("Pod", pod), "spec.schedulerName", name),
             Evidence(subject("Pod", pod), "status.conditions", "no PodScheduled"),
         ),
-        Remedy(say(text, name=name, default=DEFAULT_SCHEDULER)),
+        Remedy(say(text, name=name, default=DEFAULT_SCHEDULER, place=place)),
         under_way=under_way(name, pod.metadata.creation_timestamp, snapshot),
     )
 

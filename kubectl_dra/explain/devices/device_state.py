@@ -92,10 +92,16 @@ class Superseded(NamedTuple):
     newest: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.id} is only in an older slice, of generation {self.generation}, and its pool is at {self.newest}: "
-            "nobody gets it until its driver publishes it again"
-        )
+        return older_slice(str(self.id), self)
+
+
+def older_slice(names: str, like: Superseded, *, several: bool = False) -> str:
+    """That a device, or several of a pool, are only in an older slice."""
+    be, it, its = ("are", "them", "their") if several else ("is", "it", "its")
+    return (
+        f"{names} {be} only in an older slice, of generation {like.generation}, and {its} pool is at {like.newest}: "
+        f"nobody gets {it} until {its} driver publishes {it} again"
+    )
 
 
 class DeviceState(StrEnum):
