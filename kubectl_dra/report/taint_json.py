@@ -133,6 +133,15 @@ def _radius(radius: Radius) -> dict[str, Any]:
             {**object_json(lost.namespace, lost.name, _kind(lost.kind)), "allDevices": lost.all_mode}
             for lost in radius.lost
         ],
+        "replacements": [
+            {
+                **object_json(each.namespace, each.name, "Pod"),
+                **({"ownedBy": each.owner} if each.owner else {}),
+                "made": each.made,
+                "fits": each.fits,
+            }
+            for each in radius.replacements
+        ],
         "allRequests": [
             {
                 **device_json(request.device),

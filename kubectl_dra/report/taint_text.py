@@ -19,6 +19,7 @@ from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY
+from kubectl_dra.report.taint_replacements import replaced
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
@@ -84,6 +85,8 @@ def write_radius(
     """Write who is affected, who can no longer be placed, and what is left."""
     out = Painter(color=color)
     _write_pods(radius, desired_rules, out, at)
+    for text in replaced(radius.replacements):
+        out.paragraph(text, style="yellow")
     for lost in _first(radius.lost):
         all_mode = " (it asks for all devices)" if lost.all_mode else ""
         out.paragraph(
