@@ -21,6 +21,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Taint",
         "dryRun": result.dry_run,
+        "rulesServed": result.served,
         "rules": [_done(done) for done in result.done],
         "blastRadius": _radius(result.radius),
         "warnings": [*result.warnings, *result.held_parts],

@@ -19,7 +19,7 @@ from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.report.taint_replacements import replaced
+from kubectl_dra.report.taint_forecast import replaced
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
@@ -281,6 +281,7 @@ def write_end(result: Tainted, color: str = "auto", *, where: ClusterFlags) -> N
         _write_way_back(devices, where, out)
     elif result.dry_run != "none":
         there = " and --snapshot does it on the cluster" if where.saved else " does it"
+        there += "" if result.served is True else ", if that serves DeviceTaintRules"
         out.sentence(f"Nothing was changed. The same command without --dry-run{there}.")
 
 

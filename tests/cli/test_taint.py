@@ -529,3 +529,19 @@ def test_alike_warnings_are_said_once(dra: Dra) -> None:
         "that the taint does not cover, 11 of them in use",
         "gpu.amd.com/mi300x-2/gpu-0..7-spx-nps1 have taint gpu.amd.com/memory-partition-conflict=nps4",
     ]
+
+
+def test_a_cluster_that_may_not_serve_rules_promises_nothing(dra: Dra) -> None:
+    """Whoever reads only the first line, the exit code or the JSON knows that the taint may not work there."""
+    path = str(ROOT / "examples" / "explain" / "fits" / "cluster.yaml")
+    device = dra("devices", "--snapshot", path, "-o", "name").out.split()[0]
+    words = ["taint", device, "k=v:NoExecute", "--dry-run=client", "--snapshot", path]
+    ran = dra(*words)
+    assert ran.code == 3 and ran.out.startswith("Whether the taint would work is unknown: ")
+    assert "does it on the cluster, if that serves DeviceTaintRules." in " ".join(ran.out.split())
+    found = checked(dra(*words, "-o", "json"))
+    assert (found["exitCode"], found["rulesServed"]) == (3, None)
+    rules = str(ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml")
+    held = dra("devices", "--snapshot", rules, "-o", "name").out.split()[0]
+    ran = dra("taint", held, "k=v:NoExecute", "--dry-run=client", "--snapshot", rules, "-o", "json")
+    assert (ran.code, checked(ran)["rulesServed"]) == (0, True)

@@ -38,8 +38,9 @@ from kubectl_dra.taint.rules import (
     blind_scheduler,
     content,
     decide,
-    off_by_default,
+    how_to_turn_on,
     rules_unseen,
+    served_in,
     undetermined,
     version_assumed,
 )
@@ -97,6 +98,11 @@ class Plan(Struct, frozen=True):
             if self.refused and outcome != REFUSED:
                 outcome = SKIPPED
         return RuleDone(step.target, step.desired, outcome, rule, step.decision.why if outcome == expected else "")
+
+    @property
+    def served(self) -> bool | None:
+        """Whether the cluster serves DeviceTaintRules; None where saved objects do not tell."""
+        return _served(self.world)
 
     @property
     def scheduler_is_blind(self) -> bool:
@@ -157,9 +163,14 @@ def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datet
     return DesiredRule(target.id, taint, flags.reason, flags.ticket, expires, target.hardware, grace)
 
 
+def _served(world: TaintWorld) -> bool | None:
+    # A cluster that does not serve them is an error before there is a plan.
+    return world.cluster is not None or served_in(world.snapshot, world.settings.scheduler.release)
+
+
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
-    if world.cluster is None and (off := off_by_default(world.snapshot, world.settings.scheduler.release)):
-        yield off
+    if _served(world) is not True:
+        yield f"for the taint to work: {how_to_turn_on(world.settings.scheduler.release)}"
     blind = blind_scheduler(world.snapshot)
     if blind:
         yield blind

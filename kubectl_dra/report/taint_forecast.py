@@ -1,10 +1,11 @@
-"""What comes in place of pods that taints delete, in sentences."""
+"""Whether a taint would work, and what comes in place of the pods that it deletes, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kubectl_dra.report.paint import Painter
 from kubectl_dra.taint.replacements import ReplacementPod
 from kubectl_dra.text import some
 
@@ -31,3 +32,16 @@ def replaced(made: Sequence[ReplacementPod]) -> Iterator[str]:
             names = some([each.key for each in like], 6)
             why = f": {like[0].unread}" if like[0].unread is not None else ""
             yield f"{names}: {one if len(like) == 1 else several}{why}."
+
+
+_SERVED: Final = {
+    None: "Whether the taint would work is unknown: nothing saved shows that the cluster serves DeviceTaintRules, and "
+    "by default its release does not. If it does:",
+    False: "The taint would not work: the cluster does not serve DeviceTaintRules. If it did:",
+}
+
+
+def write_served(*, served: bool | None, color: str) -> None:
+    """Write, before everything else, that the taint would not work, or may not."""
+    if served is not True:
+        Painter(color=color).paragraph(_SERVED[served], style="yellow")
