@@ -13,8 +13,8 @@ _COMES: Final = (
     ((True, False), "the pod that its owner makes instead fits nowhere", "the pods made instead fit nowhere"),
     (
         (True, None),
-        "whether the pod that its owner makes instead fits is unknown",
-        "whether the pods made instead fit is unknown",
+        "whether the pod that its owner makes instead gets a place and starts is unknown",
+        "whether the pods made instead get a place and start is unknown",
     ),
     ((False, None), "nobody is known to make it again", "nobody is known to make them again"),
     ((True, True), "the pod that its owner makes instead has a place", "the pods made instead have a place"),

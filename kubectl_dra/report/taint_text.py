@@ -315,7 +315,6 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
         out.write("No rule has expired.")
     elif not result.removed:
         out.sentence("There is no rule of kubectl dra to remove.")
-        write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
     kept: dict[tuple[str, str, str, CommandLine | None], list[str]] = {}
     for stays in result.staying:
         kept.setdefault((str(stays.taint), stays.owner, stays.ended_by, stays.command), []).append(str(stays.device))
@@ -326,6 +325,8 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
         if ending is not None:
             write_blocks(out, [shell((ending,), where)], 2)
     _write_more(len(kept), "taint", out)
+    if not result.removed and not result.expired_only:
+        write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
 
 
 def write_allocatable(result: Untainted, color: str = "auto") -> None:

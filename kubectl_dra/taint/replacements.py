@@ -9,12 +9,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, PodStatus, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.explain.analysis import as_created
+from kubectl_dra.explain.not_starting import troubled_nodes
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.settings import Settings
@@ -29,8 +31,9 @@ _READ: Final = (*DEVICE_KINDS, "DeviceClass", "Pod")
 class ReplacementPod(Struct, frozen=True):
     """A pod that takes the place of a deleted one, called like that one.
 
-    ``made``: its owner makes one. ``fits``: it has a place then, after the pods that wait already; None if that is not
-    known, or depends on which of several nodes others take. ``unread`` is the gap because of which it is not known.
+    ``made``: its owner makes one. ``fits``: it has a place then, after the pods that wait already, and starts there;
+    None if that is not known, or depends on which of several nodes it or others get. ``unread`` is the gap because of
+    which it is not known.
     """
 
     namespace: str
@@ -88,17 +91,26 @@ def _fitting(
             new, cluster = made
             cluster = cluster.editing(new)
             tried.add(new.key)
+    fits = _placed(cluster, settings)
+    bad = troubled_nodes(snapshot)
+    if bad and any(fits.get(key) for key in tried):
+        # The scheduler may as well take a node where no pod with devices starts.
+        there = cluster.editing(*(_cordoned(node) for node in cluster.nodes if node.name not in bad))
+        unsure = _placed(there, settings)
+        fits |= {key: None for key, known in fits.items() if known and unsure.get(key) is not False}
+    return {key: fits.get(key) for key in tried}
+
+
+def _placed(cluster: Cluster, settings: Settings) -> dict[str, bool | None]:
+    """Whether the scheduler has a node for each pod that waits, where all ways to place them agree."""
     queue = Queue(cluster.snapshot, settings)
     runs = queue.served(queue.pods)
-    waiting = {pod.key for pod in queue.pods}
-    known = tried & waiting if runs is not None else set()
-    return {key: _same(key in run for run in runs or ()) for key in known}
+    found = {pod.key: {pod.key in run for run in runs or ()} for pod in queue.pods}
+    return {key: answers.pop() if len(answers) == 1 else None for key, answers in found.items()}
 
 
-def _same(answers: Iterable[bool]) -> bool | None:
-    """The answer that all runs give."""
-    found = set(answers)
-    return found.pop() if len(found) == 1 else None
+def _cordoned(node: Node) -> Node:
+    return replace(node, spec=replace(node.spec, unschedulable=True))
 
 
 def _made(pod: Pod, cluster: Cluster, now: str) -> tuple[Pod, Cluster] | None:

@@ -545,3 +545,12 @@ def test_a_cluster_that_may_not_serve_rules_promises_nothing(dra: Dra) -> None:
     held = dra("devices", "--snapshot", rules, "-o", "name").out.split()[0]
     ran = dra("taint", held, "k=v:NoExecute", "--dry-run=client", "--snapshot", rules, "-o", "json")
     assert (ran.code, checked(ran)["rulesServed"]) == (0, True)
+
+
+def test_a_replacement_may_get_a_node_where_it_does_not_start(dra: Dra) -> None:
+    """The driver of h100-1 is away: the scheduler does not know, and may place the new pod there."""
+    path = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
+    ran = dra("taint", "h100-1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--snapshot", path)
+    assert "ml/rollout-3: whether the pod that its owner makes instead gets a place and starts is unknown." in " ".join(
+        ran.out.split()
+    )
