@@ -139,7 +139,7 @@ def _radius(radius: Radius) -> dict[str, Any]:
                 **object_json(each.namespace, each.name, "Pod"),
                 **({"ownedBy": each.owner} if each.owner else {}),
                 "made": each.made,
-                "fits": each.fits,
+                "hasPlace": each.fits,
             }
             for each in radius.replacements
         ],

@@ -67,7 +67,7 @@ def replacements(
         known = fits.get(pod.key) if made else None
         kinds = (*_READ, "ResourceClaimTemplate", *(VOLUME_KINDS if uses_volumes(pod) else ()))
         gap = next(iter(snapshot.unread(kinds)), None) if made and known is None else None
-        out.append(ReplacementPod(*key_of(pod), str(owner or ""), made, known, gap))
+        out.append(ReplacementPod(*key_of(pod), f"{owner.kind}/{owner.name}" if owner else "", made, known, gap))
     return tuple(out)
 
 

@@ -554,3 +554,6 @@ def test_a_replacement_may_get_a_node_where_it_does_not_start(dra: Dra) -> None:
     assert "ml/rollout-3: whether the pod that its owner makes instead gets a place and starts is unknown." in " ".join(
         ran.out.split()
     )
+    words = ["taint", "h100-1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--snapshot", path, "-o", "json"]
+    (new,) = checked(dra(*words))["blastRadius"]["replacements"]
+    assert (new["name"], new["ownedBy"], new["made"], new["hasPlace"]) == ("rollout-3", "Job/rollout", True, None)
