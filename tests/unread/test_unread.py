@@ -266,9 +266,10 @@ def _listed(words: Sequence[str], flags: Sequence[str], kind: str) -> frozenset[
     if kind == "Answer":
         return frozenset(("yes",)) if code == 0 else frozenset()
     if kind == "DriverList":
-        rows = [one for one in report.get("items", ()) if one["state"] == "healthy"]
+        # What it says of a driver is of what was read; that all are well is its exit code.
+        rows = [one for one in report.get("items", ()) if code == 0 and one["state"] == "healthy"]
         return frozenset(f"{one['driver']} {one.get('node')}" for one in rows)
-    spared = report["blastRadius"]["podsDeleted"] == 0
+    spared = report.get("blastRadius", {}).get("podsDeleted") == 0
     return frozenset(("nobody is hit",)) if spared else frozenset()
 
 
