@@ -75,6 +75,11 @@ def unread_of_start(snapshot: Snapshot) -> tuple[Unread, ...]:
     return tuple(unread_of((Stake("Pod", "", STARTING),), snapshot))
 
 
+def unread_of_share(snapshot: Snapshot) -> tuple[Unread, ...]:
+    """What was not read and may keep from new claims what is left of a shared device."""
+    return tuple(unread for unread in unread_devices(snapshot) if unread.gap.kind != "ResourceSlice")
+
+
 def unread_of(stakes: Iterable[Stake], snapshot: Snapshot) -> Iterator[Unread]:
     """What was not read of these."""
     for stake in stakes:

@@ -16,7 +16,7 @@ from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_lef
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.unread import Stake, Unread, unread_of, unread_of_start
+from kubectl_dra.explain.unread import Stake, Unread, unread_of, unread_of_share, unread_of_start
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
@@ -122,6 +122,8 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     whole = refused is None and any_of_whole_nodes({row.id.driver for row in rows if row.state is DeviceState.FREE})
     verdict = verdict if refused is None else Verdict.UNSCHEDULABLE
     unsure = unread_of_start(snapshot) if verdict is Verdict.SCHEDULABLE else ()
+    if verdict is Verdict.SCHEDULABLE and largest is None:
+        unsure = (*unread_of_share(snapshot), *unsure)
     verdict = Verdict.UNDETERMINED if unsure else verdict
     return ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, unsure)
 
@@ -154,7 +156,8 @@ def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
     unsure: tuple[Unread, ...] = ()
     if verdict is Verdict.SCHEDULABLE:
         selecting = () if row.classes else unread_of((Stake("DeviceClass", "", _SELECTED),), snapshot)
-        unsure = (*selecting, *unread_of_start(snapshot))
+        taking = unread_of_share(snapshot) if row.state is DeviceState.SHARED else ()
+        unsure = (*selecting, *taking, *unread_of_start(snapshot))
     verdict = Verdict.UNDETERMINED if unsure else verdict
     return DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure)
 
