@@ -46,6 +46,8 @@ _DRA: Final = ("ResourceSlice", "ResourceClaim")
 
 MADE_BY: Final = "kubectl-dra/made-by"
 """Annotation of a pod that represents those of a workload: the workload's kind and name."""
+MADE_AT: Final = "kubectl-dra/made-at"
+"""Annotation of such a pod from a manifest: the path of the pod spec in the workload."""
 
 FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Owner, Pod, owner_of
-from kubectl_dra.cluster.snapshot import MADE_BY
+from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.workloads import pod_templates
 
@@ -34,6 +34,7 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
         fields = template.content.get("metadata") or EMPTY
         annotations = {**(fields.get("annotations") or {}), MADE_BY: title(workload)}
+        annotations[MADE_AT] = _written((*template.path, "spec"))
         if isinstance(queue := (meta.get("labels") or EMPTY).get(KUEUE_QUEUE), str):
             # Its pods are held back for that queue, and have not its label.
             annotations[KUEUE_QUEUE] = queue
@@ -45,6 +46,10 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if meta.get("namespace"):
             metadata["namespace"] = meta["namespace"]
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.content["spec"]}
+
+
+def _written(path: Sequence[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 def _check(path: str, holder: Any, field: str, below: Sequence[str]) -> None:
@@ -59,7 +64,7 @@ def _check(path: str, holder: Any, field: str, below: Sequence[str]) -> None:
 
 # The workloads that a pod belongs to.
 
-_LABELS: Final[Mapping[str, str]] = {
+MAKER_LABELS: Final[Mapping[str, str]] = {
     "jobset.sigs.k8s.io/jobset-name": "JobSet",
     "leaderworkerset.sigs.k8s.io/name": "LeaderWorkerSet",
 }
@@ -78,7 +83,7 @@ def workloads_of(pod: Pod) -> frozenset[Owner]:
     if direct is None or owner is None:
         return frozenset()
     labelled = (
-        Owner(kind, pod.metadata.labels[label]) for label, kind in _LABELS.items() if label in pod.metadata.labels
+        Owner(kind, pod.metadata.labels[label]) for label, kind in MAKER_LABELS.items() if label in pod.metadata.labels
     )
     above_machine = (Owner("VirtualMachine", direct.name),) if direct.kind == "VirtualMachineInstance" else ()
     by_name = (

@@ -361,7 +361,7 @@ def analysis_of(question: Question, snapshot: Snapshot, settings: Settings, budg
     own = of_answer(len(snapshot.nodes), budget)
     nodes = _nodes(snapshot, settings)
     attempts = own.part(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
-    pod, cluster = _as_created(question, Cluster(snapshot).with_named_nodes())
+    pod, cluster = as_created(question, Cluster(snapshot).with_named_nodes())
     scheduler = settings.scheduler
     outcome = scheduler.attempt(pod, cluster, attempts) if pod is not None and not pod.node_name else None
     question, extended = with_extended(question, snapshot, scheduler.features)
@@ -389,7 +389,7 @@ def analysis_of(question: Question, snapshot: Snapshot, settings: Settings, budg
     )
 
 
-def _as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Cluster]:
+def as_created(question: Question, cluster: Cluster) -> tuple[Pod | None, Cluster]:
     """The pod, and the cluster with the claims of the question, also those that the claim controller makes."""
     known, pod = cluster.snapshot.claims, question.pod
     claims = [claim for claim in question.existing_claims if known.get(key_of(claim)) is not claim]

@@ -319,7 +319,7 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
         reason = analysis.view.ineligible[node.name]
         if node_rules.can_end(reason):
             near.setdefault(reason, []).append(node.name)
-    changes = candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders, near)
+    changes = candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders, near, analysis.pod)
     changes = sorted(dict.fromkeys((*changes, *_ends(analysis))), key=lambda change: change.cost)
     plans = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis)

@@ -21,7 +21,7 @@ from kubectl_dra.explain.node_reasons import unread_kinds
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
 from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scheduler_profile import not_configured
-from kubectl_dra.explain.unread import UNKNOWN, Stake, Unread, unread_of
+from kubectl_dra.explain.unread import STARTING, UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle
 from kubectl_dra.scheduling.kinds_to_read import group_kind
 from kubectl_dra.scheduling.pre_enqueue import kept_out
@@ -123,6 +123,8 @@ def _of_yes(analysis: Analysis) -> Iterator[Stake]:
         yield Stake("Node", "", UNKNOWN["Node"])
     if waits:
         yield Stake("Pod", "", UNKNOWN["Pod"])
+    elif anew:
+        yield Stake("Pod", "", STARTING)
     if anew:
         yield Stake("ResourceSlice", "", UNKNOWN["ResourceSlice"])
         if _class_unknown(analysis):

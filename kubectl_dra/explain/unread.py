@@ -70,12 +70,24 @@ def unread_devices(snapshot: Snapshot) -> tuple[Unread, ...]:
     return tuple(unread_of((Stake(kind, "", unknown[kind]) for kind in DEVICE_KINDS), snapshot))
 
 
+def unread_of_start(snapshot: Snapshot) -> tuple[Unread, ...]:
+    """The Pods that were not read: those of drivers tell whether a pod starts with what the scheduler gives it."""
+    return tuple(unread_of((Stake("Pod", "", STARTING),), snapshot))
+
+
+def unread_of_share(snapshot: Snapshot) -> tuple[Unread, ...]:
+    """What was not read and may keep from new claims what is left of a shared device."""
+    return tuple(unread for unread in unread_devices(snapshot) if unread.gap.kind != "ResourceSlice")
+
+
 def unread_of(stakes: Iterable[Stake], snapshot: Snapshot) -> Iterator[Unread]:
     """What was not read of these."""
     for stake in stakes:
         for gap in snapshot.unread((stake.kind,), stake.namespace):
             yield Unread(gap, stake.unknown)
 
+
+STARTING: Final = "whether a pod starts with the device that it gets is unknown"
 
 UNKNOWN: Final = {
     "Node": "cpu, memory, taints and labels are unknown",

@@ -364,10 +364,16 @@ def write_device(row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, strea
 
 
 def write_device_facts(
-    out: Painter, row: DeviceRow, claims: Sequence[ClaimUse], at: datetime, *, full: bool = True
+    out: Painter,
+    row: DeviceRow,
+    claims: Sequence[ClaimUse],
+    at: datetime,
+    *,
+    full: bool = True,
+    classes_read: bool = True,
 ) -> None:
     """Write what a device is, where, who holds it, and, in ``full``, all that its driver says of it."""
-    for label, text in _facts(row):
+    for label, text in _facts(row, classes_read=classes_read):
         out.paragraph(text, indent=" " * 10, first=label.ljust(10))
     if not full and row.device.attributes:
         out.paragraph(f"{len(row.device.attributes)} (--full shows them)", indent=" " * 10, first="Values".ljust(10))
@@ -379,12 +385,12 @@ def write_device_facts(
     write_blocks(out, [Section(heading, tuple(map(prose, lines))) for heading, lines in listed if lines])
 
 
-def _facts(row: DeviceRow) -> Iterator[tuple[str, str]]:
+def _facts(row: DeviceRow, *, classes_read: bool) -> Iterator[tuple[str, str]]:
     yield "Model", model_of(row.device.attributes) or EMPTY
     yield "Place", row.where
     if len(row.nodes) > 1:
         yield "Nodes", f"{amount(len(row.nodes), 'node')}: {some(row.nodes, _SHOWN_NODES)}"
-    yield "Classes", ", ".join(row.classes) or "no DeviceClass selects it"
+    yield "Classes", ", ".join(row.classes) or ("no DeviceClass selects it" if classes_read else "not read")
     yield "Slice", f"{row.slice.name}, generation {row.slice.generation} of pool {row.id.pool}"
 
 

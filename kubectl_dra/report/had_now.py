@@ -11,6 +11,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.driver_words import at_fault
+from kubectl_dra.explain.unread import Unread
 from kubectl_dra.report.blocks import Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.phrases import written
@@ -27,7 +28,14 @@ _SHOWN = 3
 def class_answer(now: ClassNow) -> Answer:
     """What a request for the class gets now, and its devices by state."""
     lead = f"DeviceClass {now.name}"
-    return Answer(lead, f"{_of_class(now)}{_by_state(now.inventory)}", _TONES.get(now.verdict, Tone.GOOD))
+    said = f"{_of_class(now)}{_unsure(now.unsure)}{_by_state(now.inventory)}"
+    return Answer(lead, said, _TONES.get(now.verdict, Tone.GOOD))
+
+
+def _unsure(unsure: Sequence[Unread]) -> str:
+    """What is unknown of a yes."""
+    first = next(iter(unsure), None)
+    return "" if first is None else f"; but {first.gap}, so {written(first.unknown)}"
 
 
 def _of_class(now: ClassNow) -> str:
@@ -38,9 +46,9 @@ def _of_class(now: ClassNow) -> str:
         fault = next(iter(now.broken), None)
         cause = "" if fault is None else f": {written(at_fault(fault))}"
         return f"no request can get a device of it now, because no published device matches it{cause}"
-    if now.verdict is Verdict.UNDETERMINED:
+    if now.verdict is Verdict.UNDETERMINED and not now.unsure:
         return "whether a request can get a device of it now is unknown"
-    if largest is None and now.verdict is Verdict.SCHEDULABLE:
+    if largest is None and (now.unsure or now.verdict is Verdict.SCHEDULABLE):
         return f"a request can get a share of its devices now{_of_capacity(now)}"
     if largest is not None and largest.count:
         count = "one device" if largest.count == 1 else f"up to {largest.count:,} devices"
@@ -111,7 +119,7 @@ def unused_claims(uses: Sequence[ClaimUse]) -> tuple[CommandLine, ...]:
 def device_answer(now: DeviceNow) -> Answer:
     """Whether the device can be had now, who has it, and what keeps it from others."""
     tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
-    return Answer(f"Device {now.row.id}", _of_device(now), tone)
+    return Answer(f"Device {now.row.id}", f"{_of_device(now)}{_unsure(now.unsure)}", tone)
 
 
 def _of_device(now: DeviceNow) -> str:

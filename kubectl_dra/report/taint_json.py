@@ -21,6 +21,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "Taint",
         "dryRun": result.dry_run,
+        "rulesServed": result.served,
         "rules": [_done(done) for done in result.done],
         "blastRadius": _radius(result.radius),
         "warnings": [*result.warnings, *result.held_parts],
@@ -132,6 +133,15 @@ def _radius(radius: Radius) -> dict[str, Any]:
         "wouldNotFit": [
             {**object_json(lost.namespace, lost.name, _kind(lost.kind)), "allDevices": lost.all_mode}
             for lost in radius.lost
+        ],
+        "replacements": [
+            {
+                **object_json(each.namespace, each.name, "Pod"),
+                **({"ownedBy": each.owner} if each.owner else {}),
+                "made": each.made,
+                "hasPlace": each.fits,
+            }
+            for each in radius.replacements
         ],
         "allRequests": [
             {

@@ -19,6 +19,7 @@ from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.table import EMPTY
+from kubectl_dra.report.taint_forecast import replaced
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
@@ -67,7 +68,8 @@ def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: Text
     out.sentence(f"{', '.join(taints)} on {amount(len(targets))}:")
     for target in _first(targets):
         details = [f"node {target.where}" if target.where and " " not in target.where else target.where]
-        details += [target.hardware, "not published" if target.published is False else ""]
+        absent = "in an older slice" if target.superseded is not None else "not published"
+        details += [target.hardware, absent if target.published is False else ""]
         shown = ", ".join(detail for detail in details if detail)
         out.sentence(f"{target.id}" + (f" ({shown})" if shown else ""), indent="    ", first="  ")
     _write_more(len(targets), "device", out, indent="  ")
@@ -83,6 +85,8 @@ def write_radius(
     """Write who is affected, who can no longer be placed, and what is left."""
     out = Painter(color=color)
     _write_pods(radius, desired_rules, out, at)
+    for text in replaced(radius.replacements):
+        out.paragraph(text, style="yellow")
     for lost in _first(radius.lost):
         all_mode = " (it asks for all devices)" if lost.all_mode else ""
         out.paragraph(
@@ -277,6 +281,7 @@ def write_end(result: Tainted, color: str = "auto", *, where: ClusterFlags) -> N
         _write_way_back(devices, where, out)
     elif result.dry_run != "none":
         there = " and --snapshot does it on the cluster" if where.saved else " does it"
+        there += "" if result.served is True else ", if that serves DeviceTaintRules"
         out.sentence(f"Nothing was changed. The same command without --dry-run{there}.")
 
 
@@ -310,7 +315,6 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
         out.write("No rule has expired.")
     elif not result.removed:
         out.sentence("There is no rule of kubectl dra to remove.")
-        write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
     kept: dict[tuple[str, str, str, CommandLine | None], list[str]] = {}
     for stays in result.staying:
         kept.setdefault((str(stays.taint), stays.owner, stays.ended_by, stays.command), []).append(str(stays.device))
@@ -321,6 +325,8 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
         if ending is not None:
             write_blocks(out, [shell((ending,), where)], 2)
     _write_more(len(kept), "taint", out)
+    if not result.removed and not result.expired_only:
+        write_blocks(out, [shell((kubectl("dra", "taint", "--list"),), where, "Every taint")])
 
 
 def write_allocatable(result: Untainted, color: str = "auto") -> None:

@@ -19,6 +19,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolerated
 from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.capacity_left import capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -26,6 +27,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.taint import times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
+from kubectl_dra.taint.replacements import ReplacementPod, replacements
 from kubectl_dra.taint.rules import DesiredRule, rules_unseen
 from kubectl_dra.taint.targets import RuleStep, Target
 
@@ -114,6 +116,7 @@ class Radius(Struct, frozen=True):
 
     ``gaps`` are the objects that matter and were not seen, ``notes`` say what else is not known or was not
     tried. ``unread`` is the gap because of which ``claims`` may be incomplete; None if all claims are known.
+    ``replacements`` are what comes in place of the pods that are deleted.
     """
 
     claims: tuple[ClaimHit, ...] = ()
@@ -123,6 +126,7 @@ class Radius(Struct, frozen=True):
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     unread: Gap | None = None
+    replacements: tuple[ReplacementPod, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -198,7 +202,14 @@ def blast_radius(
     devices = [row.device for desired in blocking if (target := targets.get(desired.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     all_requests = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    return Radius(claims, tuple(lost), all_requests, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
+    radius = Radius(claims, tuple(lost), all_requests, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
+    ends = {pod.identity for pod in radius.pods().values() if pod.fate in (NOW, LATER)}
+    deleted = [pod for pod in snapshot.pods.values() if (*key_of(pod), pod.metadata.uid) in ends]
+    if not deleted or blind:
+        return radius
+    taints = [(desired.device, taint_of(desired, at)) for desired in desired_rules]
+    names = frozenset(desired.name for desired in desired_rules)
+    return replace(radius, replacements=replacements(deleted, taints, names, snapshot, settings, at))
 
 
 class _Evicting(NamedTuple):
@@ -335,8 +346,12 @@ def _extended(claim: ResourceClaim, pod: Pod) -> bool:
 def _all_requests(
     desired_rules: Sequence[DesiredRule], targets: Mapping[DeviceID, Target], snapshot: Snapshot, cycle: Cycle
 ) -> Iterator[AllRequest]:
-    """Requests of claims and templates for all devices that select one of these and do not tolerate its taint."""
-    listed = [("ResourceClaim", claim.metadata, claim.requests) for claim in snapshot.claims.values()]
+    """Requests for all devices that select one of these and do not tolerate its taint: of claims that are still to be
+    allocated, and of templates.
+    """
+    claims = snapshot.claims.values()
+    waiting = (claim for claim in claims if claim.allocation is None and not claim.metadata.deletion_timestamp)
+    listed = [("ResourceClaim", claim.metadata, claim.requests) for claim in waiting]
     listed += [
         ("ResourceClaimTemplate", template.metadata, template.claim("any", space).requests)
         for (space, _), template in snapshot.templates.items()

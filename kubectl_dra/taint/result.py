@@ -136,7 +136,7 @@ class Tainted(Struct, frozen=True):
     """The result of one ``taint``. ``free`` is None without waiting.
 
     ``held_parts`` says who holds devices that may be the same hardware. ``exit_code`` is 2 if it was
-    interrupted.
+    interrupted. ``served``: the cluster serves DeviceTaintRules, None if that is unknown; without, no taint works.
     """
 
     dry_run: str
@@ -147,6 +147,7 @@ class Tainted(Struct, frozen=True):
     blockers: tuple[Blocker, ...] = ()
     held_parts: tuple[str, ...] = ()
     exit_code: int = 0
+    served: bool | None = True
 
 
 class RuleRemoved(Struct, frozen=True):

@@ -16,7 +16,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import ApiServer
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
 from kubectl_dra.console import one_line
 from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.taint.typed import TaintSpec
@@ -301,11 +301,14 @@ def undetermined(serving: Serving) -> str:
     )
 
 
-def off_by_default(snapshot: Snapshot, release: Release) -> str:
-    """A warning where saved objects do not show that the cluster serves rules, and by default it does not."""
-    if snapshot.rule_version or all(gate_default(gate, release) for gate in _GATES):
-        return ""
-    return f"nothing saved shows that the cluster serves DeviceTaintRules, which it must: {how_to_turn_on(release)}"
+def served_in(snapshot: Snapshot, release: Release) -> bool | None:
+    """Whether the cluster of saved objects serves rules; None: they do not show it, and by default it does not."""
+    if snapshot.rule_version:
+        return True
+    gap = snapshot.missing(KIND)
+    if gap is not None and gap.reason == NOT_SERVED:
+        return False
+    return all(gate_default(gate, release) for gate in _GATES) or None
 
 
 def rules_unseen(snapshot: Snapshot) -> bool | None:

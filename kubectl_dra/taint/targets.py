@@ -12,7 +12,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.devices.device_state import Superseded
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.taint import times
 from kubectl_dra.taint.rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
@@ -26,7 +27,8 @@ class Target(Struct, frozen=True, eq=False):
     """One device, compared by identity.
 
     ``where`` is its node, or a description of its nodes. ``row`` is None if no slice that was read has it;
-    ``slices_read``: all were. ``hardware`` is its UUID or serial number, empty if the driver publishes none.
+    ``slices_read``: all were. ``superseded``: only an older slice of its pool has it. ``hardware`` is its UUID or
+    serial number, empty if the driver publishes none.
     """
 
     id: DeviceID
@@ -34,6 +36,7 @@ class Target(Struct, frozen=True, eq=False):
     hardware: str = ""
     row: DeviceRow | None = None
     slices_read: bool = True
+    superseded: Superseded | None = None
 
     @property
     def published(self) -> bool | None:
@@ -42,14 +45,16 @@ class Target(Struct, frozen=True, eq=False):
 
 
 class Devices:
-    """Every device that can be named: published, held by a claim, or selected by name in a DeviceTaintRule."""
+    """Every device that can be named: in a slice, held by a claim, or selected by name in a DeviceTaintRule."""
 
-    def __init__(self, rows: Sequence[DeviceRow], snapshot: Snapshot) -> None:
+    def __init__(self, inventory: Inventory, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._targets: dict[DeviceID, Target] = {}
         read = not snapshot.unread(("ResourceSlice",))
-        for row in rows:
+        for row in inventory.rows:
             self._targets.setdefault(row.id, Target(row.id, row.where, hardware_id(row.device), row))
+        for old in inventory.superseded:
+            self._targets.setdefault(old.id, Target(old.id, slices_read=read, superseded=old))
         for claim in snapshot.claims.values():
             for result in claim.results:
                 self._targets.setdefault(result.device, Target(result.device, slices_read=read))

@@ -16,6 +16,7 @@ from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
+from kubectl_dra.explain.devices.judged_by_start import judged_by_start
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.scheduling.scheduler import Scheduler
@@ -228,6 +229,7 @@ def use_reports(
         UndeterminedError: ResourceSlices or ResourceClaims could not be read.
     """
     inventory = inventory or take_inventory(snapshot, scheduler.cycle(snapshot), Wanted())
+    inventory = judged_by_start(inventory, snapshot)
     claims = claim_uses(snapshot)
     notes = tuple(dict.fromkeys((*inventory.notes, *claims.unread)))
     hidden = unread_devices(snapshot) if DeviceState.UNKNOWN in inventory.states() else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_lef
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.unread import Stake, Unread, unread_of, unread_of_share, unread_of_start
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
@@ -28,6 +30,7 @@ class ClassNow(Struct, frozen=True):
     what is left of their capacities, the scarcest first; ``unnamed`` is what a request that names no amount lacks on
     the device with most of that, where no device serves it. ``idle`` are the unused claims that hold devices of it,
     ``broken`` the drivers that the class names and that are not well.
+    ``unsure`` is what was not read, and tells whether a pod starts with what it gets.
     ``refused``: the driver refuses the largest request, which is for a part of a node. ``whole``: it gives all devices
     of a node or none, and the largest request is for all of them.
     """
@@ -42,6 +45,7 @@ class ClassNow(Struct, frozen=True):
     broken: tuple[NodeDriver, ...] = ()
     refused: PartOfNode | None = None
     whole: bool = False
+    unsure: tuple[Unread, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -59,11 +63,15 @@ class ClassNow(Struct, frozen=True):
         return tuple(row for row in self.inventory.rows if row.unserved)
 
 
+_SELECTED: Final = "whether a class selects it is unknown"
+
+
 class DeviceNow(Struct, frozen=True):
     """What a request could do with a device now; ``uses`` are the claims that hold it.
 
-    ``cordoned`` is its node where that takes no new pods, ``selected``: a class selects it, or classes were not read.
-    ``whole`` is how many devices its node has, where its driver gives a claim all of them or none.
+    ``cordoned`` is its node where that takes no new pods, ``selected``: a class selects it, or may.
+    ``whole`` is how many devices its node has, where its driver gives a claim all of them or none. ``unsure`` is what
+    was not read, and tells whether a request can have it and its pod starts.
     """
 
     verdict: Verdict
@@ -72,6 +80,7 @@ class DeviceNow(Struct, frozen=True):
     cordoned: str = ""
     selected: bool = True
     whole: int = 0
+    unsure: tuple[Unread, ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -112,7 +121,11 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     refused = _refused(rows, largest, snapshot) if largest is not None else None
     whole = refused is None and any_of_whole_nodes({row.id.driver for row in rows if row.state is DeviceState.FREE})
     verdict = verdict if refused is None else Verdict.UNSCHEDULABLE
-    return ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole)
+    unsure = unread_of_start(snapshot) if verdict is Verdict.SCHEDULABLE else ()
+    if verdict is Verdict.SCHEDULABLE and largest is None:
+        unsure = (*unread_of_share(snapshot), *unsure)
+    verdict = Verdict.UNDETERMINED if unsure else verdict
+    return ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, unsure)
 
 
 def _unnamed(rows: Sequence[DeviceRow], room: Sequence[CapacityRoom], scheduler: Scheduler) -> CapacityShortage | None:
@@ -139,7 +152,14 @@ def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
     selected = bool(row.classes) or snapshot.is_gap("DeviceClass")
     node = row.slice.scope.node_name
     whole = published_on(node, row.id.driver, snapshot.slices) if any_of_whole_nodes((row.id.driver,)) else 0
-    return DeviceNow(_verdict(row, cordoned, selected), row, uses, cordoned, selected, whole)
+    verdict = _verdict(row, cordoned, selected)
+    unsure: tuple[Unread, ...] = ()
+    if verdict is Verdict.SCHEDULABLE:
+        selecting = () if row.classes else unread_of((Stake("DeviceClass", "", _SELECTED),), snapshot)
+        taking = unread_of_share(snapshot) if row.state is DeviceState.SHARED else ()
+        unsure = (*selecting, *taking, *unread_of_start(snapshot))
+    verdict = Verdict.UNDETERMINED if unsure else verdict
+    return DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure)
 
 
 def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:

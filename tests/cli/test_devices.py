@@ -118,7 +118,9 @@ CLUSTER = [
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> str:
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(CLUSTER))
+    # With any Pod the file has those of the cluster: none of a driver that is unwell.
+    other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other", "namespace": "ml", "uid": "other"}}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([*CLUSTER, other]))
     return "cluster.yaml"
 
 

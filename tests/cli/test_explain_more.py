@@ -351,3 +351,23 @@ def test_what_is_counted_as_stuck_is_called_stuck(dra: Dra, monkeypatch: pytest.
     assert "2 pods are stuck" in ran.out
     (row,) = (line for line in ran.out.splitlines() if "pod/video-prep-1" in line)
     assert row.split()[2:4] == ["allocated,", "stuck"] and "gpu-3 until the kubelet of node l40s-1" in row
+
+
+def test_a_fix_names_the_path_in_the_manifest(dra: Dra, tmp_path: Path) -> None:
+    """Who edits a CronJob looks for the field where its pods' template has it."""
+    cluster = str(EXAMPLES / "devices-on-tainted-nodes" / "cluster.yaml")
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}], "resourceClaims": claims}
+    made = {"spec": {"template": {"spec": spec}}}
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]
+    objects = [
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly", "namespace": "serving"},
+         "spec": {"schedule": "0 1 * * *", "jobTemplate": made}},
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
+         "metadata": {"name": "gpu", "namespace": "serving"}, "spec": {"spec": {"devices": {"requests": requests}}}},
+    ]  # fmt: skip
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump_all(objects))
+    ran = dra("explain", "-f", "job.yaml", "--snapshot", cluster)
+    assert "spec.jobTemplate.spec.template.spec.tolerations of CronJob serving/nightly: [{key: sku" in " ".join(
+        ran.out.split()
+    )

@@ -504,3 +504,56 @@ def test_a_device_that_only_an_unused_claim_holds(dra: Dra) -> None:
         out = dra(*words).out
         assert "No pod uses it; unused claim research/scratch-gpu holds it." in out, out
         assert "0 pods" not in out and "of 0" not in out
+
+
+def test_a_device_that_only_an_older_slice_has(dra: Dra) -> None:
+    """It is no misspelled neighbour: a rule selects it by its name, and hits it when its pool has it again."""
+    path = str(ROOT / "examples" / "explain" / "pool-incomplete" / "cluster.yaml")
+    device = "gpu.nvidia.com/a30-1/gpu-1"
+    older = f"{device} is only in an older slice, of generation 3, and its pool is at 4"
+    ran = dra("taint", "a30-1/gpu-1", "k=v:NoSchedule", "--dry-run=client", "--snapshot", path)
+    assert ran.code == 0 and f"{device} (in an older slice)" in ran.out
+    assert older in " ".join(ran.err.split()) and "has the taint then" in " ".join(ran.err.split())
+    for words in (["devices", "a30-1/gpu-1"], ["explain", "device/a30-1/gpu-1"]):
+        ran = dra(*words, "--snapshot", path)
+        assert ran.code == 2 and older in " ".join(ran.err.split()) and "did you mean" not in ran.err
+    assert "did you mean a30-1/gpu-0" in dra("devices", "a30-1/gpu-9", "--snapshot", path).err
+
+
+def test_alike_warnings_are_said_once(dra: Dra) -> None:
+    path = str(ROOT / "examples" / "explain" / "amd-partitions-in-use" / "cluster.yaml")
+    ran = dra("taint", "--class", "gpu.amd.com-spx", "k=v:NoExecute", "--dry-run=client", "--snapshot", path)
+    warnings = [" ".join(text.split()) for text in ran.err.split("warning: ") if "spx" in text]
+    assert [text.partition(":")[0] for text in warnings] == [
+        "gpu.amd.com/mi300x-1/gpu-0..7-spx-nps1, gpu.amd.com/mi300x-2/gpu-0..7-spx-nps1 share counters with 48 devices "
+        "that the taint does not cover, 11 of them in use",
+        "gpu.amd.com/mi300x-2/gpu-0..7-spx-nps1 have taint gpu.amd.com/memory-partition-conflict=nps4",
+    ]
+
+
+def test_a_cluster_that_may_not_serve_rules_promises_nothing(dra: Dra) -> None:
+    """Whoever reads only the first line, the exit code or the JSON knows that the taint may not work there."""
+    path = str(ROOT / "examples" / "explain" / "fits" / "cluster.yaml")
+    device = dra("devices", "--snapshot", path, "-o", "name").out.split()[0]
+    words = ["taint", device, "k=v:NoExecute", "--dry-run=client", "--snapshot", path]
+    ran = dra(*words)
+    assert ran.code == 3 and ran.out.startswith("Whether the taint would work is unknown: ")
+    assert "does it on the cluster, if that serves DeviceTaintRules." in " ".join(ran.out.split())
+    found = checked(dra(*words, "-o", "json"))
+    assert (found["exitCode"], found["rulesServed"]) == (3, None)
+    rules = str(ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml")
+    held = dra("devices", "--snapshot", rules, "-o", "name").out.split()[0]
+    ran = dra("taint", held, "k=v:NoExecute", "--dry-run=client", "--snapshot", rules, "-o", "json")
+    assert (ran.code, checked(ran)["rulesServed"]) == (0, True)
+
+
+def test_a_replacement_may_get_a_node_where_it_does_not_start(dra: Dra) -> None:
+    """The driver of h100-1 is away: the scheduler does not know, and may place the new pod there."""
+    path = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
+    ran = dra("taint", "h100-1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--snapshot", path)
+    assert "ml/rollout-3: whether the pod that its owner makes instead gets a place and starts is unknown." in " ".join(
+        ran.out.split()
+    )
+    words = ["taint", "h100-1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--snapshot", path, "-o", "json"]
+    (new,) = checked(dra(*words))["blastRadius"]["replacements"]
+    assert (new["name"], new["ownedBy"], new["made"], new["hasPlace"]) == ("rollout-3", "Job/rollout", True, None)

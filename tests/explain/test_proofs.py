@@ -63,7 +63,7 @@ def test_what_filters_refuse_is_not_offered(
         (
             "no-devices-on-eligible-nodes",
             "without its selector the pod would make its spread too uneven",
-            "leave pool=a out of its nodeSelector",
+            "leave pool=a out of spec.nodeSelector",
         ),
         (
             "devices-held",

@@ -102,7 +102,7 @@ CASES: Final = (
     Case(
         "explain-trace", "explain pod/train-0 -n ml --snapshot cluster.yaml --trace gpu.nvidia.com/gpu-1/gpu-0", code=1
     ),
-    Case("taint", "taint gpu-3/gpu-0 maintenance:NoExecute --dry-run=client --snapshot cluster.yaml"),
+    Case("taint", "taint gpu-3/gpu-0 maintenance:NoExecute --dry-run=client --snapshot cluster.yaml", code=3),
     Case("untaint", "untaint gpu-node-1/gpu-0 --dry-run=client", objects=TAINTED),
     Case("completion", "completion kubectl"),
     Case("taint-list", "taint --list --snapshot cluster.yaml", "examples/explain/all-tainted"),

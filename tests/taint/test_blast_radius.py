@@ -360,3 +360,42 @@ def test_a_pod_that_is_being_deleted_already_is_not_ours(effect: str, grace: flo
     here = world(*BASE, claim("c", result("gpu-0"), pods=("p",)), going)
     found = radius_of_taints(here, ["gpu-0"], [TaintSpec("k", "v", effect)], grace)
     assert [hit.fate for hit in found.pods().values()] == [GOING] and found.deleted() == 0
+
+
+def _owned(name: str, claims: list[dict[str, str]], **spec: Any) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "train", "uid": "s", "controller": True}
+    made = pod(name, ownerReferences=[owner])
+    made["spec"] |= {"resourceClaims": claims, **spec}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("names", "pending", "fits"),
+    [
+        (("gpu-0",), (), True),
+        (("gpu-0", "gpu-1"), (), False),
+        # Who waits already comes first.
+        (("gpu-0",), (pod("first", "wanted", node_name=""), claim("wanted")), False),
+    ],
+)
+def test_what_is_made_in_place_of_a_deleted_pod(names: tuple[str, ...], pending: Any, fits: bool) -> None:
+    entry = {"name": "gpu", "resourceClaimTemplateName": "one"}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one", "namespace": "team"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}},
+    }
+    own = claim("train-0-gpu", result("gpu-0"), pods=("train-0",))
+    own["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": "train-0", "uid": "uid-train-0", "controller": True}
+    ]
+    train = _owned("train-0", [entry])
+    train["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "train-0-gpu"}]
+    found = radius_of(world(*BASE, template, own, train, *pending), *names)
+    assert [(each.key, each.made, each.fits) for each in found.replacements] == [("team/train-0", True, fits)]
+    assert radius_of(world(*BASE, template, own, train, *pending), *names, effect="NoSchedule").replacements == ()
+    # Without the template nobody knows what its new claim asks for, and nobody makes a pod without an owner again.
+    assert [each.fits for each in radius_of(world(*BASE, own, train), "gpu-0").replacements] == [None]
+    alone = radius_of(world(*BASE, claim("c", result("gpu-0"), pods=("p",)), pod("p", "c")), "gpu-0")
+    assert [(each.made, each.fits) for each in alone.replacements] == [(False, None)]

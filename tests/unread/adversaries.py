@@ -71,6 +71,11 @@ def _bare(node: JSON) -> None:
     node["metadata"]["labels"] = {}
 
 
+def _down(node: JSON) -> None:
+    others = [one for one in node.get("status", {}).get("conditions", ()) if one["type"] != "Ready"]
+    node["status"] = {**node.get("status", {}), "conditions": [*others, {"type": "Ready", "status": "False"}]}
+
+
 def _renamed(node: JSON) -> None:
     node["metadata"]["name"] += "-other"
 
@@ -104,6 +109,26 @@ def _users(world: World) -> Iterator[JSON]:
         made = _pod(f"user-{meta['name']}", "", resourceClaims=entries)
         made["metadata"]["namespace"] = meta.get("namespace", "default")
         yield made
+
+
+def _crashing(world: World) -> Iterator[JSON]:
+    """The pods of all drivers, none of which starts."""
+    yield from (one for one in world.of("Pod") if not _is_plugin(one))
+    slices = [one["spec"] for one in world.of("ResourceSlice")]
+    for driver, node in sorted({(spec["driver"], spec.get("nodeName", "")) for spec in slices}):
+        if node:
+            folder = {"name": "plugins", "hostPath": {"path": f"/var/lib/kubelet/plugins/{driver}"}}
+            registry = {"name": "registry", "hostPath": {"path": "/var/lib/kubelet/plugins_registry"}}
+            made = _pod(f"{driver}-{node}", node, volumes=[folder, registry])
+            waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+            status = {"name": "c", "image": "i", "imageID": "", "ready": False, "restartCount": 9, "state": waiting}
+            made["status"] = {"phase": "Running", "containerStatuses": [status]}
+            yield made
+
+
+def _is_plugin(pod: JSON) -> bool:
+    paths = (volume.get("hostPath", {}).get("path", "") for volume in pod["spec"].get("volumes") or ())
+    return any("/plugins" in path for path in paths)
 
 
 def _pod(name: str, node: str, **spec: Any) -> JSON:
@@ -282,8 +307,8 @@ def _gangs(world: World) -> Iterator[JSON]:
 
 
 ADVERSARIES: dict[str, Sequence[Callable[[World], Iterator[JSON]]]] = {
-    "Node": [*map(_nodes, (_tainted, _cordoned, _empty, _bare, _renamed))],
-    "Pod": [_filling, _shunning, _users],
+    "Node": [*map(_nodes, (_tainted, _cordoned, _empty, _bare, _down, _renamed))],
+    "Pod": [_filling, _shunning, _users, _crashing],
     "ResourceClaim": [_holding],
     "ResourceSlice": [_newer],
     "DeviceClass": [_unmatching],

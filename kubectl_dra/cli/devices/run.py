@@ -25,8 +25,8 @@ from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, si
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.explain.devices.judged_by_start import judged_by_start
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import with_exit_code, write
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def listed(flags: DevicesFlags, connection: ConnectionFlags) -> tuple[Inventory,
         free=flags.free,
         tainted=flags.tainted,
     )
-    unread = (NotSeen(gap) for gap in snapshot.unread(("Pod",)) if "Pod" in kinds)
-    inventory = take_inventory(snapshot, cycle, wanted, (*rules_notes(snapshot, settings), *unread))
-    return inventory, settings, snapshot
+    inventory = take_inventory(snapshot, cycle, wanted, rules_notes(snapshot, settings))
+    return judged_by_start(inventory, snapshot) if "Pod" in kinds else inventory, settings, snapshot
 
 
 class ObjectAnswer(NamedTuple):

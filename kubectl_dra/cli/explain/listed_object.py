@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
@@ -64,6 +66,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
         print_devices(inventory, settings, snapshot, flags, connection)
         return max((device_now(row, snapshot).exit_code for row in inventory.rows), default=1)
     now = device_now(inventory.rows[0], snapshot)
+    inventory = replace(inventory, unread=tuple(dict.fromkeys((*inventory.unread, *now.unsure))))
     answer, fix = device_answer(now), device_fix(now)
     about = answer_json("Device", str(now.row.id), now.verdict, answer, fix)
     if flags.output is not DevicesOutput.text:
@@ -78,7 +81,8 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     out = Painter(color=flags.color.value)
     write_blocks(out, [answer])
     out.write("")
-    write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full)
+    read = not snapshot.is_gap("DeviceClass")
+    write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full, classes_read=read)
     _print_rest(fix, unused_claims(now.uses), device_next(now), flags, connection)
     return now.exit_code
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.notes import tell_age
@@ -19,9 +20,10 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
+from kubectl_dra.explain.devices.device_state import older_slice
 from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report import taint_text as text
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.report.taint_text import why_unread
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter, Written
@@ -36,14 +38,15 @@ from kubectl_dra.taint.rules import (
     blind_scheduler,
     content,
     decide,
-    off_by_default,
+    how_to_turn_on,
     rules_unseen,
+    served_in,
     undetermined,
     version_assumed,
 )
-from kubectl_dra.taint.targets import RuleStep, Target, parts_of
+from kubectl_dra.taint.targets import Devices, RuleStep, Target, parts_of
 from kubectl_dra.taint.typed import TaintSpec, Words
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount
 
 DEFAULT_GRACE = "5m"
 
@@ -95,6 +98,11 @@ class Plan(Struct, frozen=True):
             if self.refused and outcome != REFUSED:
                 outcome = SKIPPED
         return RuleDone(step.target, step.desired, outcome, rule, step.decision.why if outcome == expected else "")
+
+    @property
+    def served(self) -> bool | None:
+        """Whether the cluster serves DeviceTaintRules; None where saved objects do not tell."""
+        return _served(self.world)
 
     @property
     def scheduler_is_blind(self) -> bool:
@@ -155,29 +163,63 @@ def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datet
     return DesiredRule(target.id, taint, flags.reason, flags.ticket, expires, target.hardware, grace)
 
 
+def _served(world: TaintWorld) -> bool | None:
+    # A cluster that does not serve them is an error before there is a plan.
+    return world.cluster is not None or served_in(world.snapshot, world.settings.scheduler.release)
+
+
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
-    if world.cluster is None and (off := off_by_default(world.snapshot, world.settings.scheduler.release)):
-        yield off
+    if _served(world) is not True:
+        yield f"for the taint to work: {how_to_turn_on(world.settings.scheduler.release)}"
     blind = blind_scheduler(world.snapshot)
     if blind:
         yield blind
     unknown = undetermined(world.serving) if world.serving is not None else ""
     if unknown:
         yield unknown
-    for id, parts in parts_of([target.id for target in targets], world.inventory.rows).items():
-        held = [part for part in parts if (target := world.devices.get(part)) and target.row and target.row.holders]
-        yield (
-            f"{id} shares counters with {amount(len(parts))} that the taint does not cover, {len(held)} of them in "
-            f"use: {some(sorted(map(str, parts)), 4)}"
-        )
+    yield from _shared(parts_of([target.id for target in targets], world.inventory.rows), world.devices)
+    # What is said of one device is said of all alike at once.
+    alike: dict[tuple[str, str], list[DeviceID]] = {}
     for target in targets:
-        if target.published is None:
-            yield f"no ResourceSlices were read, so whether {target.id} is published is unknown"
-        elif not target.published:
-            yield f"{target.id} is not published now: new pods do not get it anyway"
-        for taint in target.row.taints if target.row else ():
-            if taint.rule not in own:
-                yield f"{target.id} has taint {written(with_owner(taint))} already"
+        for said in _of_target(target, own):
+            alike.setdefault(said, []).append(target.id)
+    for (one, several), ids in alike.items():
+        yield (one if len(ids) == 1 else several).format(devices_named(ids))
+
+
+def _shared(parts: Mapping[DeviceID, Sequence[DeviceID]], devices: Devices) -> Iterator[str]:
+    """That devices share counters with others, first of all those in use."""
+    others = sorted({part for each in parts.values() for part in each})
+    held = [id for id in others if (target := devices.get(id)) and target.row and target.row.holders]
+    if others:
+        yield (
+            f"{devices_named([*parts])} {'shares' if len(parts) == 1 else 'share'} counters with "
+            f"{amount(len(others))} that the taint does not cover, {len(held) or 'none'} of them in use: "
+            f"{devices_named(held or others)}"
+        )
+
+
+def _of_target(target: Target, own: Set[str]) -> Iterator[tuple[str, str]]:
+    """What to know of a device before it is tainted, with a place for its name; and that of several."""
+    old = target.superseded
+    if target.published is None:
+        text = "no ResourceSlices were read, so whether {{}} {} published is unknown"
+        yield text.format("is"), text.format("are")
+    elif old is not None:
+        # The scheduler heeds a rule for slices of any generation, as soon as it heeds these.
+        yield (
+            f"{older_slice('{}', old)}; the rule names it, so it has the taint then",
+            (f"{older_slice('{}', old, several=True)}; the rules name them, so they have the taint then"),
+        )
+    elif not target.published:
+        yield (
+            "{} is not published now: new pods do not get it anyway",
+            ("{} are not published now: new pods do not get them anyway"),
+        )
+    for taint in target.row.taints if target.row else ():
+        if taint.rule not in own:
+            words = written(with_owner(taint)).replace("{", "{{").replace("}", "}}")
+            yield f"{{}} has taint {words} already", f"{{}} have taint {words} already"
 
 
 # ``taint --list``: every taint of the cluster.

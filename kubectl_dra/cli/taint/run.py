@@ -22,6 +22,7 @@ from kubectl_dra.command import ClusterFlags
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report import taint_text as text
+from kubectl_dra.report.taint_forecast import write_served
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
 from kubectl_dra.taint.result import RuleDone, Tainted
@@ -107,6 +108,7 @@ class _Tainting:
     def run(self) -> int:
         plan = self._plan
         if self._output == "text":
+            write_served(served=plan.served, color=self._color)
             text.write_targets(plan.targets, self._headings(), sys.stdout)
             tell_age(moment(plan.world.snapshot))
             text.write_radius(plan.radius, plan.desired_rules, self._color, at=plan.at)
@@ -136,7 +138,8 @@ class _Tainting:
             say(f"warning: and {len(warnings) - MANY_WARNINGS:,} more: -o json has all of them")
 
     def _result(self, done: Sequence[RuleDone] = ()) -> Tainted:
-        return Tainted(self._asked.dry_run.value, tuple(done), self._plan.radius, self._plan.warnings)
+        plan = self._plan
+        return Tainted(self._asked.dry_run.value, tuple(done), plan.radius, plan.warnings, served=plan.served)
 
     def _agreed(self) -> bool:
         plan = self._plan
@@ -157,8 +160,10 @@ class _Tainting:
         return self._finish(replace(self._result(done), exit_code=EXIT_NO if plan.refused else self._forecast_code()))
 
     def _forecast_code(self) -> int:
-        """The exit code of a dry run: its answer is whom the taint hits."""
-        return EXIT_UNDETERMINED if self._plan.radius.open else 0
+        """The exit code of a dry run: its answer is whom the taint hits, if it works at all."""
+        if self._plan.served is False:
+            return EXIT_NO
+        return EXIT_UNDETERMINED if self._plan.served is None or self._plan.radius.open else 0
 
     def _write(self, rules: RuleWriter) -> int:
         # Somebody may have thought about it for a while: --grace begins with what is written.

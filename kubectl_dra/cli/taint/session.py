@@ -113,7 +113,7 @@ def make_world(
     settings = replace(settings, scheduler=settings.scheduler.changed(gates=settings.scheduler.gates | _GATES))
     cycle = settings.scheduler.cycle(snapshot)
     inventory = take_inventory(snapshot, cycle, Wanted())
-    devices = Devices(inventory.rows, snapshot)
+    devices = Devices(inventory, snapshot)
     return TaintWorld(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.claim_relation import (
     ClaimRelation,
     Consumers,
@@ -87,16 +87,22 @@ def _name_it(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Remedy:
     if exists:
         text += " If the manifest has one, a mutating webhook that does not know the field has dropped it."
     hint = say(" (templates here: {here:some})", here=here) if here else ""
-    return Remedy(say(text, where=_where(exists), hint=hint))
+    return Remedy(say(text, where=_where(pod, exists=exists), hint=hint))
 
 
 def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
     namespace, name = pod.metadata.namespace, claim_entry.name
     near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
     elsewhere = sorted(space for space, other in snapshot.claims if other == name)
-    names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
+    names = {
+        "namespace": namespace,
+        "name": name,
+        "near": near,
+        "elsewhere": elsewhere,
+        "where": _where(pod, exists=exists),
+    }
     hint: Words = ""
-    change = say("Create ResourceClaim {name} in namespace {namespace}, or name an existing one in a new pod.", **names)
+    change = say("Create ResourceClaim {name} in namespace {namespace}, or name an existing one in {where}.", **names)
     if near:
         change = say(
             "Write resourceClaimName: {first} in {where}. Or: create ResourceClaim {name} in namespace {namespace}.",
@@ -105,7 +111,7 @@ def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: boo
         )
     if (namespace, name) in snapshot.templates:
         hint = say("; {name} is a ResourceClaimTemplate: use resourceClaimTemplateName", **names)
-        change = say("Write resourceClaimTemplateName: {name} instead of resourceClaimName in a new pod.", **names)
+        change = say("Write resourceClaimTemplateName: {name} instead of resourceClaimName in {where}.", **names)
     elif near:
         hint = say("; did you mean {near:or}?", **names)
     elif elsewhere:
@@ -124,7 +130,13 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     here = sorted(other for space, other in snapshot.templates if space == namespace)
     near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
     elsewhere = sorted(space for space, other in snapshot.templates if other == name)
-    names = {"namespace": namespace, "name": name, "near": near, "elsewhere": elsewhere, "where": _where(exists)}
+    names = {
+        "namespace": namespace,
+        "name": name,
+        "near": near,
+        "elsewhere": elsewhere,
+        "where": _where(pod, exists=exists),
+    }
     hint: list[Phrase] = []
     looks: tuple[CommandLine, ...] = ()
     change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows.", **names)
@@ -137,7 +149,7 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
         )
     if (namespace, name) in snapshot.claims:
         hint = [say("; {name} is a ResourceClaim: use resourceClaimName", **names)]
-        change = say("Write resourceClaimName: {name} instead of resourceClaimTemplateName in a new pod.", **names)
+        change = say("Write resourceClaimName: {name} instead of resourceClaimTemplateName in {where}.", **names)
     else:
         if elsewhere:
             hint.append(say("; one of that name is in namespace {elsewhere}", **names))
@@ -157,8 +169,12 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     )
 
 
-def _where(exists: bool) -> str:
-    return "a new pod" if exists else "the manifest"
+def _where(pod: Pod, *, exists: bool) -> Words:
+    if not exists:
+        return "the manifest"
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    return place_to_edit(pod, "resourceClaims") if owner_of(pod) is not None else "a new pod"
 
 
 def _named(pod: Pod, claim_entry: ClaimEntry, field: str, name: str) -> Evidence:

@@ -8,7 +8,7 @@ from kubectl_dra.admission.plugins import NamespaceMissing
 from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -22,6 +22,7 @@ from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, o
 from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say, subject
+from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
 from kubectl_dra.neighbours.gangs import bind_request_of, group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
@@ -90,7 +91,10 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
     tried = tried or any(event.component == name for event in events) or bind_request_of(pod, snapshot) is not None
     if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
         return
-    text = "Check that {name} runs and supports ResourceClaims, or name {default} in a new pod."
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    place = place_to_edit(pod, "schedulerName") if owner_of(pod) is not None else "a new pod"
+    text = "Check that {name} runs and supports ResourceClaims, or name {default} in {place}."
     yield Finding(
         OTHER_SCHEDULER,
         say("the pod asks for scheduler {name}, and no scheduler has looked at it yet", name=name),
@@ -98,7 +102,7 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
             Evidence(subject("Pod", pod), "spec.schedulerName", name),
             Evidence(subject("Pod", pod), "status.conditions", "no PodScheduled"),
         ),
-        Remedy(say(text, name=name, default=DEFAULT_SCHEDULER)),
+        Remedy(say(text, name=name, default=DEFAULT_SCHEDULER, place=place)),
         under_way=under_way(name, pod.metadata.creation_timestamp, snapshot),
     )
 
@@ -200,7 +204,7 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
             POD_REFUSED,
             say("the API server refuses to create the pod: {words}", words=refusal.words),
             (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
-            Remedy(_fix(refusal, context.snapshot), commands=_commands(refusal)),
+            Remedy(_fix(refusal, context.question, context.snapshot), commands=_commands(refusal)),
         )
 
 
@@ -208,13 +212,17 @@ def _commands(refusal: Refusal) -> tuple[CommandLine, ...]:
     return (creating_namespace(refusal.concerned.name),) if isinstance(refusal, NamespaceMissing) else ()
 
 
-def _fix(refusal: Refusal, snapshot: Snapshot) -> Phrase:
+def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
     if refusal.plugin is not AdmissionPlugin.PRIORITY:
         return _FIXES[refusal.plugin]
     known = sorted(name for _, name in snapshot.others.get("PriorityClass", {}))
     near = nearest(refusal.concerned.name, known) or [name for name in known if not name.startswith("system-")]
     if not near:
-        return say("Leave priorityClassName out, or create the PriorityClass.")
+        from kubectl_dra.explain.place_to_edit import place_to_edit
+
+        pod = question.pod
+        place = place_to_edit(pod, "priorityClassName") if pod is not None else "priorityClassName"
+        return say("Leave {place} out, or create the PriorityClass.", place=place)
     return say("Name a PriorityClass that exists: {names}.", names=near)
 
 

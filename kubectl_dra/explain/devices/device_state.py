@@ -84,6 +84,26 @@ def _node(claim: ResourceClaim, snapshot: Snapshot) -> str:
     return next((pod.node_name for pod in consumers_of(claim, snapshot.pods).pods if pod.node_name), "")
 
 
+class Superseded(NamedTuple):
+    """A device that only an older slice of its pool has: the generation of that slice, and the newest of the pool."""
+
+    id: DeviceID
+    generation: int
+    newest: int
+
+    def __str__(self) -> str:
+        return older_slice(str(self.id), self)
+
+
+def older_slice(names: str, like: Superseded, *, several: bool = False) -> str:
+    """That a device, or several of a pool, are only in an older slice."""
+    be, it, its = ("are", "them", "their") if several else ("is", "it", "its")
+    return (
+        f"{names} {be} only in an older slice, of generation {like.generation}, and {its} pool is at {like.newest}: "
+        f"nobody gets {it} until {its} driver publishes {it} again"
+    )
+
+
 class DeviceState(StrEnum):
     """What the scheduler could do with a device now, in the order in which a summary counts them.
 

@@ -18,12 +18,27 @@ from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError
-from kubectl_dra.explain.devices.device_state import NOTHING, DeviceState, DeviceStates, Unpublished, unpublished
+from kubectl_dra.explain.devices.device_state import (
+    NOTHING,
+    DeviceState,
+    DeviceStates,
+    Superseded,
+    Unpublished,
+    unpublished,
+)
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Words, say
-from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
+from kubectl_dra.explain.unread import (
+    UNKNOWN,
+    NotSeen,
+    Stake,
+    Unread,
+    not_read,
+    unread_devices,
+    unread_of,
+)
 from kubectl_dra.text import did_you_mean, nearest, some
 
 # Which devices a list is to hold, and whether the names in it exist.
@@ -154,6 +169,7 @@ class Inventory(Struct, frozen=True):
     notes: tuple[Words, ...]
     unread: tuple[Unread, ...] = ()
     unpublished: tuple[Unpublished, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
 
     @property
     def all_read(self) -> bool:
@@ -218,6 +234,7 @@ class _Listing:
         nodes = Cluster(snapshot).nodes
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = DeviceView(cycle, nodes, {})
+        self._superseded: list[Superseded] = []
         self._states = DeviceStates(snapshot, cycle, self._view)
         # The scheduler of some releases does not see DeviceTaintRules: they are shown all the same.
         self._unseen_rules = snapshot.taint_rules if cycle.index.slices is snapshot.slices else ()
@@ -264,7 +281,12 @@ class _Listing:
         lost = unpublished(self._snapshot)
         self._notes.extend(group.words for group in lost)
         return Inventory(
-            tuple(rows), tuple(narrowed), tuple(dict.fromkeys(self._notes)), tuple(self._deciding(known)), lost
+            tuple(rows),
+            tuple(narrowed),
+            tuple(dict.fromkeys(self._notes)),
+            tuple(self._deciding(known)),
+            lost,
+            tuple(self._superseded),
         )
 
     def _deciding(self, rows: Sequence[DeviceRow]) -> Iterator[Unread]:
@@ -283,7 +305,7 @@ class _Listing:
         An invalid pool may publish a device twice; both are listed.
         """
         view = self._view
-        old: dict[PoolID, int] = {}
+        old: dict[DeviceID, int] = {}
         slices = sorted(self._cycle.index.slices, key=lambda slice_: (slice_.pool, slice_.name))
         for pool, entries in groupby(slices, key=lambda slice_: slice_.pool):
             unseen: list[ResourceSlice] = []
@@ -306,8 +328,14 @@ class _Listing:
                         names.add(name)
                         yield PublishedDevice(device, slice_, position)
                     else:
-                        old[pool] = old.get(pool, 0) + 1
-        for pool, count in sorted(old.items()):
+                        old.setdefault(DeviceID(pool.driver, pool.name, name), slice_.generation)
+        current = {item.id for item in view.published} if old else set()
+        self._superseded += [
+            Superseded(id, generation, view.newest[PoolID(id.driver, id.pool)])
+            for id, generation in sorted(old.items())
+            if id not in current
+        ]
+        for pool, count in sorted(Counter(PoolID(each.id.driver, each.id.pool) for each in self._superseded).items()):
             text = "{count:device} in older slices of pool {pool} {count:is|are} left out: generation {newest} is newer"
             self._notes.append(say(text, count=count, pool=pool, newest=view.newest[pool]))
 
@@ -323,6 +351,9 @@ class _Listing:
             if not ids:
                 for gap in self._snapshot.unread(("ResourceSlice",)):
                     raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
+                old = next((each for each in self._superseded if is_called(each.id, each.id.pool, name)), None)
+                if old is not None:
+                    raise InputError(str(old))
                 near = near_names(name, (item.id for item in items))
                 hint = f"; {did_you_mean(near)}" if near else ""
                 lost = (id for group in unpublished(self._snapshot) for id in group.devices)

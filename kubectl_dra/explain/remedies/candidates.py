@@ -16,6 +16,7 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
@@ -35,7 +36,7 @@ from kubectl_dra.explain.remedies.change import (
     UseClass,
 )
 from kubectl_dra.explain.remedies.freeing_claims import freeing
-from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule, can_end
+from kubectl_dra.explain.remedies.node_rules import can_end, relaxed
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
 
@@ -56,6 +57,7 @@ def candidates(
     funnels: Sequence[Located],
     holders: HolderIndex,
     nodes: Mapping[Words, Sequence[str]],
+    pod: Pod | None,
 ) -> list[Change]:
     """All changes worth trying, the cheapest first.
 
@@ -66,7 +68,7 @@ def candidates(
         *(change for located in funnels for change in _of_request(view, located)),
         *_holders(view, funnels, holders),
         *_pools(view, funnels),
-        *_nodes(nodes),
+        *_nodes(nodes, pod),
     ]
     return sorted(changes, key=lambda change: change.cost)
 
@@ -277,11 +279,11 @@ def completing(view: DeviceView, pool: Pool) -> CompletePool:
     return CompletePool(pool.id, pool.expected - pool.found, whole, view.seeing([pool.id]))
 
 
-def _nodes(nodes: Mapping[Words, Sequence[str]]) -> Iterator[Change]:
+def _nodes(nodes: Mapping[Words, Sequence[str]], pod: Pod | None) -> Iterator[Change]:
     """Nodes that one reason keeps from running the pod."""
     ending = [(reason, names) for reason, names in nodes.items() if can_end(reason)]
     for reason, names in ending[:MAX_NODE_REASONS]:
-        yield RelaxNodeRule(reason, tuple(names))
+        yield relaxed(reason, names, pod)
 
 
 # Signs that a vendor's driver is installed without the part that publishes the requested devices.

@@ -34,10 +34,12 @@ class RelaxNodeRule(Change, frozen=True):
     """Nodes that reject the pod for one reason accept it."""
 
     TEXT = "{what}"
-    ASIDE = frozenset(("nodes",))
+    ASIDE = frozenset(("nodes", "place"))
     COST = 2
     reason: Words
     nodes: tuple[str, ...]
+    place: Words = ""
+    """Where the rule is written."""
 
     @property
     def about(self) -> Hashable:
@@ -69,11 +71,11 @@ class RelaxNodeRule(Change, frozen=True):
         if isinstance(reason, NodeCordoned):
             text = "uncordon {nodes:some}"
         elif isinstance(reason, LabelDiffers):
-            text = "let the pod run on {nodes:some}: leave {entry} out of its nodeSelector"
-            return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}")
+            text = "let the pod run on {nodes:some}: leave {entry} out of {place}"
+            return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}", place=self.place)
         elif isinstance(reason, AffinityDiffers):
-            text = "let the pod run on {nodes:some}: leave out its required node affinity ({affinity})"
-            return say(text, nodes=self.nodes, affinity=reason.affinity)
+            text = "let the pod run on {nodes:some}: leave the required node affinity ({affinity}) out of {place}"
+            return say(text, nodes=self.nodes, affinity=reason.affinity, place=self.place)
         return say(text, nodes=self.nodes, reason=reason)
 
     def made_in(self, world: WhatIf) -> WhatIf:
@@ -127,6 +129,16 @@ class RelaxNodeRule(Change, frozen=True):
                 yield replace(node, spec=replace(node.spec, taints=taints, unschedulable=unschedulable))
 
 
+def relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeRule:
+    """The change that lets these nodes accept the pod."""
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    field = "nodeSelector" if isinstance(reason, LabelDiffers) else "affinity"
+    if pod is None or not isinstance(reason, LabelDiffers | AffinityDiffers):
+        return RelaxNodeRule(reason, tuple(nodes))
+    return RelaxNodeRule(reason, tuple(nodes), place_to_edit(pod, field))
+
+
 def can_end(reason: Words) -> bool:
     """Whether a change to only the pod's placement rules or the node removes the reason."""
     return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | Untolerated)
@@ -145,14 +157,18 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
         )
     if not can_end(reason):
         return _room(nodes, world)
-    change = RelaxNodeRule(reason, tuple(nodes))
+    change = relaxed(reason, nodes, world.pod)
     proof = world.proof_with(change)
     if proof is None:
         return None
     words = say("{what:capital}.", what=change.what)
     commands: tuple[CommandLine, ...] = ()
-    if isinstance(reason, Untolerated) and not reason.is_condition:
-        words = say("Let the pod tolerate it: spec.tolerations: {toleration}", toleration=toleration_for(reason.taint))
+    if isinstance(reason, Untolerated) and not reason.is_condition and world.pod is not None:
+        from kubectl_dra.explain.place_to_edit import place_to_edit
+
+        place = place_to_edit(world.pod, "tolerations")
+        text = "Let the pod tolerate it: {place}: {toleration}"
+        words = say(text, place=place, toleration=toleration_for(reason.taint))
     elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
         words = say("Uncordon node {node} when its maintenance is over.", node=nodes[0])
         commands = (kubectl("uncordon", nodes[0], others=(nodes[0],), effect=CommandEffect.WRITES),)
