@@ -6,7 +6,7 @@ Few pods are kept with it: those that look like a plugin of the kubelet. Nobody 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -19,6 +19,8 @@ REGISTRY: Final = "plugins_registry"
 """The kubelet's folder in which each plugin announces itself, whatever the folder is in that the kubelet uses."""
 PLUGINS: Final = "plugins"
 """The kubelet's folder with a folder for each plugin, called like the driver."""
+NAMES_DRIVER: Final = ("DRIVER_NAME", "DRA_DRIVER_NAME", "--driver-name", "--driver")
+"""Variables and flags whose value is the name of a driver, known or not."""
 _REGISTRY: Final = REGISTRY.encode()
 _NAMED: Final = re.compile(rb'"name"\s*:\s*"[^"]*(?:kubelet-?plugin|resource-driver|dra-?driver|dranet|dracpu)')
 """How the DaemonSets of drivers are called, for pods of which only a part was written down."""
@@ -51,6 +53,17 @@ class PluginContainer(Wire, frozen=True):
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env: tuple[EnvVar, ...] = ()
+
+    @property
+    def settings(self) -> Iterator[tuple[str, str]]:
+        """Its variables, and the flags of its command with their values."""
+        for variable in self.env:
+            yield variable.name, variable.value
+        words = (*self.command, *self.args)
+        for number, word in enumerate(words, 1):
+            flag, equals, value = word.partition("=")
+            if flag.startswith("-"):
+                yield flag, value if equals else "".join(words[number : number + 1])
 
 
 class PluginSpec(Wire, frozen=True):
@@ -122,6 +135,11 @@ class _PluginStatuses(Wire, frozen=True):
 
 _spec: Final = json.Decoder(PluginSpec)
 _statuses: Final = json.Decoder(tuple[PluginStatus, ...])
+
+
+def named_like_plugin(name: str) -> bool:
+    """Whether a DaemonSet is called as those of drivers are."""
+    return _NAMED.search(b'"name":"%b' % name.encode()) is not None
 
 
 def plugin_spec(spec: bytes, owners: bytes) -> PluginSpec | None:
@@ -216,4 +234,4 @@ class DaemonSet(Wire, frozen=True):
         """Whether its pods look like plugins of the kubelet."""
         if any(path.endswith(f"/{REGISTRY}") for path in self.spec.template.spec.host_paths):
             return True
-        return _NAMED.search(b'"name":"%b' % self.metadata.name.encode()) is not None
+        return named_like_plugin(self.metadata.name)

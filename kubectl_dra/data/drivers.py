@@ -216,8 +216,8 @@ class Driver(Struct, frozen=True):
     def gates_needed(self, parameters: Any) -> Iterator[tuple[DriverGate, str]]:
         """The gates that a config needs, each with what in it needs the gate."""
         for gate in self.gates if isinstance(parameters, Mapping) else ():
-            if path := gate.needed_by(parameters):
-                yield gate, path
+            if needing := gate.needing(parameters):
+                yield gate, next(iter(needing))
 
     def knows(self, column: Column) -> bool:
         """Whether the driver has, or had, the attribute or capacity."""
