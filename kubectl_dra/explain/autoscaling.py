@@ -73,7 +73,7 @@ def autoscaler_notes(
 def _taints_taken_over(
     questions: Sequence[Question], likes: Sequence[str], snapshot: Snapshot, settings: Settings
 ) -> dict[str, dict[str, None]]:
-    """By node, the keys of taints of its devices that a copy leaves out, and that a request for these does not tolerate."""
+    """By node, the keys of its devices' taints that a copy leaves out, and a request for these does not tolerate."""
     own = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name in likes]
     tainted = [
         (slice_.scope.node_name, device)

@@ -238,7 +238,7 @@ class _Copier:
         return pool._replace(name=pool.name + self._more)
 
     def _slice(self, slice_: ResourceSlice) -> ResourceSlice:
-        """A slice with the same devices, healthy ones unless ``as_is``. What a rule taints is told where it is added."""
+        """A slice with the same devices, healthy ones unless ``as_is``; what rules taint is told where it is added."""
         exact = slice_.exact()
         devices = tuple(map(self._device, exact.devices))
         return structs.replace(

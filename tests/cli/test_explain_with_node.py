@@ -135,8 +135,8 @@ def test_the_autoscaler_takes_over_the_taints_of_devices(dra: Dra, tmp_path: Pat
     assert found["verdict"] == "can-be-scheduled"
     assert (
         "cluster-autoscaler may come to another result: if node gpu-0 is of one of its groups, it assumes that the "
-        "next one has the same slices, with the taints of their devices (example.com/conflict), which a new node is taken "
-        "here not to have" in notes(found)
+        "next one has the same slices, with the taints of their devices (example.com/conflict), which a new node is "
+        "taken here not to have" in notes(found)
     )
     assert "comes to the same result" not in notes(found)
     tolerating = {"tolerations": [{"key": "example.com/conflict", "operator": "Exists"}]}
