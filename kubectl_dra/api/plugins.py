@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Raw, field, json
 
-from kubectl_dra.api.meta import ObjectMeta, Wire, without_nulls
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire, without_nulls
 from kubectl_dra.api.nodes import Affinity, Toleration
 
 REGISTRY: Final = "plugins_registry"
@@ -48,7 +48,7 @@ class EnvVar(Wire, frozen=True):
 class PluginContainer(Wire, frozen=True):
     """What a container runs."""
 
-    name: str = ""
+    name: Annotated[str, "container"] = ""
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class PluginState(Wire, frozen=True):
 class PluginStatus(Wire, frozen=True):
     """One entry of ``status.containerStatuses``."""
 
-    name: str = ""
+    name: Annotated[str, "container"] = ""
     ready: bool = False
     restart_count: int = 0
     image: str = ""
@@ -182,21 +182,21 @@ def plugin_in(pod: Mapping[str, Any]) -> NodePlugin | None:
 class RollingUpdate(Wire, frozen=True):
     """``spec.updateStrategy.rollingUpdate``: how many pods may be there besides the old one of a node."""
 
-    max_surge: int | str = 0
-    max_unavailable: int | str = 1
+    max_surge: Amount = 0
+    max_unavailable: Amount = 1
 
 
 class UpdateStrategy(Wire, frozen=True):
     """``spec.updateStrategy``."""
 
-    type: str = "RollingUpdate"
+    type: Annotated[str, "keep"] = "RollingUpdate"
     rolling_update: RollingUpdate = RollingUpdate()
 
 
 class DaemonPodSpec(PluginSpec, frozen=True):
     """``spec.template.spec`` of a DaemonSet: what runs, and on which nodes."""
 
-    node_selector: dict[str, str] = {}
+    node_selector: Annotated[dict[str, str], "labels"] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
 

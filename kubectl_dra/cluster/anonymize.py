@@ -140,7 +140,7 @@ class Anonymizer:
                 "metadata": metadata,
                 **self._fields.content(raw),
             }
-            if kind == "Pod":
+            if kind in ("Pod", "DaemonSet"):
                 with_plugin(out, raw, self._new)
             return self._new.checked(out) if self._new.names.frozen else out
         except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.api.meta import builtins
-from kubectl_dra.api.plugins import NAMES_DRIVER, EnvVar, PluginContainer, plugin_in
+from kubectl_dra.api.meta import builtins, convert
+from kubectl_dra.api.plugins import NAMES_DRIVER, DaemonSet, EnvVar, PluginContainer, PluginSpec, plugin_in
 from kubectl_dra.api.pods import version_of
 from kubectl_dra.cluster.identities import Identities, Json
 from kubectl_dra.data.drivers import catalogue
@@ -44,22 +44,29 @@ def known_gates() -> Iterable[str]:
 
 
 def with_plugin(out: Json, raw: Mapping[str, Any], new: Identities) -> None:
-    """Add to the copy of a pod what it keeps of the driver in ``raw``."""
-    plugin = plugin_in(raw)
-    if plugin is None:
-        return
-    owners = (raw.get("metadata") or {}).get("ownerReferences") or ()
-    owner = next((str(each.get("name") or "") for each in owners if each.get("controller")), "")
-    both = (("initContainers", plugin.spec.init_containers), ("containers", plugin.spec.containers))
+    """Add to the copy of a pod or DaemonSet what it keeps of the driver in ``raw``."""
+    meta = raw.get("metadata") or {}
+    if raw["kind"] == "DaemonSet":
+        # Of other DaemonSets a snapshot keeps nothing of what runs there.
+        spec = convert(raw, DaemonSet).spec.template.spec
+        _with_spec(out["spec"].get("template", {}).get("spec", {}), spec, meta.get("name") or "", new)
+    elif (plugin := plugin_in(raw)) is not None:
+        owners = meta.get("ownerReferences") or ()
+        owner = next((str(each.get("name") or "") for each in owners if each.get("controller")), "")
+        _with_spec(out["spec"], plugin.spec, owner, new)
+
+
+def _with_spec(out: Json, spec: PluginSpec, owner: str, new: Identities) -> None:
+    both = (("initContainers", spec.init_containers), ("containers", spec.containers))
     for key, containers in both:
-        for kept, container in zip(out["spec"].get(key) or (), containers, strict=False):
+        for kept, container in zip(out.get(key) or (), containers, strict=False):
             for field in ("image", "command", "args", "env"):
                 kept.pop(field, None)
             kept |= _container(container, owner if key == "containers" else "", new)
-    folders = [{"hostPath": {"path": _folder(path, new)}} for path in plugin.spec.host_paths]
-    others = [volume for volume in out["spec"].get("volumes") or () if "hostPath" not in volume]
+    folders = [{"hostPath": {"path": _folder(path, new)}} for path in spec.host_paths]
+    others = [volume for volume in out.get("volumes") or () if "hostPath" not in volume]
     if volumes := [*others, *({"name": f"host-{number}", **folder} for number, folder in enumerate(folders))]:
-        out["spec"]["volumes"] = volumes
+        out["volumes"] = volumes
 
 
 def _container(container: PluginContainer, owner: str, new: Identities) -> Json:

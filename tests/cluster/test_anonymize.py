@@ -109,7 +109,10 @@ def test_explain_says_the_same(example: Path) -> None:
         (one.verdict, one.findings[0].kind if one.findings else None) for one in ours
     ]
     assert [summary(one) for one in theirs] == [summary(one) for one in ours]
-    assert disagreements(before, built(changed, complete=True)) == []
+    copied = built(changed, complete=True)
+    assert disagreements(before, copied) == []
+    drivers = [sorted((row.driver, row.state) for row in joined(each).rows) for each in (before, copied)]
+    assert drivers[0] == drivers[1]
     text = json.dumps([changed, changed_manifest])
     for category in ("node", "namespace", "pod", "claim", "template", "owner"):
         for original in anonymizer.names().get(category, {}):
@@ -555,6 +558,30 @@ def test_gates_of_drivers_that_we_know_stay_and_nothing_else(variable: str, gate
     (row,) = joined(built(changed)).rows
     assert row.pod is not None and (row.driver, row.pod.version) == ("gpu.nvidia.com", "v25.12.1")
     assert dict(row.pod.gates) == gates
+
+
+def test_a_copy_knows_where_a_driver_has_to_run() -> None:
+    """A node that its DaemonSet leaves out lacks no pod."""
+    selector = {"acme.example/gpus": "yes"}
+    container = {"name": "gpus", "image": f"{CANARY}/gpu-kubelet-plugin:v25.12.0", "args": [CANARY]}
+    spec = {"nodeSelector": selector, "containers": [container]}
+    daemon: Json = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "dra-driver", "namespace": "nv"}}
+    daemon |= {"spec": {"template": {"spec": spec}}, "status": {"desiredNumberScheduled": 1}}
+    nodes: list[Json] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {}}
+        for name, labels in (("rack7-n12.corp.example", selector), ("n13", {"nvidia.com/gpu.present": "true"}))
+    ]
+    recorder = Recorder()
+    pod = driver_pod({**container, "env": []}, "dra-driver")
+    pod["metadata"]["namespace"] = "nv"
+    for index, item in enumerate([daemon, pod, *nodes, slice_of([{"name": "gpu-0"}], driver="gpu.nvidia.com")]):
+        recorder.add(item, Place("test", item=index))
+    items = recorder.items()
+    anonymizer = Anonymizer(items, "seed")
+    changed = [anonymizer.item(item) for item in items]
+    assert CANARY.lower() not in json.dumps(changed).lower()
+    states = [sorted((row.driver, row.state) for row in joined(built(each)).rows) for each in (items, changed)]
+    assert states[0] == states[1] and len(states[0]) > 0
 
 
 def test_of_parameters_stays_what_needs_a_gate() -> None:
