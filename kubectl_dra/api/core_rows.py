@@ -15,7 +15,19 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from msgspec import structs
 
-from kubectl_dra.api import gangs, kueue, labels, meta, neighbour_kinds, nodes, operators, pods, policy, volumes
+from kubectl_dra.api import (
+    gangs,
+    kueue,
+    labels,
+    meta,
+    neighbour_kinds,
+    nodes,
+    operators,
+    plugins,
+    pods,
+    policy,
+    volumes,
+)
 from kubectl_dra.api import operators as autoscalers
 from kubectl_dra.api import operators as compute_domains
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
@@ -35,6 +47,7 @@ _CLASSES: Final[Mapping[str, type[Wire]]] = {
             neighbour_kinds,
             nodes,
             operators,
+            plugins,
             pods,
             policy,
             volumes,
@@ -69,8 +82,6 @@ _NOT_DECODED: Final[Mapping[str, Mapping[str, str]]] = {
     "EventSeries": {"count": "int", "lastObservedTime": "time"},
     "EventSource": {"component": "string component"},
     "Namespace": {},
-    # What drivers run may hold anything: of its DaemonSet a copy keeps that it is there.
-    "DaemonSet": {},
     "NodeCondition": {"reason": "string reason"},
     "ExtendedClaimStatus": {"requestMappings": "[]RequestMapping"},
     "RequestMapping": {

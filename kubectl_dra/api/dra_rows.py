@@ -111,7 +111,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceSelector": {"cel": "*CELDeviceSelector"},
     "CELDeviceSelector": {"expression": row("string cel", most=MAX_EXPRESSION_BYTES)},
     "DeviceConfiguration": {"opaque": "*OpaqueDeviceConfiguration"},
-    "OpaqueDeviceConfiguration": {"driver": _DRIVER, "parameters": row("any opaque", most=10 * 1024)},
+    "OpaqueDeviceConfiguration": {"driver": _DRIVER, "parameters": row("any parameters", most=10 * 1024)},
     "ResourceClaim": {"spec": "ResourceClaimSpec", "status": "*ResourceClaimStatus"},
     "ResourceClaimSpec": {"devices": "DeviceClaim"},
     "DeviceClaim": {
@@ -159,7 +159,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
         "request": "string request",
         "driver": "string driver",
         "pool": "string pool",
-        "device": "string embedded",
+        "device": "string device",
         "adminAccess": row("*bool", "DRAAdminAccess", since=32),
         "tolerations": row("[]DeviceToleration", since=33),
         "bindingConditions": row("[]string condition", _BINDING[0], since=34),
@@ -182,7 +182,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "AllocatedDeviceStatus": {
         "driver": "string driver",
         "pool": "string pool",
-        "device": "string embedded",
+        "device": "string device",
         "shareID": row("*string scrambled", _CAPACITY, since=34),
         "conditions": "[]Condition!",
         "data": "*any drop",
@@ -205,7 +205,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "ResourcePool": {"name": _POOL, "generation": "int", "resourceSliceCount": "int"},
     "CounterSet": {"name": "string embedded", "counters": row("{}Counter", most=MAX_COUNTERS)},
     "Counter": {"value": "quantity"},
-    "Device": {"name": "string embedded", **_DEVICE},
+    "Device": {"name": "string device", **_DEVICE},
     "DeviceAttribute": {
         "int": "*int",
         "bool": "*bool",
@@ -262,7 +262,7 @@ _STRUCTS: Final[Mapping[str, _Struct]] = {
     "DeviceTaintSelector": {
         "driver": row("*string driver", most=MAX_DRIVER),
         "pool": row("*string pool", most=MAX_POOL),
-        "device": "*string embedded",
+        "device": "*string device",
     },
     "DeviceTaintRuleStatus": {"conditions": "[]Condition"},
 }
@@ -273,7 +273,7 @@ _V1BETA1: Final[Mapping[str, _Struct]] = {
         **_REQUEST,
         "firstAvailable": _STRUCTS["DeviceRequest"]["firstAvailable"],
     },
-    "Device": {"name": "string embedded", "basic": "*BasicDevice"},
+    "Device": {"name": "string device", "basic": "*BasicDevice"},
     "BasicDevice": _DEVICE,
     "ResourceSliceSpec": {**_SLICE_SPEC, "nodeName": "string? node", "allNodes": "bool?"},
 }

@@ -6,19 +6,21 @@ Few pods are kept with it: those that look like a plugin of the kubelet. Nobody 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Raw, field, json
 
-from kubectl_dra.api.meta import ObjectMeta, Wire, without_nulls
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire, without_nulls
 from kubectl_dra.api.nodes import Affinity, Toleration
 
 REGISTRY: Final = "plugins_registry"
 """The kubelet's folder in which each plugin announces itself, whatever the folder is in that the kubelet uses."""
 PLUGINS: Final = "plugins"
 """The kubelet's folder with a folder for each plugin, called like the driver."""
+NAMES_DRIVER: Final = ("DRIVER_NAME", "DRA_DRIVER_NAME", "--driver-name", "--driver")
+"""Variables and flags whose value is the name of a driver, known or not."""
 _REGISTRY: Final = REGISTRY.encode()
 _NAMED: Final = re.compile(rb'"name"\s*:\s*"[^"]*(?:kubelet-?plugin|resource-driver|dra-?driver|dranet|dracpu)')
 """How the DaemonSets of drivers are called, for pods of which only a part was written down."""
@@ -51,11 +53,22 @@ class EnvVar(Wire, frozen=True):
 class PluginContainer(Wire, frozen=True):
     """What a container runs."""
 
-    name: str = ""
+    name: Annotated[str, "container"] = ""
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env: tuple[EnvVar, ...] = ()
+
+    @property
+    def settings(self) -> Iterator[tuple[str, str]]:
+        """Its variables, and the flags of its command with their values."""
+        for variable in self.env:
+            yield variable.name, variable.value
+        words = (*self.command, *self.args)
+        for number, word in enumerate(words, 1):
+            flag, equals, value = word.partition("=")
+            if flag.startswith("-"):
+                yield flag, value if equals else "".join(words[number : number + 1])
 
 
 class PluginSpec(Wire, frozen=True):
@@ -104,7 +117,7 @@ class PluginState(Wire, frozen=True):
 class PluginStatus(Wire, frozen=True):
     """One entry of ``status.containerStatuses``."""
 
-    name: str = ""
+    name: Annotated[str, "container"] = ""
     ready: bool = False
     restart_count: int = 0
     image: str = ""
@@ -127,6 +140,11 @@ class _PluginStatuses(Wire, frozen=True):
 
 _spec: Final = json.Decoder(PluginSpec)
 _statuses: Final = json.Decoder(tuple[PluginStatus, ...])
+
+
+def named_like_plugin(name: str) -> bool:
+    """Whether a DaemonSet is called as those of drivers are."""
+    return _NAMED.search(b'"name":"%b' % name.encode()) is not None
 
 
 def plugin_spec(spec: bytes, owners: bytes) -> PluginSpec | None:
@@ -169,21 +187,21 @@ def plugin_in(pod: Mapping[str, Any]) -> NodePlugin | None:
 class RollingUpdate(Wire, frozen=True):
     """``spec.updateStrategy.rollingUpdate``: how many pods may be there besides the old one of a node."""
 
-    max_surge: int | str = 0
-    max_unavailable: int | str = 1
+    max_surge: Amount = 0
+    max_unavailable: Amount = 1
 
 
 class UpdateStrategy(Wire, frozen=True):
     """``spec.updateStrategy``."""
 
-    type: str = "RollingUpdate"
+    type: Annotated[str, "keep"] = "RollingUpdate"
     rolling_update: RollingUpdate = RollingUpdate()
 
 
 class DaemonPodSpec(PluginSpec, frozen=True):
     """``spec.template.spec`` of a DaemonSet: what runs, and on which nodes."""
 
-    node_selector: dict[str, str] = {}
+    node_selector: Annotated[dict[str, str], "labels"] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
 
@@ -221,4 +239,4 @@ class DaemonSet(Wire, frozen=True):
         """Whether its pods look like plugins of the kubelet."""
         if any(path.endswith(f"/{REGISTRY}") for path in self.spec.template.spec.host_paths):
             return True
-        return _NAMED.search(b'"name":"%b' % self.metadata.name.encode()) is not None
+        return named_like_plugin(self.metadata.name)

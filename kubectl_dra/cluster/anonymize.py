@@ -17,9 +17,11 @@ from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, each
+from kubectl_dra.cluster.anonymize_plugins import known_gates, with_plugin
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities, Json
 from kubectl_dra.cluster.kueue_settings import renamed_settings
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import InputError
 
 _SELECTED = "volume.kubernetes.io/selected-node"
@@ -36,7 +38,7 @@ _CATEGORIES = (
     "node namespace pod claim template class pool slice rule quota podgroup volumeclaim volume storageclass csidriver "
     "workload localqueue clusterqueue cohort flavor queue nodepool nodeclaim admissioncheck "
     "provisioningrequest "
-    "priorityclass owner scheduler driver podclaim request key value"
+    "priorityclass kubelet-plugin owner scheduler driver podclaim request key value"
 )
 
 CATEGORIES: Final[Mapping[str, str]] = {
@@ -83,6 +85,8 @@ class Anonymizer:
         specs = [item.get("spec") or {} for item in items if item["kind"] == "ResourceSlice"]
         self._new = Identities({spec.get("driver") or "" for spec in specs} - {""}, seed)
         self._fields = Fields(self._new)
+        for gate in known_gates():
+            self._new.names.gave(gate)
         for item in items:
             self.item(item)
         self._new.settled()
@@ -136,6 +140,8 @@ class Anonymizer:
                 "metadata": metadata,
                 **self._fields.content(raw),
             }
+            if kind in ("Pod", "DaemonSet"):
+                with_plugin(out, raw, self._new)
             return self._new.checked(out) if self._new.names.frozen else out
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{kind} {meta.get('name') or ''} cannot be understood: {error}") from None
@@ -180,7 +186,7 @@ class Anonymizer:
         out: Json = {
             "apiVersion": version if known else "example.com/v1",
             "kind": kind if known else "Owner",
-            "name": self._new.names.of(known_kinds.get(kind, "owner"), raw.get("name") or ""),
+            "name": self._new.name(known_kinds.get(kind, "owner"), raw.get("name") or ""),
             "uid": self._new.names.scrambled(raw.get("uid") or ""),
         }
         if "controller" in raw:
@@ -195,7 +201,7 @@ _NUMERIC: Final = frozenset(("Gt", "Lt"))
 _TEXTS: Final = frozenset(("string", "any", "object"))
 _OBJECTS: Final = (
     *("localqueue", "clusterqueue", "cohort", "flavor", "admissioncheck", "queue", "podset", "nodepool"),
-    *("claim", "container", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
+    *("claim", "node", "pod", "podgroup", "podvolume", "pool", "priorityclass", "storageclass"),
     *("template", "volume", "volumeclaim", "workload"),
 )
 """Words of rows that name an object: each is a category of names."""
@@ -214,14 +220,15 @@ class Fields:
             "cel": new.expression,
             "class": new.device_class,
             "component": lambda name: new.names.known("scheduler", name) or new.plain("component", name),
+            "container": new.container,
             "csidriver": new.storage_driver,
+            "device": new.device,
             "driver": new.driver,
             "embedded": new.names.embedded,
             "keep": lambda value: self._unknown(value) if isinstance(value, Mapping) else value,
             "key": new.key,
             "message": new.names.text,
             "namespace": new.namespace,
-            "opaque": lambda value: {LEFT_OUT: True},
             "qualified": new.qualified,
             "reason": self._reason,
             "request": new.request,
@@ -240,6 +247,7 @@ class Fields:
         """What replaces the value of a field as a whole."""
         self.beside: dict[str, Callable[[Mapping[str, Any], str, Any], Any]] = {
             "consumer": self._consumer,
+            "parameters": self._parameters,
             "said": lambda raw, _, message: new.names.text(message) if raw.get("reason") in DEVICE_EVENTS else "",
             "subject": self._subject,
             "value": self._value,
@@ -325,13 +333,27 @@ class Fields:
         return f"{_CLAIM}{self._new.plain('podclaim', claim)}{slash}{self._new.request(request)}"
 
     def _consumer(self, raw: Mapping[str, Any], _: str, name: str) -> str:
-        return self._new.names.of(_CONSUMERS.get(raw.get("resource") or "", "owner"), name)
+        return self._new.name(_CONSUMERS.get(raw.get("resource") or "", "owner"), name)
+
+    def _parameters(self, raw: Mapping[str, Any], _: str, value: Any) -> Json:
+        """Of the parameters for a driver, what needs one of its gates: those words are in our data."""
+        driver, kept = catalogue().driver(str(raw.get("driver") or "")), dict[str, Any]()
+        for gate, _path in driver.gates_needed(value) if driver is not None else ():
+            for path, text in gate.needing(value).items():
+                *ahead, last = path.split(".")
+                at = kept
+                for part in ahead:
+                    at = at.setdefault(part, {})
+                at[last] = text
+                for word in (*ahead, last, text):
+                    self._new.names.gave(word)
+        return {LEFT_OUT: True, **kept}
 
     def _subject(self, raw: Mapping[str, Any], key: str, text: str) -> str:
         """Kind, version or name of what an event is about."""
         kind = raw.get("kind") or ""
         if key == "name":
-            return self._new.names.of(_SUBJECTS.get(kind, "owner"), text)
+            return self._new.name(_SUBJECTS.get(kind, "owner"), text)
         if key == "kind":
             return text if is_harmless(text) else "Owner"
         return f"{GROUP}/v1" if kind == "ResourceClaim" else "v1"

@@ -27,11 +27,16 @@ _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+")
 _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _SIGNED: Final = re.compile(r"[\n\t -~]*")
 _UNSIGNED: Final = re.compile(r"[^\n\t -~]")
+_KERNEL: Final = re.compile(
+    r"(?:en|ib)(?:P\d{1,4})?(?:o\d{1,3}|p\d{1,3}s\d{1,3}|s\d{1,3})(?:f\d{1,3})?(?:np?\d{1,3})?(?:d\d{1,3})?(?:v\d{1,3})?"
+    r"|nvme\d{1,3}(?:n\d{1,3})?(?:p\d{1,3})?"
+)
 FORMS: Final[Mapping[str, str]] = {
     "numbers of up to four digits, and up to two letters beside them": "H100, 10gb, x16",
     "amounts": "80Gi, 250m, 1e3",
     "times": "2026-01-31T12:00:00Z",
     "versions": "570.86.15",
+    "the kernel's names of network interfaces and disks, by their place": "enp5s0f1np1, nvme0n1",
 }
 """What stays besides the words, with examples."""
 _MOST_DIGITS: Final = 4
@@ -54,7 +59,7 @@ def is_harmless(text: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def is_harmless_word(word: str) -> bool:
     """Whether a word without separators stays: it is known, or its parts are, as in ``driverVersion`` and ``H100``."""
-    if word.lower() in _WORDS:
+    if word.lower() in _WORDS or _KERNEL.fullmatch(word):
         return True
     parts = [part for part in _PART.findall(word) if part.lower() not in _WORDS]
     digits = sum(len(part) for part in parts if part.isascii() and part.isdigit())

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.neighbour_kinds import KNOWN_SCHEDULERS, NAMING, NEIGHBOUR_KINDS
+from kubectl_dra.api.plugins import named_like_plugin
 from kubectl_dra.cel.lexer import LexicalError, string_value, tokenize
 from kubectl_dra.cluster.harmless import is_amount, is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.text import whole_number
 
 Json = dict[str, Any]
@@ -58,6 +61,8 @@ class Identities:
             return self.device_class(name)
         if category == "csidriver":
             return self.storage_driver(name)
+        if category == "owner":
+            return self.owner(name)
         if category == "configmap":
             # Only these are read, and by their names.
             known = (end for end in NEIGHBOUR_KINDS["ConfigMap"].only if name.endswith(end))
@@ -76,6 +81,25 @@ class Identities:
         """A driver's name."""
         return name if is_harmless(name) else self.names.of("driver", name)
 
+    def is_driver(self, name: str) -> bool:
+        """Whether it is the name of a driver, in our data or because it publishes devices."""
+        return name in self._drivers or catalogue().driver(name) is not None
+
+    def owner(self, name: str) -> str:
+        """The name of what pods belong to; that of a driver's DaemonSet goes on telling this."""
+        return self.names.of("kubelet-plugin" if named_like_plugin(name) else "owner", name)
+
+    def container(self, name: str) -> str:
+        """The name of a container: those that serve devices in the pods of known drivers stay."""
+        if any(name == look.container for look in catalogue().looks):
+            self.names.gave(name)
+            return name
+        return self.names.of("container", name)
+
+    def device(self, name: str) -> str:
+        """The name of a device, which keeps its form."""
+        return self.names.of("device", name)
+
     def storage_driver(self, name: str) -> str:
         """The name of a CSI driver."""
         return name if is_harmless(name) else self.names.of("csidriver", name)
@@ -86,6 +110,7 @@ class Identities:
         # Pools are visited by driver.
         self.names.between("driver", filter(is_harmless, self._drivers), ".example.com")
         self.names.settle("pool", self.names.embedded)
+        self.names.settle("device", self._device, ordered=False)
 
     def plain(self, category: str, name: str) -> str:
         """A name that may stay if it is nothing but known words, such as ``gpu``."""
@@ -220,6 +245,10 @@ class Identities:
         changed = "".join(out).strip()
         self.names.gave(changed)
         return changed
+
+    def _device(self, name: str) -> str:
+        other = self.names.embedded(name)
+        return other if len(other) <= max(len(name), MAX_LABEL) else self.names.scrambled(name)
 
     def checked(self, value: Any) -> Any:
         """What an object became, with every text in it replaced that is neither made nor known to be harmless."""

@@ -21,7 +21,12 @@ _UUID: Final = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a
 _MAC: Final = re.compile(r"(?<![0-9A-Fa-f:.])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![0-9A-Fa-f:.])")
 _IPV4: Final = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
 _IPV6: Final = re.compile(r"(?<![0-9A-Za-z:.])[0-9a-fA-F:]*:[0-9a-fA-F:]*:[0-9a-fA-F]*(?![0-9A-Za-z:.])")
-_PCI: Final = re.compile(r"(?:\bpci|\b)[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}\.[0-7])?(?![0-9A-Za-z:])")
+_PCI: Final = re.compile(
+    r"(?P<head>\bpci|\b)(?P<domain>[0-9a-fA-F]{4,8})(?:"
+    r":(?P<bus>[0-9a-fA-F]{2})(?P<end>:[01][0-9a-fA-F]\.[0-7])?"
+    # As in names of devices, which have neither colons nor dots.
+    r"|-(?P<named_bus>[0-9a-fA-F]{2})(?P<named_end>-[01][0-9a-fA-F]-[0-7]))(?![0-9A-Za-z:])"
+)
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 _SEPARATOR: Final = re.compile(r"[._/-]")
 _USER: Final = re.compile(r'\b([Uu]ser) "[^"]*"')
@@ -29,8 +34,11 @@ _URL: Final = re.compile(r"\b(?:https?|unix|wss?)://[^\s\"'<>]+")
 _MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _COUNT: Final = re.compile(r"\d{1,7}")
 _ODD: Final = re.compile(r"[^\n\t -~…]")
-_IDENTITY: Final = re.compile("|".join(form.pattern for form in (_UUID, _MAC, _PCI, _IPV4, _IPV6)))
+_IDENTITY: Final = re.compile(
+    "|".join(re.sub(r"\?P<\w+>", "?:", form.pattern) for form in (_UUID, _MAC, _PCI, _IPV4, _IPV6))
+)
 _HEXADECIMAL: Final = re.compile(r"(?=.*\d)(?:[0-9a-fA-F]|[^\w\s]|x)+")
+_BUSES: Final = tuple(f"{bus:02x}" for bus in range(256))
 _TRIES: Final = 100
 _CUT: Final = re.compile(r"…(?:[^\w\s,;:()]*…)+")
 
@@ -84,11 +92,12 @@ class Pseudonyms:
             self._made.update(self._given[category].values())
         self.frozen = True
 
-    def settle(self, category: str, rename: Callable[[str], str]) -> None:
-        """Name a category with ``rename``, provided that this keeps the order and number of its names."""
+    def settle(self, category: str, rename: Callable[[str], str], *, ordered: bool = True) -> None:
+        """Name a category with ``rename``, provided that this keeps the number of its names, and their order."""
         names = sorted(self._asked.get(category, ()))
         renamed = [rename(name) for name in names]
-        if renamed == sorted(set(renamed)):
+        different = sorted(set(renamed))
+        if renamed == different if ordered else len(renamed) == len(different):
             self._given[category] = dict(zip(names, renamed, strict=True))
             self._made.update(renamed)
 
@@ -206,9 +215,8 @@ class Pseudonyms:
         """What replaces an address or a UUID; empty if it is none."""
         if _UUID.fullmatch(text) or _MAC.fullmatch(text):
             return self.scrambled(text)
-        if _PCI.fullmatch(text):
-            head = "pci" if text.startswith("pci") else ""
-            return head + self.scrambled(text.removeprefix("pci"))
+        if (pci := _PCI.fullmatch(text)) is not None:
+            return self._other_bus(pci)
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
@@ -219,6 +227,20 @@ class Pseudonyms:
         if address.version == 4:
             return f"10.{number % 256}.{number // 256 % 256}.{number // 65536 % 256}"
         return f"fd00::{number % 65536:x}:{number // 65536 % 65536:x}"
+
+    def _other_bus(self, pci: re.Match[str]) -> str:
+        """A PCI address on another bus: the same one for all of a bus, whichever way they are written."""
+        domain, bus = pci["domain"], pci["bus"] or pci["named_bus"]
+        key = self._seed + domain.lower().encode()
+        # Each bus becomes the next one of a shuffled circle, so no two become the same and none stays.
+        circle = sorted(_BUSES, key=lambda one: hashlib.sha256(key + one.encode()).digest())
+        other = circle[(circle.index(bus.lower()) + 1) % len(circle)]
+        if len(domain.lstrip("0")) > 1:
+            # Virtual machines have such, made from the identity of the device.
+            domain = self.scrambled(domain)
+        sign = ":" if pci["bus"] else "-"
+        other = other.upper() if bus.isupper() else other
+        return f"{pci['head']}{domain}{sign}{other}{pci['end'] or pci['named_end'] or ''}"
 
     def text(self, message: str) -> str:
         """A message with its names replaced, and without the words that are not Kubernetes' own."""

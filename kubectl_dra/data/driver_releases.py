@@ -25,17 +25,17 @@ class DriverGate(Struct, frozen=True):
     classes: tuple[str, ...] = ()
     instead: str = ""
 
-    def needed_by(self, parameters: Mapping[str, Any]) -> str:
-        """What in the parameters needs the gate: a path, or "kind"; empty if nothing does."""
-        if parameters.get("kind") in self.kinds:
-            return "kind"
+    def needing(self, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """What in the parameters needs the gate: values by their paths, that of the kind first."""
+        kind = parameters.get("kind")
+        found = {"kind": str(kind)} if kind in self.kinds else {}
         for path, wanted in self.config.items():
             value: Any = parameters
             for part in path.split("."):
                 value = value.get(part) if isinstance(value, Mapping) else None
             if value == wanted:
-                return path
-        return ""
+                found[path] = wanted
+        return found
 
 
 class DriverDefect(Struct, frozen=True):

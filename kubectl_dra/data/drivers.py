@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path as File
 from typing import Any, Final
@@ -216,8 +216,8 @@ class Driver(Struct, frozen=True):
     def gates_needed(self, parameters: Any) -> Iterator[tuple[DriverGate, str]]:
         """The gates that a config needs, each with what in it needs the gate."""
         for gate in self.gates if isinstance(parameters, Mapping) else ():
-            if path := gate.needed_by(parameters):
-                yield gate, path
+            if needing := gate.needing(parameters):
+                yield gate, next(iter(needing))
 
     def knows(self, column: Column) -> bool:
         """Whether the driver has, or had, the attribute or capacity."""
@@ -264,16 +264,21 @@ class Catalogue:
             self._of_class[name] = next((driver for driver in mention if name in driver.classes), None)
         return self._of_class[name]
 
-    def of_resource(self, name: str) -> Driver | None:
+    def of_resource(self, name: str, signs: Collection[str] = ()) -> Driver | None:
         """The driver for the devices that a vendor's device plugin offers under a resource name.
 
-        None if the name alone does not tell the vendor.
+        ``signs`` are what a pod has besides: other resources, keys of annotations, its scheduler. They tell HAMi's
+        nvidia.com/gpu from NVIDIA's. None if all that does not tell the vendor.
         """
         domain = name.partition("/")[0]
-        for file in self._files.values():
+        detected = {
+            vendor: any(sign in listed for listed in file.raw.get("detect", {}).values() for sign in signs)
+            for vendor, file in self._files.items()
+        }
+        for vendor, file in sorted(self._files.items(), key=lambda item: not detected[item[0]]):
             if domain in file.domains:
                 for resource in file.raw["resources"]:
-                    whole = "when" not in resource and "part_of" not in resource
+                    whole = ("when" not in resource or detected[vendor]) and "part_of" not in resource
                     if whole and (name == resource.get("name") or _fits(resource.get("pattern"), name)):
                         driver = resource.get("driver")
                         return self.driver(driver) if driver else self.of_class(resource.get("class", ""))

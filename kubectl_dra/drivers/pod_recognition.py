@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.plugins import PLUGINS, REGISTRY, PluginContainer, PluginSpec
+from kubectl_dra.api.plugins import NAMES_DRIVER, PLUGINS, REGISTRY, PluginContainer, PluginSpec
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.data.drivers import PodLook, catalogue
 
-_NAMING: Final = ("DRIVER_NAME", "DRA_DRIVER_NAME", "--driver-name", "--driver")
-"""Variables and flags whose value is the name of a driver, known or not."""
 _STORAGE: Final = ("csi", "registrar")
 """Parts of names of what serves volumes: it uses the same folders as drivers of devices."""
 
@@ -63,19 +61,9 @@ class Looks:
 
     def _named(self, container: PluginContainer) -> Iterator[str]:
         """The drivers that a container's variables and flags name."""
-        for name, value in _settings(container):
-            if value in self._known or (name in _NAMING and "." in value):
+        for name, value in container.settings:
+            if value in self._known or (name in NAMES_DRIVER and "." in value):
                 yield value
-
-
-def _settings(container: PluginContainer) -> Iterator[tuple[str, str]]:
-    for variable in container.env:
-        yield variable.name, variable.value
-    words = (*container.command, *container.args)
-    for number, word in enumerate(words, 1):
-        flag, equals, value = word.partition("=")
-        if flag.startswith("-"):
-            yield flag, value if equals else "".join(words[number : number + 1])
 
 
 def _fits(look: PodLook, spec: PluginSpec, owner: str) -> str | None:
@@ -111,7 +99,7 @@ def gates_of(container: PluginContainer, where: str) -> Mapping[str, bool] | Non
     """The feature gates that a container sets in the variable or flag ``where``; None where something else sets it."""
     if not where or any(variable.name == where and variable.value_from is not None for variable in container.env):
         return None
-    text = next((value for name, value in _settings(container) if name == where), "")
+    text = next((value for name, value in container.settings if name == where), "")
     pairs = (part.partition("=") for part in text.split(","))
     return {name.strip(): value.strip().lower() == "true" for name, _, value in pairs if name.strip() and value}
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.allocation.extended_resources import extended_requests
+from kubectl_dra.api.taints import BLOCKING_EFFECTS
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER, Speaker
@@ -43,7 +45,18 @@ def autoscaler_notes(
             continue
         but = say(". That is not certain: {why}", why=Joined(tuple(other))) if other else ""
         likes = [addition.like for addition in added if not addition.nodes]
-        if likes:
+        tainted = _taints_taken_over(asking, likes, snapshot, settings) if who == CLUSTER_AUTOSCALER else {}
+        if tainted:
+            text = (
+                "{who} may come to another result: if node {node} is of one of its groups, it assumes that the next "
+                "one has the same slices, with the taints of their devices ({taints:some 2}), which a new node is "
+                "taken here not to have{besides}"
+            )
+            besides = say(". Besides, {why}", why=Joined(tuple(other))) if other else ""
+            node = ObjectName("Node", next(iter(tainted)))
+            keys = tuple({key: None for keys in tainted.values() for key in keys})
+            yield say(text, who=who, node=node, taints=keys, besides=besides)
+        elif likes:
             text = (
                 "{who} comes to the same result if node {node} is of one of its groups, since it assumes that the "
                 "next one is like it, with the same slices{but}"
@@ -55,6 +68,34 @@ def autoscaler_notes(
                 "for the next one; of a group without nodes it usually knows no devices{but}. {zero}"
             )
             yield say(text, who=who, zero=cloud_of(snapshot.nodes.values()).zero, but=but)
+
+
+def _taints_taken_over(
+    questions: Sequence[Question], likes: Sequence[str], snapshot: Snapshot, settings: Settings
+) -> dict[str, dict[str, None]]:
+    """By node, the keys of its devices' taints that a copy leaves out, and a request for these does not tolerate."""
+    own = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name in likes]
+    tainted = [
+        (slice_.scope.node_name, device)
+        for slice_ in own
+        for device in slice_.devices
+        if any(taint.effect in BLOCKING_EFFECTS for taint in device.taints)
+    ]
+    out: dict[str, dict[str, None]] = {}
+    if not tainted:
+        return out
+    selectors = settings.scheduler.sees(Cluster(snapshot)).cycle.selectors
+    for spec in (spec for each in questions for claim in each.existing_claims for spec in claim.alternatives()):
+        known, wanted = snapshot.classes.get(spec.device_class), list(tainted)
+        for text in (*(known.selectors if known is not None else ()), *spec.selectors):
+            for term in selectors.terms(text or "") if wanted else ():
+                verdicts = term.evaluate_devices(selectors.table([device for _, device in wanted]))
+                wanted = [item for item, verdict in zip(wanted, verdicts, strict=True) if verdict is True]
+        for node, device in wanted:
+            for taint in device.taints:
+                if taint.effect in BLOCKING_EFFECTS and not any(each.tolerates(taint) for each in spec.tolerations):
+                    out.setdefault(node, {})[taint.key] = None
+    return out
 
 
 def _asks_for_devices(question: Question, snapshot: Snapshot) -> bool:

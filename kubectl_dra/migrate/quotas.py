@@ -41,6 +41,10 @@ QUOTAS: Final[frozenset[Key]] = frozenset(
 )
 """The kinds that count resources."""
 
+_COUNT: Final = (
+    "Count devices of the class that the pods claim in its place, or say in a file for --vendors that it stays "
+    "(outcome: keep)."
+)
 _LIMITS: Final = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 
 
@@ -201,9 +205,14 @@ def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | P
         return PlanRefusal("MIG111", path, message, way_out)
     if resource.outcome == "keep":
         return None
+    if resource.part_of:
+        return PlanRefusal(
+            "MIG207", path, f"{name}: a quota of claims counts devices, and this is a part of one", _COUNT
+        )
     if resource.outcome in ("ask", "refuse") or not resource.device_class:
         reason = resource.message or "it becomes no device of a class"
-        way_out = resource.way_out or "Leave it, or count the devices of the class that is used in its place."
+        # What its users can do is another question, but for names that only quotas have.
+        way_out = resource.way_out if resource.kind == "quota" and resource.way_out else _COUNT
         return PlanRefusal("MIG207", path, f"{name}: {within(reason)}", way_out)
     return resource
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -13,13 +14,16 @@ from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.paint import PROSE_WIDTH, Painter
 from kubectl_dra.text import amount, out_of, some
 
 _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
 _CUT: Final = "…"
+_FIELD: Final = " " * 6
+_PART: Final = re.compile(r"(?:\[[^\]]*\]|[^.\[])+\.?|.")
+"""A field of a path, with its keys in brackets, of which dots are a part, and the dot that follows."""
 
 
 def write_text(report: Report, color: str = "auto", stream: TextIO | None = None) -> None:
@@ -64,9 +68,7 @@ def _finding(
     rule = BY_CODE[finding.code]
     place = f"  {finding.line}:{finding.column}"
     yield out.line(place, "  ", (finding.severity, _STYLES[finding.severity]), f" {finding.code} {rule.name}")
-    subject = ", ".join([part for part in (finding.object, finding.field) if part])
-    if subject:
-        yield out.lines(subject, indent="      ", first="    ", style="dim")
+    yield from _subject(out, finding)
     yield out.lines(finding.message, indent="    ")
     yield from _source(out, finding)
     if explain:
@@ -85,6 +87,27 @@ def _finding(
         if finding.command:
             # Commands are never wrapped: they are there to be pasted.
             yield out.line("         ", (finding.command, "green"))
+
+
+def _subject(out: Painter, finding: LocatedFinding) -> Iterator[str]:
+    """The object and the field; a long field goes on in further lines, broken at its dots."""
+    room = min(out.width, PROSE_WIDTH) - len(_FIELD)
+    if len(finding.field) <= room:
+        subject = ", ".join([part for part in (finding.object, finding.field) if part])
+        if subject:
+            yield out.lines(subject, indent=_FIELD, first="    ", style="dim")
+        return
+    lead = "    "
+    if finding.object:
+        yield out.lines(f"{finding.object},", indent=_FIELD, first=lead, style="dim")
+        lead = _FIELD
+    line = ""
+    for part in _PART.findall(finding.field):
+        if line and len(line) + len(part) > room:
+            yield out.line(lead, (line, "dim"))
+            line, lead = "", _FIELD
+        line += part
+    yield out.line(lead, (line, "dim"))
 
 
 def _source(out: Painter, finding: LocatedFinding) -> Iterator[str]:

@@ -129,6 +129,8 @@ def to_json(survey: Survey) -> dict[str, Any]:
 def _use_json(use: Use) -> dict[str, Any]:
     out = use._asdict()
     del out["twin"]
+    becomes = out.pop("becomes")
+    out["deviceClass"] = becomes.device_class if becomes is not None else ""
     named = {"ownedBy": out.pop("owner"), "podCount": out.pop("pods"), "deviceCount": out.pop("devices")}
     named["podsWanted"] = out.pop("wanted")
     return {**out, **named}

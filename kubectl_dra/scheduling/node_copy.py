@@ -72,12 +72,15 @@ def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Cont
             yield _Copier(like, slices, state, index).copied(len(nodes))
 
 
-def copies_of(name: str, state: ClusterState) -> Iterator[NodeCopy]:
-    """As many copies of one node as are wanted, each with names of its own."""
+def copies_of(name: str, state: ClusterState, *, as_is: bool = False) -> Iterator[NodeCopy]:
+    """As many copies of one node as are wanted, each with names of its own.
+
+    ``as_is``: the node is itself one that is not there yet, so nothing of it has passed; but for names, they are equal.
+    """
     index, number = state.cycle.index, 1
     slices = _local(state.snapshot.nodes, index).get(name, ())
     while True:
-        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number)
+        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, as_is=as_is)
         yield copier.copied(1)
         number = copier.number + 1
 
@@ -137,12 +140,20 @@ class _Copier:
     """Copies what belongs to one node."""
 
     def __init__(
-        self, like: Node, slices: Sequence[ResourceSlice], state: ClusterState, index: SliceIndex, number: int = 1
+        self,
+        like: Node,
+        slices: Sequence[ResourceSlice],
+        state: ClusterState,
+        index: SliceIndex,
+        number: int = 1,
+        *,
+        as_is: bool = False,
     ) -> None:
         """``number`` of the copy; the next one of which no name is taken."""
         self._like = like
         self._slices = slices
         self._state = state
+        self._as_is = as_is
         self._pools = {slice_.pool: slice_.pool for slice_ in slices}
         self.number = number
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
@@ -168,6 +179,8 @@ class _Copier:
         labels = {key: self._texts.get(value, value) for key, value in meta.labels.items()}
         notes = {key: self._texts.get(value, value) for key, value in meta.annotations.items()}
         new = structs.replace(meta, name=self._name, uid=f"more:{self._name}", labels=labels, annotations=notes)
+        if self._as_is:
+            return Node(new, self._like.spec, self._like.status)
         taints = tuple(taint for taint in self._like.taints if not _passes(taint.key))
         status = structs.replace(self._like.status, conditions=())
         return Node(new, structs.replace(self._like.spec, unschedulable=False, taints=taints), status)
@@ -225,7 +238,7 @@ class _Copier:
         return pool._replace(name=pool.name + self._more)
 
     def _slice(self, slice_: ResourceSlice) -> ResourceSlice:
-        """A slice with the same devices, healthy ones. What a rule taints is told where the copy is added."""
+        """A slice with the same devices, healthy ones unless ``as_is``; what rules taint is told where it is added."""
         exact = slice_.exact()
         devices = tuple(map(self._device, exact.devices))
         return structs.replace(
@@ -243,10 +256,11 @@ class _Copier:
                 name: {kind: f"{text}{self._more}" for kind, text in value.items()} if identifies(name) else value
                 for name, value in attributes.items()
             }
-        same = not device.taints and attributes is device.attributes and device.scope.empty
+        taints = device.taints if self._as_is else ()
+        same = taints == device.taints and attributes is device.attributes and device.scope.empty
         if same:
             return device
-        return structs.replace(device, taints=(), attributes=attributes, scope=self._scope(device.scope))
+        return structs.replace(device, taints=taints, attributes=attributes, scope=self._scope(device.scope))
 
     def _scope(self, scope: NodeScope) -> NodeScope:
         if scope.node_name:

@@ -121,6 +121,45 @@ def test_of_a_group_without_nodes_it_knows_nothing(dra: Dra, tmp_path: Path) -> 
     )
 
 
+def tainted(items: list[JSON], request: JSON | None = None) -> list[JSON]:
+    """A node whose devices its driver taints, and a pod that waits."""
+    (slice_,) = (item for item in items if item["kind"] == "ResourceSlice")
+    for device in slice_["spec"]["devices"]:
+        device["taints"] = [{"key": "example.com/conflict", "effect": "NoExecute"}]
+    return [*items, *pending(request, preemptionPolicy="Never")]
+
+
+def test_the_autoscaler_takes_over_the_taints_of_devices(dra: Dra, tmp_path: Path) -> None:
+    """The answer leaves them out, since they tell the state of the devices that are there."""
+    found = asked(dra, tmp_path, tainted(node("gpu-0", 1)), "--with-node", "like=gpu-0")
+    assert found["verdict"] == "can-be-scheduled"
+    assert (
+        "cluster-autoscaler may come to another result: if node gpu-0 is of one of its groups, it assumes that the "
+        "next one has the same slices, with the taints of their devices (example.com/conflict), which a new node is "
+        "taken here not to have" in notes(found)
+    )
+    assert "comes to the same result" not in notes(found)
+    tolerating = {"tolerations": [{"key": "example.com/conflict", "operator": "Exists"}]}
+    found = asked(dra, tmp_path, tainted(node("gpu-0", 1), tolerating), "--with-node", "like=gpu-0")
+    assert "cluster-autoscaler comes to the same result" in notes(found)
+    other = {"selectors": [{"cel": {"expression": "device.driver == 'other.example.com'"}}]}
+    found = asked(dra, tmp_path, tainted(node("gpu-0", 1), other), "--with-node", "like=gpu-0")
+    assert "cluster-autoscaler comes to the same result" in notes(found)
+
+
+@pytest.mark.parametrize("what", ["device", "node"])
+def test_copies_of_a_file_have_what_the_file_has(dra: Dra, tmp_path: Path, what: str) -> None:
+    new = node("new", 1)
+    if what == "device":
+        new = [item for item in tainted(new) if item["kind"] in ("Node", "ResourceSlice")]
+    else:
+        new[0].setdefault("spec", {})["unschedulable"] = True
+    (tmp_path / "node.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": new}))
+    for count in ("1", "2"):
+        found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", f"{tmp_path / 'node.json'},count={count}")
+        assert found["verdict"] == "cannot-be-scheduled", count
+
+
 def test_karpenter_is_told_where_it_is_seen(dra: Dra, tmp_path: Path) -> None:
     cluster = [*FULL, *pending()]
     cluster[0]["metadata"]["labels"]["karpenter.sh/nodepool"] = "gpu"

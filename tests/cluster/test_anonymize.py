@@ -33,6 +33,7 @@ from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
 from kubectl_dra.cluster.save import Recorder, disagreements, record_files, said
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
@@ -87,10 +88,6 @@ def ask(
     return [diagnose(question, whole, settings)]
 
 
-WITH_GATES = {"prepare-fails"}
-"""Examples of which a note says what a gate in a driver's pod does: a copy keeps no arguments of containers."""
-
-
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_explain_says_the_same(example: Path) -> None:
     words = arguments(example)
@@ -111,9 +108,11 @@ def test_explain_says_the_same(example: Path) -> None:
     assert [(one.verdict, one.findings[0].kind if one.findings else None) for one in theirs] == [
         (one.verdict, one.findings[0].kind if one.findings else None) for one in ours
     ]
-    same = [summary(one) for one in theirs] == [summary(one) for one in ours]
-    assert same == (example.name not in WITH_GATES)
-    assert disagreements(before, built(changed, complete=True)) == []
+    assert [summary(one) for one in theirs] == [summary(one) for one in ours]
+    copied = built(changed, complete=True)
+    assert disagreements(before, copied) == []
+    drivers = [sorted((row.driver, row.state) for row in joined(each).rows) for each in (before, copied)]
+    assert drivers[0] == drivers[1]
     text = json.dumps([changed, changed_manifest])
     for category in ("node", "namespace", "pod", "claim", "template", "owner"):
         for original in anonymizer.names().get(category, {}):
@@ -296,17 +295,12 @@ CASES = [
 ]
 
 
-NO_DRIVERS = (
-    "driver-unhealthy: it crashes on one node, and another claim holds the devices of its like",
-    "driver-unhealthy: its DaemonSet leaves out a node like the one whose devices are held",
-    "driver-unhealthy: its pod is ready and publishes nothing, and its class is missing",
-    "dra-driver-nvidia-gpu-1080: three nodes run 25.12, the upgraded one crashes",
-    "dra-driver-nvidia-gpu-501: it began a minute after the pod was placed",
+NOT_THE_SAME = (
     "kueue-rejected: its release will refuse the claim, and has said nothing yet",
     "no-scale-up: every group has a node already, whose devices it knows",
 )
-"""Cases in which the answer needs what runs in the pod of a driver or of Kueue, a claim's parameters, or the status of
-cluster-autoscaler. A copy keeps nothing of them: arguments, variables, folders, parameters and texts hold anything."""
+"""Cases in which the answer needs what runs in the pod of Kueue, or the status of cluster-autoscaler. A copy keeps
+nothing of them: arguments and texts hold anything."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")
@@ -326,7 +320,7 @@ def test_explain_says_the_same_of_every_cause(case: explain_cases.Case) -> None:
     ours = ask(before, None, kind, ("default", name), before)
     theirs = ask(after, None, kind, ("default", anonymizer.names()[kind][name]), before)
     same = [summary(one) for one in theirs] == [summary(one) for one in ours]
-    assert same == (f"{case.file}: {case.name}" not in NO_DRIVERS)
+    assert same == (f"{case.file}: {case.name}" not in NOT_THE_SAME)
 
 
 def slice_of(devices: list[Json], **spec: Any) -> Json:
@@ -480,6 +474,122 @@ def test_a_pod_and_what_belongs_to_it() -> None:
     assert changed[2]["message"] == ""
     # That there is an unknown field can decide, what it says cannot.
     assert "newField" in spec
+
+
+def renamed_devices(names: list[str]) -> tuple[list[str], dict[str, str], list[Json]]:
+    """What devices of these names are called in a copy, what the names file says of them, and their attributes."""
+    bus_id = {"attributes": {"resource.kubernetes.io/pciBusID": {"string": "0000:aa:00.0"}}}
+    items = [slice_of([{"name": name, **bus_id} for name in names])]
+    anonymizer = Anonymizer(items, "seed")
+    devices = anonymizer.item(items[0])["spec"]["devices"]
+    return [device["name"] for device in devices], anonymizer.names().get("device", {}), devices
+
+
+def test_names_of_devices_keep_their_form_and_are_in_the_names_file() -> None:
+    regular = ["gpu-0", "gpu-0-mig-1g5gb-0", "gpu-0-mig-1g5gb-19-0", "ens5f0np0", "nvme0n1", "cpudevnuma001", "ccx-3"]
+    renamed, said_names, _ = renamed_devices(regular)
+    assert renamed == regular and said_names == {}
+    by_address = [
+        "0000-aa-00-0",
+        "gpu-0000-aa-00-0",
+        "pci-0000-aa-00-1",
+        "0000-3b-00-0-0x56a0",
+        "acme-gpu-7",
+        "c12b-00-00-0",
+    ]
+    renamed, said_names, devices = renamed_devices(by_address)
+    assert said_names == dict(zip(by_address, renamed, strict=True)) and len({*renamed}) == len(renamed)
+    bus = renamed[0].split("-")[1]
+    assert bus != "aa" and int(bus, 16) < 256
+    assert renamed[:3] == [f"0000-{bus}-00-0", f"gpu-0000-{bus}-00-0", f"pci-0000-{bus}-00-1"]
+    assert re.fullmatch(r"0000-[0-9a-f]{2}-00-0-0x56a0", renamed[3]) and renamed[3][5:7] not in (bus, "3b")
+    assert re.fullmatch(r"[a-z]{4}-gpu-7", renamed[4]) and renamed[4] != "acme-gpu-7"
+    assert re.fullmatch(r"[0-9a-f]{4}-[0-9a-f]{2}-00-0", renamed[5]) and renamed[5][:4] != "c12b"
+    # The device is where its attribute says, too.
+    assert devices[0]["attributes"]["resource.kubernetes.io/pciBusID"] == {"string": f"0000:{bus}:00.0"}
+
+
+def test_addresses_stay_different_on_every_bus() -> None:
+    names = [f"0000-{bus:02x}-00-0" for bus in range(256)]
+    renamed, said_names, _ = renamed_devices(names)
+    assert {*renamed} == {*names} and len(said_names) == 256
+
+
+def driver_pod(container: Json, owner: str) -> Json:
+    owners = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": owner, "uid": "u", "controller": True}]
+    registry = {"name": "r", "hostPath": {"path": f"/var/lib/{CANARY}/kubelet/plugins_registry"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "plugin-x", "namespace": "acme", "ownerReferences": owners},
+        "spec": {
+            "nodeName": "rack7-n12.corp.example",
+            "containers": [{"name": "gpus", **container}],
+            "volumes": [registry],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("variable", "gates"),
+    [
+        (
+            f"TimeSlicingSettings=true,{CANARY}=true,MPSSupport=False",
+            {"TimeSlicingSettings": True, "MPSSupport": False},
+        ),
+        (f"TimeSlicingSettings={CANARY},DynamicMIG=true", {"DynamicMIG": True}),
+        (CANARY, {}),
+    ],
+)
+def test_gates_of_drivers_that_we_know_stay_and_nothing_else(variable: str, gates: dict[str, bool]) -> None:
+    container = {
+        "image": f"registry.{CANARY}.corp/{CANARY}/gpu-kubelet-plugin:v25.12.1-{CANARY}",
+        "command": ["bash", "-c", CANARY],
+        "args": [f"--driver-mode={CANARY}", f"--token={CANARY}"],
+        "env": [{"name": "FEATURE_GATES", "value": variable}, {"name": "MODE", "value": CANARY}],
+    }
+    recorder = Recorder()
+    recorder.add(driver_pod(container, f"{CANARY}-dra-driver"), Place("test"))
+    recorder.add(slice_of([{"name": "gpu-0"}], driver="gpu.nvidia.com"), Place("test", item=1))
+    items = recorder.items()
+    anonymizer = Anonymizer(items, "seed")
+    changed = [anonymizer.item(item) for item in items]
+    assert CANARY.lower() not in json.dumps(changed).lower()
+    (row,) = joined(built(changed)).rows
+    assert row.pod is not None and (row.driver, row.pod.version) == ("gpu.nvidia.com", "v25.12.1")
+    assert dict(row.pod.gates) == gates
+
+
+def test_a_copy_knows_where_a_driver_has_to_run() -> None:
+    """A node that its DaemonSet leaves out lacks no pod."""
+    selector = {"acme.example/gpus": "yes"}
+    container = {"name": "gpus", "image": f"{CANARY}/gpu-kubelet-plugin:v25.12.0", "args": [CANARY]}
+    spec = {"nodeSelector": selector, "containers": [container]}
+    daemon: Json = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "dra-driver", "namespace": "nv"}}
+    daemon |= {"spec": {"template": {"spec": spec}}, "status": {"desiredNumberScheduled": 1}}
+    nodes: list[Json] = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {}}
+        for name, labels in (("rack7-n12.corp.example", selector), ("n13", {"nvidia.com/gpu.present": "true"}))
+    ]
+    recorder = Recorder()
+    pod = driver_pod({**container, "env": []}, "dra-driver")
+    pod["metadata"]["namespace"] = "nv"
+    for index, item in enumerate([daemon, pod, *nodes, slice_of([{"name": "gpu-0"}], driver="gpu.nvidia.com")]):
+        recorder.add(item, Place("test", item=index))
+    items = recorder.items()
+    anonymizer = Anonymizer(items, "seed")
+    changed = [anonymizer.item(item) for item in items]
+    assert CANARY.lower() not in json.dumps(changed).lower()
+    states = [sorted((row.driver, row.state) for row in joined(built(each)).rows) for each in (items, changed)]
+    assert states[0] == states[1] and len(states[0]) > 0
+
+
+def test_of_parameters_stays_what_needs_a_gate() -> None:
+    parameters = {"apiVersion": CANARY, "kind": CANARY, "sharing": {"strategy": "MPS", CANARY: CANARY}, "x": CANARY}
+    claim = claim_of("true")
+    claim["spec"]["devices"]["config"] = [{"opaque": {"driver": "gpu.nvidia.com", "parameters": parameters}}]
+    (config,) = Anonymizer([claim], "seed").item(claim)["spec"]["devices"]["config"]
+    assert config["opaque"]["parameters"] == {"left-out": True, "sharing": {"strategy": "MPS"}}
 
 
 def test_order_of_names_is_kept() -> None:

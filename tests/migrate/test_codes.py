@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import yaml
 
 from kubectl_dra.migrate.codes import CHANGES, FAMILIES, PAGES, ChangePage
 from kubectl_dra.migrate.engine import MIGRATIONS
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
 from tools.docs.changes import pages
 from tools.docs.folder import write
 
@@ -57,3 +60,25 @@ def test_only_changes_of_workloads_speak_of_what_their_pods_get() -> None:
     )
     assert [one.code for one in CHANGES if "their device plugin offers" in one.page.text] == ["MIG501"]
     assert all(": . " not in one.page.text for one in CHANGES)
+
+
+@pytest.mark.parametrize("code", ["MIG112", "MIG130", "MIG207", "MIG309"])
+def test_examples_do_what_the_page_says(code: str, dra: Callable[..., Ran], tmp_path: Path) -> None:
+    """What is before gives the code, what is written instead does not, and what comes after is what is written."""
+    page = PAGES[code].page
+
+    def migrated(text: str) -> str:
+        whole = yaml.safe_load(text)
+        if "kind" not in whole:
+            whole = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": whole}
+        path = tmp_path / "file.yaml"
+        path.write_text(yaml.safe_dump(whole))
+        ran = dra("migrate", str(path), "--unsafe", "--diff")
+        assert ran.code in (0, 1), ran.err
+        return ran.out + ran.err
+
+    assert code in migrated(page.code("Before"))
+    if instead := page.code("Instead"):
+        assert code not in migrated(instead)
+    for line in page.code("After").splitlines():
+        assert f"+    {line}\n" in migrated(page.code("Before"))

@@ -13,6 +13,8 @@ import jsonschema
 import pytest
 
 from kubectl_dra.command import kubectl
+from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.model import PlanSurroundings
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
 from kubectl_dra.report.migrate_live import summary, to_json, write_survey
 from kubectl_dra.report.table import with_exit_code
@@ -216,6 +218,39 @@ def test_a_namespace_that_has_moved() -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": {LABEL: "refuse"}}}
     (standing,) = look(*DRA, template, space).namespaces
     assert (standing.state, standing.claims, standing.label) == ("migrated", 1, "refuse")
+
+
+HAMI = "hami-core-gpu.project-hami.io"
+SHARED = pod("shared", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 8000}, namespace="edge")
+
+
+def test_the_class_is_the_one_that_migrate_writes_for_the_workload() -> None:
+    """HAMi and NVIDIA have one name for two things."""
+    answer = look(*DRA, pod("p", GPU), SHARED)
+    became = {(use.namespace, use.resource): use.becomes and use.becomes.device_class for use in answer.uses}
+    assert became == {
+        ("ml", "nvidia.com/gpu"): "gpu.nvidia.com",
+        ("edge", "nvidia.com/gpu"): HAMI,
+        ("edge", "nvidia.com/gpumem"): HAMI,
+    }
+    lacks = {standing.namespace: standing.reasons for standing in answer.namespaces}
+    missing = f"there is no DeviceClass {HAMI}; install the driver hami-core-gpu.project-hami.io"
+    assert lacks["ml"] == () and f"nvidia.com/gpu: {missing}" in lacks["edge"]
+
+
+def test_a_class_that_labels_choose_is_the_one_that_is_looked_for() -> None:
+    amd = pod("p", {"amd.com/gpu": 1}, nodeSelector={"amd.com/gpu.compute-partitioning": "CPX"})
+    (use,) = look(amd).uses
+    step = device_plugins.plan(amd, PlanSurroundings(), settings()).steps[-1]
+    assert use.becomes is not None and [use.becomes.device_class] == [each.device_class for each in step.moved]
+
+
+def test_quotas_of_a_namespace_count_the_classes_that_are_used_there() -> None:
+    raw: Json = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "edge"}}
+    hard = {"requests.nvidia.com/gpu": "8"}
+    todo = [standing.todo for standing in look(*DRA, SHARED, {**raw, "spec": {"hard": hard}}).namespaces]
+    key = f"{HAMI}.deviceclass.resource.k8s.io/devices"
+    assert todo == [(f"ResourceQuota q counts requests.nvidia.com/gpu and no claims: add {key}",)]
 
 
 def test_quotas_that_count_no_claims() -> None:

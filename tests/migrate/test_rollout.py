@@ -79,6 +79,19 @@ def test_the_overrides_asks_for_what_its_namespace_uses() -> None:
     assert ("-n a " in probe) == ('"nvidia.com/gpu"' in probe) and ("-n b " in probe) == ('"amd.com/gpu"' in probe)
 
 
+def test_a_resource_that_becomes_two_classes_has_both() -> None:
+    shared = pod("shared", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 8000}, namespace="edge")
+    hard = {"requests.nvidia.com/gpu": "8"}
+    made = planned(pod("p", GPU), shared, quota("q", hard), quota("q", hard, "edge"), live=False)
+    hami = "hami-core-gpu.project-hami.io"
+    assert [found["metadata"]["name"] for found in parsed(made[CLASSES])] == ["gpu.nvidia.com", hami]
+    keys = {found["metadata"]["namespace"]: list(found["spec"]["hard"]) for found in parsed(made[QUOTAS])}
+    end = "deviceclass.resource.k8s.io/devices"
+    assert keys == {"ml": [f"gpu.nvidia.com.{end}"], "edge": [f"{hami}.{end}"]}
+    assert f"| nvidia.com/gpu | {hami} | {hami} | edge |" in made[README]
+    assert made[README].count("- `requests.nvidia.com/gpu`") == 1
+
+
 def test_classes_that_are_there_are_not_written() -> None:
     made = planned(device_class(), node("n"), slice_of("n", 2), pod("p", GPU))
     assert CLASSES not in made and "The cluster has the DeviceClasses." in made[README]

@@ -25,12 +25,14 @@ Look at the file before you publish it. Amounts, times and the number of your no
 |---|---|
 | names of objects: nodes, namespaces, pods, claims, classes, quotas, volumes and so on | `node-07`, in the same order |
 | keys and values of labels and taints, unless they are known | `key-3`, `value-12` |
-| UUIDs, serial numbers, MAC, IP and PCI addresses | others of the same form |
+| UUIDs, serial numbers, MAC and IP addresses | others of the same form |
+| PCI addresses, in names of devices too | the same place on another bus: `0000-3b-00-0` becomes `0000-85-00-0` |
 | attribute values, names of devices, attributes, capacities and counters | unknown words become other words |
-| literals and names in selectors | what the values and names that they are compared with become |
-| messages | names become what they are elsewhere; an unknown word, a URL, or an address becomes … |
+| literals and names in selectors | what the values and names they are compared with become |
+| messages | names become what they are elsewhere; unknown words, URLs and addresses become … |
 | owners of an unknown kind | `Owner` of `example.com/v1` |
-| configuration for drivers, unknown fields | `left-out` |
+| configuration for drivers, unknown fields | `left-out`, but for what needs a gate that we know |
+| images, arguments and variables of drivers' pods | the driver, its release, and those of its gates that we know |
 
 Comments in selectors, managed fields, annotations without effect and the messages of other events than those about
 devices are left out.

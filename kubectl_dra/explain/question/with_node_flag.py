@@ -1,7 +1,8 @@
 """Nodes that are not there yet, with their slices: from a file, like one that exists, or in words.
 
 A copy is what cluster-autoscaler takes for the next node of a group that has one: the node, its ResourceSlices in pools
-of new names, and the pods that run on each such node (docs/dra_support.md of cluster-autoscaler).
+of new names, and the pods that run on each such node (docs/dra_support.md of cluster-autoscaler). But that takes over
+taints of devices, which tell the state of those that are there; ``explain.autoscaling`` says so.
 """
 
 from __future__ import annotations
@@ -286,7 +287,7 @@ class Addition(Struct, frozen=True):
         more = count if not self.nodes else count - 1
         if self.countable and more > 0:
             state = scheduler.sees(cluster)
-            for copy in islice(copies_of(self.like, state), more):
+            for copy in islice(copies_of(self.like, state, as_is=bool(self.nodes)), more):
                 cluster = cluster.adding_node(copy)
         return cluster
 

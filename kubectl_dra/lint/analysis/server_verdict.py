@@ -99,6 +99,40 @@ def violations_of(context: Context) -> Iterator[Violation]:
             yield violation
 
 
+def later_violations_of(context: Context) -> Iterator[Violation]:
+    """What the server says of the rest once the fields that it does not know are gone, where nothing else stops it.
+
+    Such a field is most likely another one misspelled, so nothing is said of its neighbours, nor of what is missing.
+    """
+    verdict = verdict_of(context)
+    if verdict is None or verdict.code != BAD_REQUEST or any(not _is_unknown(each) for each in verdict.violations):
+        return
+    item, unknown = context.item, [violation.path for violation in verdict.violations]
+    raw = item.raw
+    for path in unknown:
+        raw = _without(raw, path)
+    holders = {path[:-1] for path in unknown}
+    for violation in violations_of(Context(Item(raw, item.place, item.owner, item.complete), context.target)):
+        missing = violation.reason == "Required" or violation.rule in _OF_THE_WHOLE
+        if not missing and not {violation.path, violation.path[:-1]} & holders:
+            yield violation
+
+
+def _is_unknown(violation: Violation) -> bool:
+    return violation.rule == "unknown-field" and bool(violation.path)
+
+
+def _without(value: Any, path: Path) -> Any:
+    """The value without the field at a path; the same if that is not there."""
+    head, *rest = path
+    if isinstance(value, dict) and head in value:
+        kept = {key: below for key, below in value.items() if key != head}
+        return {**value, head: _without(value[head], tuple(rest))} if rest else kept
+    if isinstance(value, list) and isinstance(head, int) and head < len(value) and rest:
+        return [*value[:head], _without(value[head], tuple(rest)), *value[head + 1 :]]
+    return value
+
+
 def _named(item: Item) -> Mapping[str, Any]:
     """A pod template as the pod that its controller makes: with a name."""
     if item.owner is None:

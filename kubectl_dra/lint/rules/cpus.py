@@ -49,19 +49,31 @@ class CpusBesideClaim(
                             severity="error",
                         )
                 known = [claims[name] for name in dict.fromkeys(used) if name in claims]
-                if known and None not in known and not context.target.has(COUNTED):
-                    yield from self._requested(context, container, path, sum(cpus or 0 for cpus in known))
+                if known and not context.target.has(COUNTED):
+                    whole = [cpus for cpus in known if cpus is not None]
+                    cpus = sum(whole) if len(whole) == len(known) else None
+                    yield from self._requested(context, container, path, cpus)
 
     def _requested(
-        self, context: Context, container: Mapping[str, Any], path: Path, cpus: int
+        self, context: Context, container: Mapping[str, Any], path: Path, cpus: int | None
     ) -> Iterator[LintFinding]:
-        """What a container requests otherwise than its claims have, in whole CPUs."""
+        """What a container requests otherwise than its claims have, in whole CPUs; None if that is open."""
         resources = fields_at(container, "resources")
         given = [
             amount for each in ("requests", "limits") if (amount := value_at(resources, (each, "cpu"))) is not None
         ]
         of_pod = fields_at(context.raw, "spec", "resources")
         if any(value_at(of_pod, (each, "cpu")) is not None for each in ("requests", "limits")) and not given:
+            return
+        if cpus is None:
+            if not given:
+                yield self.finding(
+                    path,
+                    f"{container.get('name')} requests no cpu and claims CPUs: scheduler and kubelet count only what "
+                    "is requested",
+                    fix="Write cpu in requests and limits, with as many CPUs as the claim has.",
+                    on_key=True,
+                )
             return
         if given and all(_whole(amount) == cpus for amount in given):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from kubectl_dra.data.drivers import catalogue
@@ -33,8 +33,9 @@ class PluginAndClaim(
         if context.item.kind != "Pod" or not items(spec, "resourceClaims"):
             return
         drivers = _known_drivers(context)
+        signs = _signs(context.raw)
         for path, name, _ in _plugin_requests(spec):
-            driver = _plugin_of(name)
+            driver = _plugin_of(name, signs)
             if driver is not None and driver not in drivers and (claim := _called_after(context, path, name)):
                 yield self.finding(
                     path,
@@ -68,16 +69,17 @@ class PluginResource(
         spec = context.raw.get("spec")
         # Beside a claim for the same driver it is more than worth knowing: DRA701.
         claimed = _known_drivers(context) if items(spec, "resourceClaims") else frozenset()
-        names: set[str] = set()
+        names, signs = set[str](), _signs(context.raw)
         for path, name, amount in _plugin_requests(spec):
-            driver = _plugin_of(name)
+            driver = _plugin_of(name, signs)
             if driver is None or driver in claimed or name in names or _is_offered(context, name):
                 continue
             names.add(name)
+            instead = _or_a_class(context, name, driver)
             whole = isinstance(amount, int) or whole_number(str(amount)) is not None
             yield self.finding(
                 path,
-                f"{name} comes from a device plugin, not from the DRA driver {driver}{_or_a_class(context, name)}",
+                f"{name} comes from a device plugin, not from the DRA driver {driver}{instead}",
                 fix=Fix(
                     "To ask the DRA driver instead, or learn what is in the way:"
                     if whole
@@ -105,11 +107,11 @@ def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
                 yield ("spec", *place, "resources", "limits", name), str(name), amount
 
 
-def _or_a_class(context: Context, resource: str) -> str:
+def _or_a_class(context: Context, resource: str, name: str) -> str:
     """What serves the resource besides a device plugin, in the target release."""
     if not context.target.has("DRAExtendedResource"):
         return ""
-    driver = catalogue().of_resource(resource)
+    driver = catalogue().driver(name)
     if driver is not None and driver.offers(resource):
         return "; only its newest release offers the name too, by a DeviceClass with extendedResourceName"
     return ", unless a DeviceClass has it as extendedResourceName"
@@ -231,10 +233,17 @@ def _quota_problem(key: str) -> tuple[str, str] | None:
     return None
 
 
-def _plugin_of(resource: str) -> str | None:
-    """The driver for the devices that a device plugin offers under a resource name."""
-    driver = catalogue().of_resource(resource)
+def _plugin_of(resource: str, signs: Set[str]) -> str | None:
+    """The driver for the devices that a device plugin offers under a resource name, in a pod with these signs."""
+    driver = catalogue().of_resource(resource, signs)
     return None if driver is None else driver.name
+
+
+def _signs(pod: Mapping[str, Any]) -> Set[str]:
+    """What tells in a pod which vendor shares devices under another one's names."""
+    resources = {name for _, name, _ in _plugin_requests(pod.get("spec"))}
+    scheduler = fields_at(pod, "spec").get("schedulerName")
+    return {*resources, *map(str, fields_at(pod, "metadata", "annotations")), *([scheduler] if scheduler else ())}
 
 
 def _called_after(context: Context, path: Path, resource: str) -> str:

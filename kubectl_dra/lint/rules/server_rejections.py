@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kubectl_dra.lint.analysis.server_verdict import verdict_of, violations_of
+from kubectl_dra.lint.analysis.server_verdict import later_violations_of, verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Safety
 from kubectl_dra.lint.locate import token_range
@@ -88,7 +88,7 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
 def _by_code(context: Context) -> Mapping[str, list[Violation]]:
     """The server's violations by the code of the rule that represents them."""
     known: dict[str, list[Violation]] = {}
-    for violation in violations_of(context):
+    for violation in (*violations_of(context), *later_violations_of(context)):
         code = _BY_RULE.get(violation.rule) or _BY_REASON.get(violation.reason)
         if code is not None:
             known.setdefault(code, []).append(violation)

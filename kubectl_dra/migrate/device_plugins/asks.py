@@ -137,6 +137,19 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
     return Asks(tuple(asks), tuple(zeros), tuple(refusals), frozenset(held), tuple(dict.fromkeys((*beside, *kept))))
 
 
+def meanings(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> dict[str, Resource]:
+    """What each known resource of a pod is there: HAMi's nvidia.com/gpu is another one than NVIDIA's."""
+    annotations, scheduler = fields_at(spec.metadata, "annotations"), str(spec.content.get("schedulerName") or "")
+    out: dict[str, Resource] = {}
+    for container in containers(spec):
+        values = {name: amounts_at[0][1] for name, amounts_at in _amounts(container).items()}
+        for name in filter(is_extended, values):
+            resource = catalogue.resource(name, values, annotations, scheduler)
+            if resource is not None:
+                out.setdefault(name, resource)
+    return out
+
+
 def _no_amounts(container: PodContainer, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Limits and requests that are a known name and no mapping, as where a file is cut off."""
     for field in ("limits", "requests"):

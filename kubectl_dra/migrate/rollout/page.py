@@ -51,7 +51,7 @@ class Rollout(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The resources that pods should no longer request."""
-        return [move.resource.name for move in self.moving]
+        return list(dict.fromkeys(move.resource.name for move in self.moving))
 
 
 # What the files say is in page.md and policy.yaml.

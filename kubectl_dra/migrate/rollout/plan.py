@@ -34,8 +34,8 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
     """Make the plan. ``live``: the snapshot is of a cluster, not of the manifests alone."""
     moving: list[Moving] = []
     staying: list[tuple[str, str]] = []
-    for name in sorted({use.resource for use in survey.uses}):
-        resource = settings.catalogue.resource(name)
+    rows = {(use.resource, use.becomes.device_class if use.becomes else ""): use.becomes for use in survey.uses}
+    for (name, device_class), resource in sorted(rows.items(), key=lambda item: item[0]):
         if resource is None:
             staying.append((name, "of no vendor that is known; say with --vendors FILE what it becomes"))
         elif resource.outcome == "keep":
@@ -47,7 +47,12 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
         else:
             known = live and not snapshot.is_gap("DeviceClass")
             installed = resource.device_class in snapshot.classes if known else None
-            spaces = tuple(dict.fromkeys(use.namespace for use in survey.uses if use.resource == name))
+            users = (
+                use
+                for use in survey.uses
+                if use.resource == name and use.becomes is not None and use.becomes.device_class == device_class
+            )
+            spaces = tuple(dict.fromkeys(use.namespace for use in users))
             moving.append(Moving(resource, installed, spaces))
     classes, missing = _classes(moving, settings)
     order = sorted(
@@ -115,15 +120,18 @@ def _classes(moving: Sequence[Moving], settings: MigrationSettings) -> tuple[lis
 
 def _quotas(moving: Sequence[Moving], snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     """A quota for claims in each namespace whose quotas count what moves, but not its claims."""
-    by_name = {move.resource.name: move.resource for move in moving}
     spaces = sorted({quota.metadata.namespace for quota in snapshot.quotas})
     for space in spaces:
         mine = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
         counted = {key for quota in mine for key in quota.hard}
         hard: dict[str, int] = {}
-        for name, resource in by_name.items():
+        used = {move.resource.name for move in moving if space in move.namespaces}
+        for resource, _, spaces_of in moving:
+            # Where nobody uses the resource yet, it may become any of its classes.
+            if resource.name in used and space not in spaces_of:
+                continue
             key = quota_key(resource.device_class)
-            amounts = [amount for quota in mine if (amount := _amount(quota, name)) is not None]
+            amounts = [amount for quota in mine if (amount := _amount(quota, resource.name)) is not None]
             if amounts and key not in counted:
                 # All quotas of a namespace hold, so the smallest is the one that counts.
                 hard[key] = hard.get(key, 0) + min(amounts)

@@ -5,7 +5,7 @@ can move.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource
@@ -17,8 +17,8 @@ from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.device_plugins import plan as device_plugins
-from kubectl_dra.migrate.device_plugins.asks import extended_amounts
-from kubectl_dra.migrate.model import MigrationSettings, PlanSurroundings
+from kubectl_dra.migrate.device_plugins.asks import extended_amounts, meanings
+from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 from kubectl_dra.migrate.vendors.model import Resource
@@ -43,7 +43,8 @@ class Use(NamedTuple):
     ``owner`` is "KIND NAME" of the workload. Its ``pods`` exist and hold or wait for ``devices`` together; a
     workload without pods has none. ``wanted`` is how many pods it keeps running, or None if that is not written.
     ``each`` is the request of one pod, of the largest if they differ. ``reason`` says why it is not migrated
-    automatically. ``twin`` is not 0 for a further object of the same name.
+    automatically. ``becomes`` is what the resource is in its pods, with the class that migrate writes there; None if no
+    vendor knows it. ``twin`` is not 0 for a further object of the same name.
     """
 
     namespace: str
@@ -54,6 +55,7 @@ class Use(NamedTuple):
     each: int
     outcome: Outcome
     reason: str = ""
+    becomes: Resource | None = None
     wanted: int | None = None
     twin: int = 0
 
@@ -188,10 +190,14 @@ def _uses(
         for resource, amount in requested.items():
             owners[key].each.setdefault(resource, amount)
     for (space, title, twin), owner in sorted(owners.items()):
-        outcome, reason = outcome_of(owner.raw, settings)
+        plan = device_plugins.plan(owner.raw, PlanSurroundings(), settings)
+        outcome, reason = _outcome(owner.raw, plan)
+        becomes = _becomes(owner.raw, plan, settings)
         for resource, each in sorted(owner.each.items()):
             devices = owner.devices.get(resource, 0)
-            yield Use(space, title, resource, owner.pods, devices, each, outcome, reason, owner.wanted, twin)
+            # Pods that are still there can ask for more than what is written of them now.
+            row = becomes.get(resource) or settings.catalogue.resource(resource)
+            yield Use(space, title, resource, owner.pods, devices, each, outcome, reason, row, owner.wanted, twin)
 
 
 def _moving(requested: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:
@@ -205,7 +211,22 @@ def _moving(requested: Mapping[str, int], settings: MigrationSettings) -> dict[s
 
 def outcome_of(raw: Mapping[str, Any], settings: MigrationSettings) -> tuple[Outcome, str]:
     """What migrate does with a workload or pod, and why it does not do all of it automatically."""
-    plan = device_plugins.plan(raw, PlanSurroundings(), settings)
+    return _outcome(raw, device_plugins.plan(raw, PlanSurroundings(), settings))
+
+
+def _becomes(raw: Mapping[str, Any], plan: ObjectPlan, settings: MigrationSettings) -> dict[str, Resource]:
+    """What the resources of a workload's pods become; labels may choose another class than the vendor's first."""
+    out: dict[str, Resource] = {}
+    for spec in pod_specs(raw):
+        out = meanings(spec, settings.catalogue) | out
+    moves = [*(step.moved for step in plan.steps), *(added.moved for added in plan.objects)]
+    for moved in chain.from_iterable(moves):
+        if moved.resource in out:
+            out[moved.resource] = out[moved.resource]._replace(device_class=moved.device_class, driver=moved.driver)
+    return out
+
+
+def _outcome(raw: Mapping[str, Any], plan: ObjectPlan) -> tuple[Outcome, str]:
     for refusal in plan.refusals:
         return "refused", f"{refusal.code}: {refusal.message}"
     if not plan.steps and not plan.objects:
@@ -266,13 +287,13 @@ def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: Publish
     for node in snapshot.nodes.values():
         for name, value in node.allocatable.items():
             amount = amount_of(value) if is_extended(name) else 0
-            resource = settings.catalogue.resource(name) if amount else None
-            if resource is None or resource.driver not in drivers:
-                continue
-            devices = published.on(node.name, resource.driver)
-            if devices:
-                same = published.meant(node.name, resource)
-                clashes.append(Clash(node.name, name, amount, resource.driver, same, len(devices)))
+            # Each of what the name can be: HAMi's driver has the GPUs of NVIDIA's plugin as well.
+            readings = {each.driver: each for each in settings.catalogue.readings(name)} if amount else {}
+            for driver, resource in readings.items():
+                devices = published.on(node.name, driver) if driver in drivers else ()
+                if devices:
+                    same = published.meant(node.name, resource)
+                    clashes.append(Clash(node.name, name, amount, driver, same, len(devices)))
     return sorted(clashes, key=lambda clash: (not clash.same, clash.node, clash.resource))
 
 
@@ -325,12 +346,13 @@ def _standings(
     for table in (snapshot.claims, snapshot.templates):
         for space, _ in table:
             claims[space] = claims.get(space, 0) + 1
-    lacks = {name: _lack(name, snapshot, settings, published) for name in {use.resource for use in uses}}
+    rows = {_key(use): use.becomes for use in uses}
+    lacks = {key: _lack(row, snapshot, published) if row is not None else "" for key, row in rows.items()}
     spaces = {use.namespace for use in uses} | set(claims)
     for space in sorted(spaces if not namespace else spaces & {namespace}):
         mine = [use for use in uses if use.namespace == space]
         reasons = [f"{use.owner}: {use.reason}" for use in mine if use.outcome == "refused"]
-        reasons += [lacks[name] for name in sorted({use.resource for use in mine}) if lacks[name]]
+        reasons += [lacks[key] for key in sorted(set(map(_key, mine))) if lacks[key]]
         state: State = "blocked" if reasons else "ready" if mine else "migrated"
         if state == "ready" and any(use.outcome == "unsafe" for use in mine):
             state = "decide"
@@ -342,15 +364,20 @@ def _standings(
             pods_of(mine),
             claims.get(space, 0),
             tuple(dict.fromkeys(reasons)),
-            tuple(_todo(space, snapshot, settings)),
+            tuple(_todo(space, mine, snapshot, settings)),
             meta.labels.get(LABEL, "") if meta is not None else "",
         )
 
 
-def _lack(name: str, snapshot: Snapshot, settings: MigrationSettings, published: PublishedDevices) -> str:
+def _key(use: Use) -> tuple[str, str]:
+    """A resource, and the class that it becomes."""
+    return use.resource, use.becomes.device_class if use.becomes is not None else ""
+
+
+def _lack(resource: Resource, snapshot: Snapshot, published: PublishedDevices) -> str:
     """What the cluster lacks for a resource's claims; empty if nothing, or if that cannot be seen."""
-    resource = settings.catalogue.resource(name)
-    if resource is None or not resource.device_class:
+    name = resource.name
+    if not resource.device_class:
         return ""
     if resource.device_class not in snapshot.classes and not snapshot.is_gap("DeviceClass"):
         return f"{name}: there is no DeviceClass {resource.device_class}; install the driver {resource.driver}"
@@ -361,14 +388,17 @@ def _lack(name: str, snapshot: Snapshot, settings: MigrationSettings, published:
     return ""
 
 
-def _todo(space: str, snapshot: Snapshot, settings: MigrationSettings) -> Iterator[str]:
-    """Quotas that count the old resource but no claims."""
+def _todo(space: str, uses: Sequence[Use], snapshot: Snapshot, settings: MigrationSettings) -> Iterator[str]:
+    """Quotas that count the old resource but no claims of the classes that its users in the namespace get."""
     hard = {key for quota in snapshot.quotas if quota.metadata.namespace == space for key in quota.hard}
     for quota in snapshot.quotas:
         for key in quota.hard if quota.metadata.namespace == space else ():
-            resource = (
-                settings.catalogue.resource(key.removeprefix("requests.")) if key.startswith("requests.") else None
-            )
-            if resource is not None and resource.device_class and quota_key(resource.device_class) not in hard:
+            if not key.startswith("requests."):
+                continue
+            old = key.removeprefix("requests.")
+            rows = [use.becomes for use in uses if use.resource == old] or [settings.catalogue.resource(old)]
+            classes = dict.fromkeys(row.device_class for row in rows if row is not None and row.device_class)
+            missing = [wanted for wanted in map(quota_key, classes) if wanted not in hard]
+            if missing:
                 name = quota.metadata.name
-                yield f"ResourceQuota {name} counts {key} and no claims: add {quota_key(resource.device_class)}"
+                yield f"ResourceQuota {name} counts {key} and no claims: add {' and '.join(missing)}"
