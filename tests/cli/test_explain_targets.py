@@ -224,7 +224,9 @@ def test_what_other_commands_list(dra: Dra, target: str, command: tuple[str, ...
         (["driver/gpu.nvidia.com", "--feature-gates", "DRAConsumableCapacity=true"], "--feature-gates needs a pod or"),
         (["driver/gpu.nvidia.com", "-o", "html"], "not html"),
         (["l40s-1"], "write node/l40s-1"),
-        (["gpu.nvidia.com"], "write class/gpu.nvidia.com"),
+        (["gpu.nvidia.com"], "write class/gpu.nvidia.com or driver/gpu.nvidia.com"),
+        (["gpu-0"], "write device/l40s-1/gpu-0"),
+        (["pod/sdxl-66d9f7b8c-h7m6r", "-n", "inference", "--what-if", "untaint=l40s-1/gpu-0"], "gpu-0 has no taint"),
         (["pot/x"], "did you mean pod/x?"),
     ],
 )

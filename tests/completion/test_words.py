@@ -36,6 +36,8 @@ def names(*words: str) -> list[str]:
         (("explain", "--what-if", "to"), ["toleration="], NO_FILES | NO_SPACE | KEEP_ORDER),
         (("lint", "--kubernetes-version", "1.37"), ["1.37"], NO_FILES | KEEP_ORDER),
         (("completion", "f"), ["fish"], NO_FILES),
+        (("can", "un"), ["untaint"], NO_FILES | KEEP_ORDER),
+        (("demo", "gau"), ["gaudi-too-few"], NO_FILES | KEEP_ORDER),
         (("no-such-command", ""), [], NO_FILES),
         (("explain", "--no-such-flag=", ""), ["pod/", "claim/"], NO_FILES | NO_SPACE | KEEP_ORDER),
         (("lint", "--", "--sn"), [], FILES),

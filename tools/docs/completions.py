@@ -100,6 +100,8 @@ def _again(repeatable: bool) -> str:
 
 def _values() -> dict[str, list[tuple[str, str]]]:
     from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
+    from kubectl_dra.cli.can.run import NEEDS
+    from kubectl_dra.cli.demo.run import played_examples
     from kubectl_dra.explain.causes.registry import all_kinds
     from kubectl_dra.lint.rules import RULES
     from kubectl_dra.taint.typed import EFFECTS
@@ -110,6 +112,8 @@ def _values() -> dict[str, list[tuple[str, str]]]:
         "gate": [(gate, "") for gate in sorted(known_gates())],
         "effect": [(effect, _EFFECTS[effect]) for effect in EFFECTS],
         "cause": [(kind.code, _first(kind.title)) for kind in all_kinds()],
+        "asking": [(command, "") for command in NEEDS],
+        "example": [(name, example.title) for name, example in played_examples().items()],
         "rule": [(rule.code, _first(rule.title())) for rule in RULES],
     }
 

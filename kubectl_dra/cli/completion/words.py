@@ -54,6 +54,10 @@ _BY_METAVAR: Final = {
 }
 
 
+_OWN_VALUES: Final = {"can": "asking", "demo": "example"}
+"""Commands whose argument is one of a list that no cluster changes."""
+
+
 def of_option(option: Any) -> Kind:
     """The kind of a click option."""
     if option.is_flag or option.count:
@@ -71,6 +75,8 @@ def of_argument(argument: Any, command: str) -> Kind:
     if choices := _choices(argument):
         return choices
     shown = argument.metavar or argument.name.upper()
+    if command in _OWN_VALUES:
+        return _OWN_VALUES[command]
     if "pod/" in shown:
         return "target"
     if "NODE" in shown:

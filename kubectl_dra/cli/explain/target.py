@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
@@ -20,6 +21,8 @@ from kubectl_dra.text import did_you_mean, nearest, some
 T = TypeVar("T")
 
 
+_FEW: Final = 3
+"""Names that are proposed."""
 LABELS: Final = "labels"
 """The kind of a target that is a label selector: the pods with these labels."""
 FORM: Final = (
@@ -347,12 +350,16 @@ def _near(table: Mapping[Key, object], namespace: str, name: str) -> tuple[str, 
 
 def _named_otherwise(name: str, namespace: str, snapshot: Snapshot) -> str:
     """What else has that name, as it is asked about."""
-    if (namespace, name) in snapshot.templates:
-        return f"template/{name}"
-    for kind, names in (("node", snapshot.nodes), ("class", snapshot.classes)):
-        if name in names:
-            return f"{kind}/{name}"
-    return ""
+    typed = [f"template/{name}"] if (namespace, name) in snapshot.templates else []
+    drivers = {slice_.driver for slice_ in snapshot.slices}
+    kinds = {"node": snapshot.nodes, "class": snapshot.classes, "driver": drivers}
+    typed += [f"{kind}/{name}" for kind, names in kinds.items() if name in names]
+    devices = (
+        f"device/{slice_.scope.node_name or slice_.pool.name}/{name}"
+        for slice_ in snapshot.slices
+        if name in slice_.names
+    )
+    return " or ".join((typed or [*islice(dict.fromkeys(devices), _FEW)])[:_FEW])
 
 
 def _of_other_kind(kind: str, namespace: str, name: str, snapshot: Snapshot) -> str:

@@ -20,7 +20,14 @@ from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
-from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
+from kubectl_dra.explain.remedies.freeing_claims import (
+    Free,
+    InTheWay,
+    first_enough,
+    freeing,
+    in_the_way,
+    sets_of_holders,
+)
 from kubectl_dra.explain.remedies.proof import Proof
 
 # No single node has enough devices for a request.
@@ -139,7 +146,10 @@ def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
     from kubectl_dra.drivers.part_off import NVIDIA_DOMAINS
 
     if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
-        text = "one channel for each node: a node serves one ComputeDomain at a time, and GPUs of one node need none"
+        text = (
+            "one channel for each node, because a node serves one ComputeDomain at a time; a pod that uses GPUs of one "
+            "node only can leave the request out"
+        )
         yield Evidence(Subject("driver", NVIDIA_DOMAINS), "publishes", text, relation=Relation.DOES)
 
 
@@ -308,8 +318,26 @@ def elsewhere(analysis: Analysis) -> Iterator[Finding]:
     """The unallocated claims fit, or there are none."""
     if analysis.unavailable and (analysis.fitting or not analysis.claims):
         for finding in _of_claims(analysis):
-            gives_back = finding.kind is ELSEWHERE_UNUSED and analysis.after_giving_back
-            yield _given_back(finding, analysis.after_giving_back) if gives_back else finding
+            if finding.kind is ELSEWHERE:
+                yield _with_room(finding, analysis)
+            elif analysis.after_giving_back:
+                yield _given_back(finding, analysis.after_giving_back)
+            else:
+                yield finding
+
+
+def _with_room(finding: Finding, analysis: Analysis) -> Finding:
+    """With the end of those who use the claim as its remedy, where the claim is then allocated for the pod."""
+    claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
+    change = freeing(claim, analysis.view, analysis.holders)
+    proof = analysis.world.proof_with(change)
+    if proof is None:
+        return finding
+    text = (
+        "Let the pod run on the claim's node, or give each pod its own claim by a template. Or {what}, so that the "
+        "claim is allocated anew."
+    )
+    return replace(finding, remedy=Remedy(say(text, what=change.what), proof, offers=(change,)))
 
 
 def _given_back(finding: Finding, nodes: Sequence[str]) -> Finding:

@@ -175,7 +175,7 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
         return replace(_bring_back(blocked), proof=without, offers=(drop,))
     text = "Ask for a value that devices have ({have}), or drop the term." if have else "Relax or drop the term."
     if unknown:
-        text = "Drop the term: no device says what it asks for."
+        text = "Drop the term: the devices that it refuses do not say what it asks for."
     return Remedy(say(text, have=have), without, offers=(drop,))
 
 

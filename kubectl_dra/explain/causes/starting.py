@@ -47,7 +47,7 @@ NO_TIME = CauseKind(code="prepare-timed-out", family=Family.NODE, look=Look.PODS
 EARLIER_CLAIM = CauseKind(
     code="earlier-claim-not-unprepared", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START
 )
-NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START)
+NOT_RESERVED = CauseKind(code="claim-not-reserved", family=Family.NODE, look=Look.CLAIM, state=DOES_NOT_START)
 DRIVER_GONE = CauseKind(code="slices-outlive-driver", family=Family.NODE, look=Look.ONE_NODE, state=DOES_NOT_START)
 
 
@@ -78,7 +78,9 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
             if finding.kind is PREPARE_FAILED and finding.remedy is None:
                 from kubectl_dra.explain.refused_preparation import remedy_of
 
-                finding = replace(finding, remedy=remedy_of(pod, claims, drivers, snapshot))
+                refused = remedy_of(pod, claims, drivers, snapshot)
+                # Of what the claim asks for the driver's pod says nothing.
+                finding = replace(finding, remedy=refused, next=_claim_of(claims, drivers) if refused else None)
             if finding.kind in (NOT_REGISTERED, NO_ANSWER) and finding.remedy is None and not snapshot.is_gap("Pod"):
                 finding = replace(finding, remedy=_away(finding.kind, drivers, pod.node_name, snapshot))
             if finding.kind is NOT_REGISTERED:
@@ -92,6 +94,12 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
         from kubectl_dra.explain.node_driver import configured
 
         yield configured(Finding(DRIVER_GONE, say(text, node=pod.node_name, when=when), facts), pod, claims, away or "")
+
+
+def _claim_of(claims: Sequence[ResourceClaim], drivers: Sequence[str]) -> NextStep:
+    """The first claim with devices of these drivers, as it is written."""
+    claim = next(each for each in claims if {device.driver for device in each.devices} & {*drivers})
+    return NextStep(Look.AS_WRITTEN, claim.metadata.name, claim.metadata.namespace, "resourceclaim")
 
 
 def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:

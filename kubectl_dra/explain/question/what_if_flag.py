@@ -190,10 +190,15 @@ def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Clus
     """The cluster after a change that is not about the requests. Claims and pods are separated by commas."""
     pod_key = (question.namespace, question.name) if question.pod is not None else None
     if change.kind == "untaint":
+        snapshot = cluster.snapshot
         try:
-            return cluster.untainting(published_device(cluster.snapshot, change.value)[0])
+            id, device = published_device(snapshot, change.value)
         except InputError as error:
             raise InputError(f"--what-if {change}: {error}") from None
+        by_rule = snapshot.is_gap("DeviceTaintRule") or any(rule.selects(*id) for rule in snapshot.taint_rules)
+        if not device.taints and not by_rule:
+            raise InputError(f"--what-if {change}: device {id} has no taint")
+        return cluster.untainting(id)
     if change.kind == "free":
         held = {key: claim for key, claim in cluster.snapshot.claims.items() if claim.allocation is not None}
         return cluster.freeing(_named(change, "allocated claim", held, question.namespace).values(), pod_key)
