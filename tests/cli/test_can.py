@@ -77,6 +77,10 @@ def test_all_commands(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     rows = {line.split()[0]: line.split()[1] for line in ran.out.splitlines()[1 : 1 + len(NEEDS)]}
     assert ran.code == 1 and rows.keys() == NEEDS.keys()
     assert [rows[name] for name in ("taint", "untaint", "explain", "top")] == ["no", "yes", "partly", "yes"]
+    # Its commands say what they allow, and who lacks more is told how to ask.
+    said = " ".join(ran.out.split())
+    assert "An administrator allows what only reads with these commands" in said
+    assert "For taint, which can end pods, ask about it by itself: $ kubectl dra can taint --kubeconfig" in said
 
 
 def test_what_is_needed_comes_first_and_what_is_optional_is_counted(

@@ -180,11 +180,19 @@ def _write_text(permissions: Sequence[Access], user: str, namespace: str, where:
     lacking = [
         access for access in permissions if access.missing and (len(permissions) == 1 or access.needs.role == READ)
     ]
+    by_itself = [access.command for access in permissions if access.missing and access not in lacking]
     roles = dict.fromkeys(access.needs.role for access in lacking)
     if roles:
         out.write("")
-        out.paragraph("An administrator allows it with these commands, which need rights of their own:")
+        what = "what only reads" if by_itself else "it"
+        out.paragraph(f"An administrator allows {what} with these commands, which need rights of their own:")
         write_blocks(out, [shell((command,), where) for role in roles for command in commands(role, user)])
+    if by_itself:
+        out.write("")
+        them = "ask about it by itself" if len(by_itself) == 1 else "ask about each by itself"
+        out.paragraph(f"For {' and '.join(by_itself)}, which can end pods, {them}:")
+        asks = (CommandLine(("kubectl", "dra", "can", command)) for command in by_itself)
+        write_blocks(out, [shell((command,), where) for command in asks])
 
 
 def _lines(access: Access, full: bool, namespace: str = "") -> Iterator[str]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
-from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.terminating import Ending, ending_of
@@ -372,21 +372,27 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
         for node in analysis.barred_nodes
         if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
     ]
+    # With --node, the others were left out by whoever asked.
+    asked = [node for node in usable if analysis.view.ineligible.get(node.name) is not NOT_ASKED]
+    alone = analysis.settings.node if usable and not asked else ""
     barred = [
         Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", analysis.view.ineligible[node.name])
-        for node in usable
+        for node in asked
     ]
     own = subject("ResourceClaim", claim)
     consumers = consumers_named(claim)
-    reasons = {reason for node in usable if (reason := analysis.view.ineligible.get(node.name)) is not None}
+    reasons = {reason for node in asked if (reason := analysis.view.ineligible.get(node.name)) is not None}
     why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""
     return Finding(
         ELSEWHERE if others else ELSEWHERE_UNUSED,
         say(
-            "claim {claim} is allocated for {selector}, where the pod cannot run{why}",
+            "claim {claim} is allocated for {selector}, not for {alone}"
+            if alone
+            else "claim {claim} is allocated for {selector}, where the pod cannot run{why}",
             claim=claim.key,
             selector=str(selector),
             why=why,
+            alone=say("node {name}", name=ObjectName("Node", alone)),
         ),
         (
             Evidence(own, "status.allocation.nodeSelector", str(selector)),
