@@ -512,7 +512,7 @@ def test_a_device_that_only_an_older_slice_has(dra: Dra) -> None:
     device = "gpu.nvidia.com/a30-1/gpu-1"
     older = f"{device} is only in an older slice, of generation 3, and its pool is at 4"
     ran = dra("taint", "a30-1/gpu-1", "k=v:NoSchedule", "--dry-run=client", "--snapshot", path)
-    assert ran.code == 0 and f"{device} (in an older slice)" in ran.out
+    assert ran.code == 3 and f"{device} (in an older slice)" in ran.out
     assert older in " ".join(ran.err.split()) and "has the taint then" in " ".join(ran.err.split())
     for words in (["devices", "a30-1/gpu-1"], ["explain", "device/a30-1/gpu-1"]):
         ran = dra(*words, "--snapshot", path)
