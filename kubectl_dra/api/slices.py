@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from kubectl_dra.api.dra_rows import read_names
 from kubectl_dra.api.meta import EMPTY, JSONObject
 from kubectl_dra.api.nodes import NodeSelector
-from kubectl_dra.api.per_device import NAMES, PerDeviceColumn, PerDeviceTexts
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.shared_devices import NAMES, PerDeviceColumn, PerDeviceTexts
 from kubectl_dra.api.taints import DeviceTaint
 
 

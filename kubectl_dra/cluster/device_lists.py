@@ -11,8 +11,8 @@ from msgspec import Raw, json
 
 from kubectl_dra.api.codec import decoded, struct_mismatch
 from kubectl_dra.api.meta import Wire
-from kubectl_dra.api.per_device import Extractor, PerDeviceTexts, extractors
 from kubectl_dra.api.quantity import is_plain
+from kubectl_dra.api.shared_devices import Extractor, PerDeviceTexts, extractors
 from kubectl_dra.api.slices import Device
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.duplicates import REMEMBERED, Interner, Unusual

@@ -151,7 +151,7 @@ class Reader:
     """Reads objects one after another and shares equal parts among all of them.
 
     With ``compact``, attributes whose text is individual to each device are kept apart from the devices (see
-    ``api.per_device``), so that otherwise equal devices can be shared as well.
+    ``api.shared_devices``), so that otherwise equal devices can be shared as well.
     """
 
     def __init__(self, *, compact: bool = False) -> None:

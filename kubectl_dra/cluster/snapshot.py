@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.per_device import PerDeviceColumn
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
+from kubectl_dra.api.shared_devices import PerDeviceColumn
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
@@ -153,7 +153,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     address, ``context`` the kubeconfig's context, and ``served`` maps the kinds of other layers that it serves to their
     versions (None: not known). ``read_at`` is when the cluster was read, as RFC 3339 text; of
     files that do not say, the newest time in their objects, empty if none has one. ``individual`` are the columns
-    whose values some slices keep apart from their devices (``api.per_device``); it is empty unless the
+    whose values some slices keep apart from their devices (``api.shared_devices``); it is empty unless the
     reader was asked to share devices. ``judged`` are those of them that a question reads: where slices keep them
     apart, its selectors answer for each device as they do for the value that stands in for its own. ``written``
     holds the objects of manifests as written, ``workloads`` those of them that make pods, ``refused`` those that the

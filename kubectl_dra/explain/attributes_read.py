@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.per_device import PerDeviceColumn
+from kubectl_dra.api.shared_devices import PerDeviceColumn
 from kubectl_dra.cel import CompileError, Program, compile_expression
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.question.resolve import Question, about_pod

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.while_away import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.explain.driver_repair import repair
 from kubectl_dra.explain.driver_words import at_fault, why
 from kubectl_dra.explain.phrase import Words

@@ -16,7 +16,7 @@ _COMES: Final = (
         "whether the pod that its owner makes instead gets a place and starts is unknown",
         "whether the pods made instead get a place and start is unknown",
     ),
-    ((False, None), "nobody is known to make it again", "nobody is known to make them again"),
+    ((False, None), "nobody is known to recreate it", "nobody is known to recreate them"),
     ((True, True), "the pod that its owner makes instead has a place", "the pods made instead have a place"),
 )
 """By whether a pod is made in place of a deleted one, and whether it fits: what to say of one, and of several."""

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.meta import FAILED_PREPARE
-from kubectl_dra.drivers.while_away import ClaimOfDriver, DriverUsers, PluginUser, PodOfDriver, WhileAway
+from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PluginUser, PodOfDriver, WhileAway
 from tests.cli.conftest import Ran
 from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
 from tests.drivers.test_drivers_on_nodes import LIKES, STATES

@@ -13,7 +13,7 @@ from msgspec import json
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.codec import Mismatch, decoded, from_v1, mismatch, reshaped, struct_mismatch
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.per_device import NAMES, TIMES, PerDeviceColumn
+from kubectl_dra.api.shared_devices import NAMES, TIMES, PerDeviceColumn
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.device_lists import SAMPLE

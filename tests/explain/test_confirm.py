@@ -63,7 +63,7 @@ OTHERS = {
     "job": (".spec.suspend", ".status.conditions"),
 }
 """All other resources, with the fields that may be read of them."""
-METADATA = {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "finalizers"}
+METADATA = {"name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "finalizers"}
 METADATA |= {"ownerReferences[*].uid", "ownerReferences[*].kind", "ownerReferences[*].name"}
 NAMES = {"POD", "NAMESPACE", "CLAIM", "NODE", "CLASS", "DRIVER", "TEMPLATE", "SLICE", "VOLUMECLAIM", "VOLUME", "GROUP"}
 NAMES |= {"JOB", "QUEUE", "MANIFEST", "SCHEDULER", "LABEL=VALUE", "DRIVERNAMESPACE", "DRIVERPOD"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.per_device import NAMES, TIMES, PerDeviceColumn
 from kubectl_dra.api.releases import Release, default_features
+from kubectl_dra.api.shared_devices import NAMES, TIMES, PerDeviceColumn
 from kubectl_dra.cluster.device_lists import SAMPLE
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -12,6 +12,7 @@ import pytest
 from kubectl_dra import scheduling
 from kubectl_dra.api.releases import MODELLED
 from kubectl_dra.scheduling import chain
+from kubectl_dra.scheduling.framework import Plugin
 from kubectl_dra.scheduling.profile import default_profile
 from kubectl_dra.scheduling.reasons import Reason, foreign
 
@@ -64,3 +65,15 @@ def test_each_plugin_has_its_place_in_the_default_profile() -> None:
     newest = [*MODELLED][-1]
     enabled = {name for names in default_profile(newest).plugins.values() for name in names}
     assert {name for name in chain._KINDS if name not in enabled} == set()
+
+
+def test_every_plugin_takes_part() -> None:
+    """One that nobody lists would never refuse a pod, and no other test would miss it."""
+    names = (each.name for each in pkgutil.iter_modules(scheduling.__path__, "kubectl_dra.scheduling."))
+    here = {
+        kind
+        for module in map(importlib.import_module, names)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Plugin) and kind is not Plugin
+    }
+    assert here == {kind for release in MODELLED for kind in chain.order(default_profile(release))}

@@ -24,7 +24,7 @@ from tools.docs import messages
 from tools.docs.folder import write
 
 COLUMNS = 80
-_STAGE = re.compile(r"^Stage: .*$", re.MULTILINE)
+_STAGE = re.compile(r"^Stage:.*$", re.MULTILINE)
 _ASSUMED = re.compile(r"^Note: assumed: .*\n(?:  .*\n)*", re.MULTILINE)
 """What a live cluster tells by itself."""
 

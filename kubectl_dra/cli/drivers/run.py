@@ -19,8 +19,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
+from kubectl_dra.drivers.drain_check import WhileAway, awaiting, drain_check, evicted_beside, updates_of
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
-from kubectl_dra.drivers.while_away import WhileAway, awaiting, drain_check, evicted_beside, updates_of
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.refused_preparation import mendings
 from kubectl_dra.explain.unread import NotSeen

@@ -19,7 +19,17 @@ from kubectl_dra.cli.explain.reading import (
     read_manifest,
     with_admission,
 )
-from kubectl_dra.cli.explain.target import LABELS, Looked, NotMade, StandIn, TypedTarget, find, has_made, targets_of
+from kubectl_dra.cli.explain.target import (
+    LABELS,
+    Looked,
+    NotMade,
+    StandIn,
+    TypedTarget,
+    find,
+    has_made,
+    targets_of,
+    through_claim,
+)
 from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
@@ -166,7 +176,7 @@ def _with_makers(
 def _questions(flags: ExplainFlags, targets: Sequence[TypedTarget], given: Given) -> list[tuple[Question, StandIn]]:
     """The questions, each with what it stands in for."""
     if not targets:
-        return [(question, None) for question in _of_manifest(flags, given)]
+        return _of_manifest(flags, given)
     everywhere = bool(flags.snapshots) and not flags.namespace
     return [
         _about(find(target, given.namespace, given.snapshot, anywhere=everywhere), flags, given) for target in targets
@@ -185,16 +195,16 @@ def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question,
     return _about_pod(item, given, asked_settings(flags, given.snapshot)), looked.stand_in
 
 
-def _of_manifest(flags: ExplainFlags, given: Given) -> list[Question]:
+def _of_manifest(flags: ExplainFlags, given: Given) -> list[tuple[Question, StandIn]]:
     snapshot, manifest = given.snapshot, given.manifest
     assert manifest is not None
     if manifest.pods:
         settings = asked_settings(flags, snapshot)
-        return [_about_pod(pod, given, settings) for pod in manifest.pods.values()]
+        return [(_about_pod(pod, given, settings), None) for pod in manifest.pods.values()]
     if manifest.claims:
-        return [about_claim(snapshot.claims[key]) for key in manifest.claims]
+        return [_about(through_claim(snapshot.claims[key], snapshot), flags, given) for key in manifest.claims]
     if manifest.templates:
-        return [about_template(snapshot.templates[key]) for key in manifest.templates]
+        return [(about_template(snapshot.templates[key]), None) for key in manifest.templates]
     raise InputError(
         f"{', '.join(flags.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
         "nothing to explain"

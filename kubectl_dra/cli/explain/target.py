@@ -152,7 +152,7 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
     if target.kind == "pod":
         return Looked(_find(snapshot.pods, namespace, target.name, "Pod", snapshot))
     if target.kind == "claim":
-        return _of_claim(_find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot), snapshot)
+        return through_claim(_find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot), snapshot)
     if target.kind == "template":
         template = _find(snapshot.templates, namespace, target.name, "ResourceClaimTemplate", snapshot)
         return Looked(template, MadeFrom(_users_of(template, snapshot)))
@@ -161,7 +161,7 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
     return _of_any_kind(target.name, namespace, snapshot)
 
 
-def _of_claim(claim: ResourceClaim, snapshot: Snapshot) -> Looked:
+def through_claim(claim: ResourceClaim, snapshot: Snapshot) -> Looked:
     """The claim; of one that has its devices, the pod on their node that does not run with them."""
     from kubectl_dra.explain.pending_alike import PodProgress, progress_of
 
@@ -279,7 +279,7 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
     if pod is not None:
         return Looked(pod)
     if claim is not None:
-        return _of_claim(claim, snapshot)
+        return through_claim(claim, snapshot)
     made_by = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)
     if made_by:
         return _of_several(TypedTarget(*made_by[0]), namespace, snapshot)

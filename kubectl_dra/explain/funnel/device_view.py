@@ -16,7 +16,7 @@ from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.per_device import PerDeviceColumn
+from kubectl_dra.api.shared_devices import PerDeviceColumn
 from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice, newest_slices
 from kubectl_dra.explain.phrase import Words
 

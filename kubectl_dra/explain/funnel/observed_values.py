@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from kubectl_dra.api.per_device import OwnValues
+from kubectl_dra.api.shared_devices import OwnValues
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import Program
 from kubectl_dra.cel.columns import Column

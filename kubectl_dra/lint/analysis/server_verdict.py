@@ -16,6 +16,7 @@ from kubectl_dra.lint.analysis.claim_requests import gated_fields
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, once, stored_key
 from kubectl_dra.manifests.changes import Path, fields_at, value_at
 from kubectl_dra.manifests.workloads import pod_templates
+from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import ServerVerdict, Violation
@@ -95,8 +96,17 @@ def violations_of(context: Context) -> Iterator[Violation]:
     # What cannot be decoded hides the rest.
     status = () if verdict.code == BAD_REQUEST else _in_status(context)
     for violation in (*verdict.violations, *status):
-        if context.item.complete or not _is_elsewhere(context.item, violation):
+        elsewhere = not context.item.complete and _is_elsewhere(context.item, violation)
+        if not elsewhere and not _is_of_limit(context.raw, violation):
             yield violation
+
+
+def _is_of_limit(raw: Mapping[str, Any], violation: Violation) -> bool:
+    """Whether a violation is about a request that the server takes from the limit, which has the violation, too."""
+    *before, kind, name = violation.path if len(violation.path) > 2 else ("", "", "")
+    if kind != "requests" or value_at(raw, violation.path) is not None:
+        return False
+    return value_at(raw, (*before, "limits", name)) is not None
 
 
 def later_violations_of(context: Context) -> Iterator[Violation]:
@@ -158,7 +168,10 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
 
 
 def _concerns(spec: Any) -> bool:
-    """Whether a pod spec has claims, a wrong type on the way to them, or devices in the resources of the whole pod."""
+    """Whether a pod spec has claims, or asks for devices in a way that the API server may refuse.
+
+    That is a wrong type on the way to them, a number that is none, or devices in the resources of the whole pod.
+    """
     return uses_claims(spec) or not _is_plain(spec) or _has_pod_level_devices(spec)
 
 
@@ -169,7 +182,7 @@ def _has_pod_level_devices(spec: Any) -> bool:
 
 
 def _is_plain(spec: Any) -> bool:
-    """Whether a pod spec's containers, and their resources, have the right types."""
+    """Whether a pod spec's containers, and their resources, have the right types, and devices are counted."""
     if not isinstance(spec, dict):
         return spec is None
     for field in ("containers", "initContainers"):
@@ -179,7 +192,20 @@ def _is_plain(spec: Any) -> bool:
         for container in containers or ():
             if not isinstance(container, dict) or not isinstance(container.get("resources"), dict | None):
                 return False
+            if not all(map(_is_count, _devices(container.get("resources")))):
+                return False
     return True
+
+
+def _devices(resources: Any) -> Iterator[Any]:
+    """How many devices a container asks for, by each name of an extended resource."""
+    for kind in ("limits", "requests"):
+        yield from (value for name, value in fields_at(resources, kind).items() if "/" in str(name))
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number as nearly everybody writes it."""
+    return (type(value) is int and value >= 0) or (isinstance(value, str) and whole_number(value) is not None)
 
 
 def uses_claims(spec: Any) -> bool:
