@@ -25,7 +25,8 @@ from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, unpublished
-from kubectl_dra.explain.devices.inventory import DeviceRow, Wanted, take_inventory
+from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory
+from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, next_look

@@ -148,6 +148,10 @@ def _of_device(now: DeviceNow) -> str:
         also = also or (f"a pod that gets what is left does not start: {written(row.unserved)}" if row.unserved else "")
         also = also or (f"no new pod gets a share: node {now.cordoned} is cordoned" if now.cordoned else "")
         return f"shared by {amount(len(row.holders), 'claim')} ({said}); {also or 'what is left can be given'}"
+    if row.state is DeviceState.BLOCKED and now.blockers:
+        (device, use), *others = now.blockers
+        more = f", and {amount(len(others), 'more')}" if others else ""
+        return f"blocked by {device} of the same hardware, held by {_holder(use)}{more}: {said}"
     if row.state is DeviceState.TAINTED:
         return f"tainted: only a request that tolerates {tainted} gets it"
     return f"{row.state}: {said}"
@@ -171,10 +175,12 @@ def device_fix(now: DeviceNow) -> str:
 
 
 def device_next(now: DeviceNow) -> CommandLine | None:
-    """The claim that holds it says more."""
-    if not now.row.holders:
-        return None
-    meta = now.row.holders[0].metadata
+    """The claim that holds it, or what blocks it, says more; and for tainted ones who has tainted what."""
+    holders = [*now.row.holders, *(use.claim for _, use in now.blockers)]
+    if not holders:
+        tainted = now.row.state is DeviceState.TAINTED and any(taint.rule for taint in now.row.taints)
+        return kubectl("dra", "taint", "--list", others=()) if tainted else None
+    meta = holders[0].metadata
     return kubectl("dra", "explain", kind="claim", name=meta.name, namespace=meta.namespace)
 
 

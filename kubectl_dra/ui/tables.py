@@ -19,7 +19,8 @@ from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import names_of, singly
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
+from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.settings import Settings

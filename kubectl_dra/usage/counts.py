@@ -15,8 +15,9 @@ from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, Wanted, take_inventory
+from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
 from kubectl_dra.explain.devices.judged_by_start import judged_by_start
+from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.scheduling.scheduler import Scheduler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -71,7 +71,8 @@ class DeviceNow(Struct, frozen=True):
 
     ``cordoned`` is its node where that takes no new pods, ``selected``: a class selects it, or may.
     ``whole`` is how many devices its node has, where its driver gives a claim all of them or none. ``unsure`` is what
-    was not read, and tells whether a request can have it and its pod starts.
+    was not read, and tells whether a request can have it and its pod starts. ``blockers`` are devices that use up its
+    counters, by name, with the claims that hold them.
     """
 
     verdict: Verdict
@@ -81,6 +82,7 @@ class DeviceNow(Struct, frozen=True):
     selected: bool = True
     whole: int = 0
     unsure: tuple[Unread, ...] = ()
+    blockers: tuple[tuple[str, ClaimUse], ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -159,7 +161,24 @@ def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
         taking = unread_of_share(snapshot) if row.state is DeviceState.SHARED else ()
         unsure = (*selecting, *taking, *unread_of_start(snapshot))
     verdict = Verdict.UNDETERMINED if unsure else verdict
-    return DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure)
+    blockers = tuple(_blockers(row, snapshot)) if row.state is DeviceState.BLOCKED else ()
+    return DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure, blockers)
+
+
+def _blockers(row: DeviceRow, snapshot: Snapshot) -> Iterator[tuple[str, ClaimUse]]:
+    """The devices that draw on counters which a device needs, and the claims that hold them."""
+    needed = {consumption.counter_set for consumption in row.device.consumes_counters}
+    drawing = {
+        name
+        for slice_ in snapshot.slices
+        if slice_.pool == row.slice.pool
+        for device, name in zip(slice_.devices, slice_.names, strict=True)
+        if any(consumption.counter_set in needed for consumption in device.consumes_counters)
+    }
+    for use in _uses(snapshot):
+        for result in use.results:
+            if result.device[:2] == row.id[:2] and result.device.device in drawing:
+                yield result.device.device, use
 
 
 def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:

@@ -205,3 +205,23 @@ def test_held_and_tainted_are_both_shown(dra: Dra, cluster: str) -> None:
     found = json.loads(dra("devices", "--pool", "n4", "--snapshot", cluster, "-o", "json").out)
     jsonschema.validate(found, DEVICES)
     assert [(item["state"], item["tainted"]) for item in found["items"]] == [("held", True), ("tainted", True)]
+
+
+def test_a_blocked_device_names_what_blocks_it(dra: Dra) -> None:
+    path = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    ran = dra("explain", "device/mi300x-1/gpu-0-spx-nps1", "--snapshot", path)
+    said = " ".join(ran.out.split())
+    assert "blocked by gpu-0-cpx-nps1 of the same hardware, held by claim serving/embed-0-gpu-s9txg" in said
+    assert "Next: kubectl dra explain claim/embed-0-gpu-s9txg -n serving --snapshot" in ran.out
+
+
+def test_a_class_whose_driver_is_not_whole_leads_to_the_driver(dra: Dra) -> None:
+    path = str(EXAMPLES / "gpu-part-switched-off" / "cluster.yaml")
+    ran = dra("explain", "class/gpu.nvidia.com", "--snapshot", path)
+    assert ran.code == 2 and "kubectl dra explain driver/gpu.nvidia.com --snapshot" in ran.err
+    assert dra("explain", "driver/gpu.nvidia.com", "--snapshot", path).code == 1
+
+
+def test_a_device_with_the_taint_of_a_rule_leads_to_the_rules(dra: Dra) -> None:
+    path = str(EXAMPLES / "taint-rule-maintenance" / "cluster.yaml")
+    assert "Next: kubectl dra taint --list --snapshot" in dra("explain", "device/h100-1/gpu-1", "--snapshot", path).out

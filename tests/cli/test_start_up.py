@@ -59,6 +59,8 @@ def test_few_modules_are_imported(words: list[str], own: int, others: int) -> No
     ours = {name for name in modules if name.startswith("kubectl_dra")}
     assert modules & HEAVY == set()
     # A file of causes is found by being there, and each answer asks all of them.
-    assert sum(not name.startswith(CAUSES) for name in ours) <= own, "import what few answers need in the function that needs it"
+    assert sum(not name.startswith(CAUSES) for name in ours) <= own, (
+        "import what few answers need in the function that needs it"
+    )
     assert len(modules - ours) <= others
     assert len(dataclasses) <= 1, "a struct of msgspec takes a twentieth of the time to define"

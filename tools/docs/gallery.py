@@ -13,7 +13,8 @@ from typing import Final
 
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
+from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
+from kubectl_dra.explain.devices.wanted import Wanted
 from tools.docs.picture import legend, picture
 from tools.examples import EXAMPLES, ROOT, examples, fit_examples
 

@@ -24,8 +24,9 @@ from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import Inventory, Wanted, take_inventory
+from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.judged_by_start import judged_by_start
+from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.table import with_exit_code, write
 

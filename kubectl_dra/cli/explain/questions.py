@@ -255,7 +255,8 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 
     They are exact in what classes read, and the ``question`` if it is about one pod or claim.
     """
-    from kubectl_dra.explain.devices.inventory import Wanted, take_inventory
+    from kubectl_dra.explain.devices.inventory import take_inventory
+    from kubectl_dra.explain.devices.wanted import Wanted
 
     shown = complete(question, snapshot, settings).for_lists()
     wanted = Wanted(nodes=(settings.node,) if settings.node else ())

@@ -27,7 +27,8 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, Wanted, take_inventory
+from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
+from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.paint import tell
 from kubectl_dra.taint import times

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from kubectl_dra.explain.devices.device_state import (
     unpublished,
 )
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
+from kubectl_dra.explain.devices.wanted import Wanted, check_names
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Words, say
@@ -39,80 +40,7 @@ from kubectl_dra.explain.unread import (
     unread_devices,
     unread_of,
 )
-from kubectl_dra.text import did_you_mean, nearest, some
-
-# Which devices a list is to hold, and whether the names in it exist.
-
-MAX_NAMES = 8
-
-
-class Wanted(Struct, frozen=True):
-    """Which devices to list: those for which every part that is set holds; names of one part are alternatives.
-
-    A pool is ``NAME`` or ``DRIVER/NAME``; a device is named as ``typed_names`` says. ``selector`` is a compiled CEL
-    selector. ``namespace`` is one whose claims hold the device.
-    """
-
-    devices: tuple[str, ...] = ()
-    drivers: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    pools: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    selector: Program | None = None
-    namespace: str = ""
-    free: bool = False
-    tainted: bool = False
-
-
-def check_names(snapshot: Snapshot, nodes: Sequence[str], wanted: Wanted) -> None:
-    """Check that all names exist.
-
-    Raises:
-        InputError: a name that does not exist, with the names that may be meant.
-        UndeterminedError: a name that may be that of an object which was not read.
-    """
-    pools = {slice_.pool for slice_ in snapshot.slices}
-    scopes = {slice_.scope.node_name for slice_ in snapshot.slices} - {""}
-    for kind, names, exist, read in (
-        ("driver", wanted.drivers, {pool.driver for pool in pools}, ("ResourceSlice",)),
-        ("node", wanted.nodes, {*nodes, *scopes}, ("Node", "ResourceSlice")),
-        ("pool", wanted.pools, {pool.name for pool in pools} | {str(pool) for pool in pools}, ("ResourceSlice",)),
-        ("class", wanted.classes, set(snapshot.classes), ("DeviceClass",)),
-    ):
-        for name in names:
-            if name in exist:
-                continue
-            near = nearest(name, sorted(exist))
-            known = sorted(other for other in exist if "/" not in other)
-            hint = f"; there are: {some(known, MAX_NAMES)}" if known else "; there is none"
-            other = _of_another_kind(name, pools, snapshot)
-            if gaps := snapshot.unread(read):
-                more = f"; {other}" if other else ""
-                raise UndeterminedError(
-                    f"{gaps[0]}, so whether there is a {_TITLES[kind]} {name} is unknown{gaps[0].help}{more}"
-                )
-            if other:
-                hint = f"; {other}"
-            elif near:
-                hint = f"; {did_you_mean(near)}"
-            raise InputError(f"there is no {_TITLES[kind]} {name}{hint}")
-
-
-def _of_another_kind(name: str, pools: Set[PoolID], snapshot: Snapshot) -> str:
-    """What else has the name, and how to ask for it."""
-    if name in snapshot.classes:
-        return f"it is a DeviceClass: write --class {name}"
-    if any(name == pool.driver for pool in pools):
-        return f"it is a driver: write --driver {name}"
-    if any(name in (pool.name, str(pool)) for pool in pools):
-        return f"it is a pool: write --pool {name}"
-    if name in snapshot.nodes:
-        return f"it is a node: write --node {name}"
-    with_it = sorted({slice_.pool.name for slice_ in snapshot.slices if name in slice_.names})
-    return f"it is a device of {some(with_it, 2)}: name its node, or its pool with --pool" if with_it else ""
-
-
-_TITLES = {"driver": "driver that publishes devices called", "node": "node", "pool": "pool", "class": "DeviceClass"}
+from kubectl_dra.text import did_you_mean
 
 
 class DeviceRow(NamedTuple):
