@@ -10,6 +10,7 @@ from kubectl_dra.api.codec import mismatch, quoted
 from kubectl_dra.api.dra_rows import KINDS, fields_at
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP, Release, lifecycle, versions_of
+from kubectl_dra.lint.analysis.claim_requests import classic_advice
 from kubectl_dra.manifests.changes import Change, Delete, Path, Set, Unwrap, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Step
@@ -226,10 +227,8 @@ def _claim(raw: Mapping[str, Any], path: Path, version: str) -> ObjectPlan:
         return _refused(path, "the claim names no resourceClassName", "say which DeviceClass it asks for")
     for field in ("parametersRef", "parameters"):
         if spec.get(field):
-            way_out = (
-                f"ask for {name} in devices.requests[].exactly.deviceClassName, with count and selectors for what "
-                "the parameters ask for, and devices.config[].opaque for what they set"
-            )
+            advice = classic_advice(spec, version)
+            way_out = f"{advice[:1].lower()}{advice[1:]}".removesuffix(".")
             message = f"only the driver knows what {_name(spec[field])} asks for"
             return ObjectPlan(refusals=(PlanRefusal(PARAMETERS, (*path, field), message, way_out),))
     other = next((key for key in spec if key not in (*_CLAIM_FIELDS, "parametersRef", "parameters")), None)

@@ -592,3 +592,10 @@ def test_notes_stand_beside_what_goes_to_standard_output(dra: Dra) -> None:
         err = dra("migrate", "job.yaml", *flags).err
         assert err.count(" note: ") == 3 < shown
         assert f"{shown - 3} more note" in err and f"without {' '.join(flags)} shows" in err
+
+
+def test_values_without_a_chart_are_an_error(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n")
+    for flags in (("--values", "values.yaml"), ("--set", "a=b")):
+        ran = dra("migrate", *flags, "--check", str(tmp_path / "pod.yaml"))
+        assert ran.code == 2 and "are for charts, and no chart is named" in ran.err

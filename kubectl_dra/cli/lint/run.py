@@ -356,6 +356,9 @@ def _many(number: int, singular: str, several: str) -> str:
 
 # --- rules ---------------------------------------------------------------------------------------
 
+_TITLE: Final = 40
+"""Columns that the title of a rule needs beside its name."""
+
 
 def _about_rules(flags: LintFlags) -> int:
     from kubectl_dra.report.markdown_text import write_page
@@ -373,6 +376,10 @@ def _about_rules(flags: LintFlags) -> int:
     for rule in RULES:
         fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
         first = f"{rule.code}  {rule.name.ljust(width)}  {'/'.join(rule.severities()).ljust(widest)}  "
-        indent = len(first) if out.width - len(first) >= 24 else 4
-        out.sentence(f"{rule.title()}{fix}", indent=" " * indent, first=first)
+        title = f"{rule.title()}{fix}"
+        if out.width - len(first) >= _TITLE:
+            out.sentence(title, indent=" " * len(first), first=first)
+        else:
+            out.write(first.rstrip())
+            out.sentence(title, indent=" " * 8, first=" " * 8)
     return 0

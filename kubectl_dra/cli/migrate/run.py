@@ -66,6 +66,8 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     job = MigrationJob(_settings(flags), flags.unsafe, flags.claims_file)
     rendered = rendered_charts(flags.paths, _release(flags.release), flags.values, flags.sets)
     charts = [path for path in flags.paths if path != STDIN and is_chart(path)]
+    if (flags.values or flags.sets) and not charts:
+        raise UsageError("--values and --set are for charts, and no chart is named: name its folder, or leave them out")
     asked = _chart_flags(flags, rendered, charts)
     paths = tuple(path for path in rendered.paths if path not in asked.named)
     inputs = [*rendered.inputs, *_files_and_kustomizations(replace(flags, paths=paths))]

@@ -89,11 +89,9 @@ def migrate(item: Item) -> str:
 # Claims from before structured parameters (v1alpha2), and what each field becomes.
 
 
-def classic_advice(item: Item, better: str) -> str:
-    """How to write the object in a current version, for each of its fields."""
-    spec = fields_at(item.raw, *item.spec_path)
-    parts = [f"No release converts it. Write it anew for {GROUP}/{better}: {_request(spec)}."]
-    return " ".join([*parts, *_rest(spec)])
+def classic_advice(spec: Mapping[str, Any], better: str) -> str:
+    """How to write a claim's ``spec`` in a current version, for each of its fields."""
+    return " ".join((f"Write it anew for {GROUP}/{better}: {_request(spec)}.", *_rest(spec)))
 
 
 def _request(spec: Mapping[str, Any]) -> str:

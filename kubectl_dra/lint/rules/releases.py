@@ -22,7 +22,7 @@ from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.changes import Set
+from kubectl_dra.manifests.changes import Set, fields_at
 
 _OLD_KINDS: Final[Mapping[str, str]] = {
     "ResourceClass": 'DeviceClass, with a selector device.driver == "DRIVER"',
@@ -258,8 +258,12 @@ def _default(gate: str, release: Release) -> str:
 def _move(item: Item, better: str) -> Fix:
     """How to get to another version: a change if the shapes are equal, else advice."""
     if item.version in ("v1alpha1", "v1alpha2"):
-        advice = f"{classic_advice(item, better)} To see what migrate can take over:"
-        return Fix(advice, command=migrate(item))
+        spec = fields_at(item.raw, *item.spec_path)
+        advice = f"No release converts it. {classic_advice(spec, better)}"
+        if spec.get("parameters") or spec.get("parametersRef"):
+            # Only who wrote it knows what these mean: migrate refuses it, with the same advice.
+            return Fix(advice)
+        return Fix(f"{advice} To see what migrate can take over:", command=migrate(item))
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
