@@ -58,7 +58,9 @@ def printed(words: Sequence[str]) -> list[str]:
     _, out, errors = ran(*words)
     assert "a defect of" not in errors
     joined = re.sub(r"\n(?! {0,2}\S* {2})(?=\S)", " ", out)
-    return [part.strip() for line in joined.splitlines() for part in re.split(r"(?<=[.;:]) | {2,}|; ", line)]
+    parts = (part for line in joined.splitlines() for part in re.split(r"(?<=[.;:]) | {2,}|; ", line))
+    # The same words may end a sentence, or come before a semicolon.
+    return [part.strip().rstrip(".") for part in parts]
 
 
 def absences(words: Sequence[str], kind: str) -> Iterator[str]:

@@ -165,13 +165,11 @@ def through_claim(claim: ResourceClaim, snapshot: Snapshot) -> Looked:
     """The claim; of one that has its devices, the pod on their node that does not run with them."""
     from kubectl_dra.explain.pending_alike import PodProgress, progress_of
 
-    stuck = (PodProgress.NOT_STARTED, PodProgress.IN_DOUBT)
     pods = waiting_for(claim, snapshot) if claim.allocation is not None else []
-    pods = [pod for pod in pods if progress_of(pod, snapshot) in stuck]
+    pods = [pod for pod in pods if progress_of(pod, snapshot) is PodProgress.NOT_STARTED]
     if not pods:
         return Looked(claim)
-    first = min(pods, key=lambda pod: (progress_of(pod, snapshot), pod.metadata.name))
-    return Looked(first, UsedBy(claim.metadata.name))
+    return Looked(min(pods, key=lambda pod: pod.metadata.name), UsedBy(claim.metadata.name))
 
 
 def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:
