@@ -59,8 +59,7 @@ def write_fit(
 
     out = Painter(color=color)
     write_blocks(out, _missing(answer, invocation))
-    if answer.needed is not None:
-        write_blocks(out, [prose(f"{needed(answer.needed)}.")])
+    write_blocks(out, list(_new_nodes(answer)))
     for workload in answer.workloads:
         # What a note says of the workload comes before a question with one more node.
         tried = invocation if full or not answer.notes else invocation._replace(argv=())
@@ -107,8 +106,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     from kubectl_dra.report.html.shares import divided
 
     parts = [tag("header", tag("h1", "What fits")), *blocks_html(list(_missing(answer, invocation)), 2)]
-    if answer.needed is not None:
-        parts += blocks_html([prose(f"{needed(answer.needed)}.")], 2)
+    parts += blocks_html(list(_new_nodes(answer)), 2)
     for workload in answer.workloads:
         first, *blocks = blocks_of(workload, invocation)
         parts.append(tag("section", tag("h2", workload.workload.title), *blocks_html([first], 2)))
@@ -128,6 +126,14 @@ def _missing(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
         what = f"Namespace {names[0]} does not exist" if one else f"Namespaces {some(names)} do not exist"
         yield prose(f"{what}, so no pod in {'it is' if one else 'them is'} created. With {'it' if one else 'them'}:")
         yield shell([creating_namespace(name) for name in names], invocation.where)
+
+
+def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
+    """How many new nodes it takes, and why they take no pod."""
+    if answer.needed is not None:
+        yield prose(f"{needed(answer.needed)}.")
+    if answer.unhelpful:
+        yield prose(f"A new node takes none of the pods: {written(answer.unhelpful)}.")
 
 
 _CLASSES: Final = {"#": "held", "+": "free", "/": "unserved", "x": "unusable"}

@@ -39,6 +39,7 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
         "missingNamespaces": list(answer.missing_namespaces),
         "items": [_workload(workload) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
+        **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
         "notes": [written(note) for note in (*answer.notes, answer.other_nodes) if note],
     }

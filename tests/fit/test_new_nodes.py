@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.fit.worlds import claim, deployment, fitted, node, running, said, template
+from tests.ran import ran
 
 JSON = dict[str, Any]
 
@@ -91,6 +92,7 @@ def test_no_such_node_helps(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, cluster, [template(), deployment(2)], "--with-node", "like=cpu")
     assert (code, report["newNodes"]["number"], report["newNodes"]["enough"]) == (1, 0, False)
     assert report["newNodes"]["text"] == "New nodes (like=cpu) do not help: up to 64 were tried"
+    assert report["newNodesRefuse"] == "gpu: no devices published for it"
 
 
 def test_none_is_needed(tmp_path: Path) -> None:
@@ -234,3 +236,26 @@ def test_what_is_asked_for_has_to_be_known(
     assert missing in errors
     known = f"{GPU},devices=1,{more}"
     assert fitted(tmp_path, cluster, manifest, "--with-node", known)[0] == code
+
+
+HOPPER = "driver=gpu.nvidia.com,product=H100,devices=8,architecture=Hopper,memory=80Gi"
+AMPERES = str(Path(__file__).parents[2] / "examples" / "explain" / "no-device-matches" / "cluster.yaml")
+
+
+@pytest.mark.parametrize("count", ["", ",count=1"])
+def test_why_a_new_node_does_not_help_is_said(tmp_path: Path, count: str) -> None:
+    """In one line, and where the pod is explained its devices are among those that were refused."""
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "a100-80gb"}]
+    spec = {"containers": [container], "resourceClaims": claims}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "one", "namespace": "ml"}, "spec": spec}
+    (file := tmp_path / "pod.json").write_text(json.dumps(pod))
+    words = ("fit", "-f", str(file), "--snapshot", AMPERES, "--with-node", HOPPER + count)
+    code, out, _ = ran(*words)
+    why = 'A new node takes none of the pods: request "gpu" wants architecture Ampere; all 8 devices have Hopper.'
+    assert code == 1 and why in " ".join(out.split())
+    _, explained, _ = ran(*words, "--explain")
+    assert "refused: architecture is Hopper on 8" in explained and "1 node rejected (new-node)" in explained
+    helped = HOPPER.replace("Hopper", "Ampere") + count
+    _, out, _ = ran(*words[:-1], helped)
+    assert "takes none" not in out and "fits on new-node" in out
