@@ -249,7 +249,7 @@ class SharingWriter(Struct, frozen=True):
             "another name: ResourceClaim {name} exists already. The server refuses another spec for it, and with the "
             "same one these pods share it with those that have it"
         )
-        return (SharingNeed("another name", say(text, name=self.template.name)),)
+        return (SharingNeed("another name for the claim", say(text, name=self.template.name)),)
 
     def _naming(self) -> dict[int, list[Change]]:
         changes: dict[int, list[Change]] = {}

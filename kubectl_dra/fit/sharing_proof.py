@@ -313,7 +313,7 @@ def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot
         "another name, or that {name} is deleted first: ResourceClaimTemplate {name} exists already, and the server "
         "refuses another spec for it"
     )
-    needs = tuple(SharingNeed("another name", say(text, name=each.name)) for each in refused)
+    needs = tuple(SharingNeed("another name for the template", say(text, name=each.name)) for each in refused)
     templates = {**cluster.templates, **{each[1:3]: manifest.templates[each[1:3]] for each in refused}}
     left = tuple(each for each in cluster.refused if each not in refused)
     return replace(cluster, templates=templates, refused=left), needs

@@ -239,7 +239,9 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
     else:
         after = " once the pods that run now have ended" if way.after else ""
         verb = "start" if way.fit.begin.lost else "fit"
-        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} {verb} with it{after}, by the scheduler's steps")
+        does = {1: f"{verb}s", 0: f"does not {verb}"}[way.placed] if way.fit.pods == 1 else verb
+        who = f"{way.placed:,} of {amount(way.fit.pods, 'pod')}" if way.fit.pods > 1 else "the pod"
+        tell(f"note: {who} {does} with it{after}, by the scheduler's steps")
         for placed, why in _stopped([way]):
             tell(f"note: {_after(placed, why)}")
     for need in way.written.needs:

@@ -259,3 +259,27 @@ def test_why_a_new_node_does_not_help_is_said(tmp_path: Path, count: str) -> Non
     helped = HOPPER.replace("Hopper", "Ampere") + count
     _, out, _ = ran(*words[:-1], helped)
     assert "takes none" not in out and "fits on new-node" in out
+
+
+def test_a_pod_is_said_once_not_to_fit(tmp_path: Path) -> None:
+    web = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "web", "namespace": "default"}}
+    pod = {**web, "spec": deployment(1, gpus=2)["spec"]["template"]["spec"]}
+    manifest = [pod, template(2)]
+    _, out, _ = said(tmp_path, node("a", 1), manifest)
+    assert out.startswith("Pod default/web does not fit.\n\nWhy\n  ") and out.count("default/web does not fit") == 1
+    _, out, _ = said(
+        tmp_path, [*node("a", 1), *node("b", 2), *running("other", "b", [0])], manifest, "--with-node", "b"
+    )
+    assert out.startswith("It takes 1 new node (b); with none, the pod does not fit.\n")
+
+
+def test_an_unknown_release_names_no_other_command(tmp_path: Path) -> None:
+    _, _, errors = said(tmp_path, node("a", 1), [deployment(1), template()], "--kubernetes-version", "1.33")
+    assert errors == "error: --kubernetes-version 1.33: the scheduler is modelled for 1.34 to 1.37\n"
+
+
+def test_a_command_beside_a_note_asks_the_same_cluster(tmp_path: Path) -> None:
+    """One claim for all pods would do: the command that writes it stands on a line of its own."""
+    _, out, _ = said(tmp_path, node("a", 1), [deployment(2), template()], "--full")
+    share = f"$ kubectl dra share -f {tmp_path / 'manifest.json'} --snapshot {tmp_path / 'cluster.json'}"
+    assert share in out.splitlines()

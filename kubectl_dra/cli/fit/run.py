@@ -26,6 +26,7 @@ from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
@@ -150,8 +151,9 @@ def _with_sharing(
         return answer
     note = say(
         "template {template} makes a claim for each pod; with one claim for all of them all fit, if they may share a "
-        "device (kubectl dra share)",
+        "device",
         template=template.name,
+        command=CommandLine(("kubectl", "dra", "share", *repeated({"-f": flags.manifests, "-n": (flags.namespace,)}))),
     )
     return replace(answer, notes=(note, *answer.notes))
 

@@ -29,7 +29,7 @@ from kubectl_dra.fit.sharing import (
 )
 from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
 from kubectl_dra.fit.sharing_sample import manifest_of
-from kubectl_dra.manifests.inputs import STDIN_NAME
+from kubectl_dra.manifests.inputs import STDIN_NAME, find_inputs, read
 from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
@@ -108,7 +108,6 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
         one_pod = flags.containers is not None
         pods = 1 if one_pod else flags.pods or DEFAULT_PODS
         return "the manifest", manifest_of(flags.device_class, pods, flags.containers or 1)
-    from kubectl_dra.manifests.inputs import find_inputs, read
     from kubectl_dra.manifests.source import decode
 
     (file, *more) = find_inputs(flags.manifests)
