@@ -150,8 +150,7 @@ def _with_sharing(
     if not way.works:
         return answer
     note = say(
-        "template {template} makes a claim for each pod; with one claim for all of them all fit, if they may share a "
-        "device",
+        "with one claim for all pods in place of template {template} all fit, if they may share a device",
         template=template.name,
         command=CommandLine(("kubectl", "dra", "share", *repeated({"-f": flags.manifests, "-n": (flags.namespace,)}))),
     )
