@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -9,9 +10,10 @@ from kubectl_dra.cli.command_line import Reading
 from kubectl_dra.cli.live import Progress, read_kinds, read_saved, require_namespace, watched
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CURRENT, ClusterFlags
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.report.paint import tell
-from kubectl_dra.report.phrases import sentences
+from kubectl_dra.report.paint import Painter, tell
+from kubectl_dra.report.phrases import commands_of, sentences
 
 Listed = TypeVar("Listed")
 
@@ -50,7 +52,14 @@ def run(look: Callable[[], tuple[Listed, Callable[[], None]]], code: Callable[[L
     return code(listed)
 
 
-def tell_notes(notes: Iterable[Words]) -> None:
-    """Print what the table does not show."""
+def tell_notes(notes: Iterable[Words], where: ClusterFlags = CURRENT) -> None:
+    """Print what the table does not show; ``where`` the question was asked."""
+    notes = tuple(notes)
+    commands = commands_of(notes)
     for note in sentences(notes):
         tell(f"note: {note}")
+        if note in commands:
+            from kubectl_dra.report.blocks import shell
+            from kubectl_dra.report.blocks_text import write_blocks
+
+            write_blocks(Painter(sys.stderr, "never"), [shell(commands[note], where)])

@@ -86,7 +86,7 @@ def _release(snapshot: Snapshot, text: str) -> tuple[Release, str, int | None]:
     """The release, its source, and the patch release if known."""
     if text:
         flag = "--kubernetes-version"
-        release = named_release(text, EXPLAINED, "explain models", flag)
+        release = named_release(text, EXPLAINED, "the scheduler is modelled for", flag)
         return release, flag, release.patch if text.count(".") > 1 else None
     if snapshot.release is None:
         return UNTOLD, "assumed: the snapshot does not say", None

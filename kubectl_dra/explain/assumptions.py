@@ -159,7 +159,7 @@ def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
         return
     if workload := pod.metadata.annotations.get(MADE_BY):
         yield say(
-            "this is one of the pods that {workload} makes; kubectl dra fit looks at all of them", workload=workload
+            "this is one of the pods that {workload} makes; the command fit looks at all of them", workload=workload
         )
     if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"

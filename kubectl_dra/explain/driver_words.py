@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_dra.api.behaviour import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import CommandLine
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, FailingCall, LeftOut, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
@@ -270,7 +271,8 @@ def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
     broken = joined(snapshot).broken()
     if broken:
         first = broken[0]
-        text = "driver {driver}{where}: {state}{more}; kubectl dra drivers says more"
+        text = "driver {driver}{where}: {state}{more}"
         where = say(" on node {node}", node=ObjectName("Node", first.node)) if first.node else ""
         more = say(", and {count} more {count:is|are} broken", count=len(broken) - 1) if broken[1:] else ""
-        yield say(text, driver=first.driver, where=where, state=first.state, more=more)
+        command = CommandLine(("kubectl", "dra", "drivers"))
+        yield say(text, driver=first.driver, where=where, state=first.state, more=more, command=command)

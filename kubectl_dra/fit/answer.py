@@ -40,7 +40,8 @@ from kubectl_dra.explain.unclear import OBSTACLES
 from kubectl_dra.fit import pod_factory as existing
 from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
-from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, ordinals
+from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace
+from kubectl_dra.fit.pod_names import held_name, ordinals, with_free_names
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
 from kubectl_dra.fit.starting import Starting, starting
 from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
@@ -172,10 +173,11 @@ def fit(
     snapshot = with_controllers(snapshot, workloads)
     most = _room(snapshot)
     plans = []
-    for number, workload in enumerate(workloads):
+    every_own = [existing.pods_of(workload, snapshot) for workload in workloads]
+    workloads = with_free_names(workloads, every_own, snapshot, most)
+    for number, (workload, own) in enumerate(zip(workloads, every_own, strict=True)):
         factories = tuple(PodFactory(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
         replicas = workload.replicas if options.replicas is None else options.replicas
-        own = existing.pods_of(workload, snapshot)
         # A pod that waits is made anew where it ends, or is no longer as it is written.
         outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, factories)}
         snapshot = Cluster(snapshot).ending(outdated.values()).snapshot
@@ -279,7 +281,7 @@ def _result(
     workload = plan.workload
     placed_pods = tuple(placed_pod for placed_pod in placement.placed_pods if placed_pod.new.workload == plan.number)
     refused = [unplaced for unplaced in placement.refused if unplaced.new.workload == plan.number]
-    unclear: list[Words] = list(_not_modelled(workload))
+    unclear: list[Words] = list(_not_modelled(plan, snapshot))
     if not unclear and not options.only_counts:
         unclear.extend(_unclear_before(plan, snapshot, settings))
     stop = _stop(plan, refused, placement, settings)
@@ -341,8 +343,12 @@ def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
         yield from plan.pods_of(replica, snapshot)
 
 
-def _not_modelled(workload: WorkloadPods) -> Iterator[Words]:
+def _not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
     """What a controller does with the pods of a workload that is not known here."""
+    workload = plan.workload
+    if pod := held_name(workload, snapshot, plan.most):
+        text = "pod {pod} exists and is none of {workload}, which would give that name to a pod of its own"
+        yield say(text, pod=pod, workload=workload.title)
     for annotation in sorted(_EXCLUSIVE & _annotations(workload))[:1]:
         text = (
             "{annotation} gives each group of pods nodes of its own: a controller adds the affinity for that after a "

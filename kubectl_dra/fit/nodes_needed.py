@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Final
 
 from msgspec import structs
 
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.cause_kinds import Family
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, fit
+from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
 from kubectl_dra.fit.result import FitAnswer, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 
@@ -41,9 +43,20 @@ def fit_with_nodes(
     searched = [addition for addition in added if addition.new.count is None and addition.countable]
     if len(searched) > 1:
         raise UsageError(f"{FLAG}: say count=N for all nodes but one; the number of that one is looked for")
+
+    def why_not(answer: FitAnswer, there: Snapshot) -> Words:
+        """Why the new nodes take none of the pods; empty where they take some, or all have a node."""
+        new = there.nodes.keys() - snapshot.nodes.keys()
+        placed = (placed_pod for workload in answer.workloads for placed_pod in workload.placed_pods)
+        if _fits(answer) or _open(answer) or any(placed_pod.node in new for placed_pod in placed):
+            return ""
+        alone = fit(workloads, _alone(there, new), settings, structs.replace(options, only_counts=True), progress)
+        return _refusal(diagnosis_of(alone), diagnosis_of(answer), new)
+
     if not searched or options.most:
-        answer = fit(workloads, with_nodes(snapshot, added, settings.scheduler), settings, options, progress)
-        return structs.replace(answer, notes=(*notes, *answer.notes))
+        there = with_nodes(snapshot, added, settings.scheduler)
+        answer = fit(workloads, there, settings, options, progress)
+        return structs.replace(answer, notes=(*notes, *answer.notes), unhelpful=why_not(answer, there))
     tried: dict[int, FitAnswer] = {}
 
     def attempt(count: int) -> FitAnswer:
@@ -56,12 +69,35 @@ def fit_with_nodes(
     number = _smallest(attempt)
     there = with_nodes(snapshot, added, settings.scheduler, number)
     answer = fit(workloads, there, settings, options, progress)
+    unhelpful: Words = ""
+    if not number and not _fits(answer):
+        # With one of them the answer is the same, and tells why it takes no pod.
+        there = with_nodes(snapshot, added, settings.scheduler, 1)
+        with_one = fit(workloads, there, settings, options, progress)
+        unhelpful = why_not(with_one, there)
+        answer = with_one if unhelpful else answer
     fewer = [(count, _placed(fit_answer)) for count, fit_answer in tried.items() if count < number]
     pods = sum(workload.pods for workload in answer.workloads)
     idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
     needed = NodesNeeded(*known, idle)
-    return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes))
+    return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes), unhelpful=unhelpful)
+
+
+def _alone(snapshot: Snapshot, new: Set[str]) -> Snapshot:
+    """The cluster with no nodes but the new ones, and without the devices of the others."""
+    nodes = {name: node for name, node in snapshot.nodes.items() if name in new}
+    slices = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name in ("", *new)]
+    return structs.replace(snapshot, nodes=nodes, slices=slices)
+
+
+def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:
+    """Why new nodes refuse the first pod: what their devices lack, else what the scheduler says of them."""
+    first = next(iter(alone.findings), None) if alone is not None else None
+    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES):
+        return first.summary
+    groups = all_nodes.nodes if all_nodes is not None else ()
+    return next((group.reason for group in groups if not new.isdisjoint(group.nodes)), "")
 
 
 def _smallest(attempt: Attempt) -> int:

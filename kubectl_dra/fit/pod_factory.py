@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
@@ -25,118 +25,8 @@ from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.workload import TEMPLATE_HASH, Role, WorkloadPods, controller_of
-from kubectl_dra.manifests.workloads import key_of
-
-# What controllers give the pods of a workload one by one: names, and labels that tell them apart.
-
-_HASH: Final = TEMPLATE_HASH
-"""Stands for UIDs and hashes of other controllers, too: the same for all pods of a workload."""
-
-
-class Ordinal(NamedTuple):
-    """One pod of a role: its place in the workload's replicas, and in the replica's pods of this role."""
-
-    replica: int
-    place: int
-
-
-class Identity(NamedTuple):
-    """The name of a pod, the labels that all pods of its role have, and those that are its own."""
-
-    name: str
-    shared: Mapping[str, str]
-    own: Mapping[str, str]
-
-
-def ordinals(role: Role, replica: int, most: int) -> Iterator[Ordinal]:
-    """The pods of a role in one replica, at most so many."""
-    return (Ordinal(replica, place) for place in range(min(role.each, most)))
-
-
-def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
-    """What one pod is called, and its labels beside those of the template."""
-    make = _KINDS.get(key_of(workload.raw)) if workload.raw else None
-    if make is not None:
-        return make(workload, role, ordinal)
-    base = role.pod.metadata.name
-    if role.exact and not ordinal.replica:
-        return Identity(base, {}, {})
-    return Identity(f"{base}-{ordinal.replica * role.each + ordinal.place}", {}, {})
-
-
-def _deployment(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
-    return Identity(f"{role.pod.metadata.name}-{ordinal.replica}", {"pod-template-hash": _HASH}, {})
-
-
-def _stateful_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
-    name = f"{role.pod.metadata.name}-{ordinal.replica}"
-    own = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal.replica)}
-    return Identity(name, {"controller-revision-hash": _HASH}, own)
-
-
-def _job(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
-    name = role.pod.metadata.name
-    spec: Any = workload.raw.get("spec") or {}
-    spec = (spec.get("jobTemplate") or {}).get("spec") or spec
-    index = ordinal.replica
-    return Identity(f"{name}-{index}", _job_labels(name), _job_index(spec, index))
-
-
-def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
-    """The jobs of one entry of ``replicatedJobs`` one after the other, each with its pods."""
-    replicated_job = _entry_of(workload, role)
-    spec = ((replicated_job.get("template") or {}).get("spec")) or {}
-    written = replicated_job.get("replicas")
-    jobs = max(1, written) if isinstance(written, int) else 1
-    in_job = max(1, role.each // jobs)
-    job, index = divmod(ordinal.place, in_job)
-    again = f"-{ordinal.replica}" if ordinal.replica else ""
-    replicated = str(replicated_job.get("name") or role.name)
-    name = f"{workload.name}{again}-{replicated}-{job}"
-    shared = {
-        "jobset.sigs.k8s.io/jobset-name": f"{workload.name}{again}",
-        "jobset.sigs.k8s.io/replicatedjob-name": replicated,
-    }
-    own = {"jobset.sigs.k8s.io/job-index": str(job), "jobset.sigs.k8s.io/job-key": name, **_job_labels(name)}
-    return Identity(f"{name}-{index}", shared, {**own, **_job_index(spec, index)})
-
-
-def _entry_of(workload: WorkloadPods, role: Role) -> Mapping[str, Any]:
-    entries: list[Any] = (workload.raw.get("spec") or {}).get("replicatedJobs") or []
-    return entries[workload.roles.index(role)]  # type: ignore[no-any-return]
-
-
-def _job_labels(name: str) -> dict[str, str]:
-    return {"job-name": name, "batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": _HASH}
-
-
-def _job_index(spec: Mapping[str, Any], index: int) -> dict[str, str]:
-    indexed = spec.get("completionMode") == "Indexed"
-    return {"batch.kubernetes.io/job-completion-index": str(index)} if indexed else {}
-
-
-def _leader_worker_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
-    """The leader of a group has the group's number; its workers count from 1."""
-    leaderless = len(workload.roles) == 1
-    index = ordinal.place if leaderless or role is workload.roles[0] else ordinal.place + 1
-    group = f"{workload.name}-{ordinal.replica}"
-    own = {
-        "leaderworkerset.sigs.k8s.io/group-index": str(ordinal.replica),
-        "leaderworkerset.sigs.k8s.io/group-key": group,
-        "leaderworkerset.sigs.k8s.io/worker-index": str(index),
-    }
-    return Identity(f"{group}-{index}" if index else group, {"leaderworkerset.sigs.k8s.io/name": workload.name}, own)
-
-
-_KINDS: Final[Mapping[tuple[str, str], Callable[[WorkloadPods, Role, Ordinal], Identity]]] = {
-    ("apps", "Deployment"): _deployment,
-    ("apps", "StatefulSet"): _stateful_set,
-    ("batch", "Job"): _job,
-    ("batch", "CronJob"): _job,
-    ("jobset.x-k8s.io", "JobSet"): _job_set,
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _leader_worker_set,
-}
+from kubectl_dra.fit.pod_names import Ordinal, identity, ordinals
+from kubectl_dra.fit.workload import Role, WorkloadPods, controller_of
 
 VOLUME_CLAIM: Final = "PersistentVolumeClaim"
 
@@ -208,7 +98,7 @@ class PodFactory:
             pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"fit:{pod.key}"))
         notes = {**pod.metadata.annotations, ONLY_PLACED: ""}
         pod = structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=notes))
-        pod, claims = _with_claims(pod, self._claims)
+        pod, claims = _with_claims(pod, self._claims, snapshot)
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
@@ -221,7 +111,8 @@ class PodFactory:
     def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
         entries = about_pod(pod, snapshot, exists=True).claims
-        kept, claims = _with_claims(pod, [claim_entry for claim_entry in entries if claim_entry.hypothetical])
+        missing = [claim_entry for claim_entry in entries if claim_entry.hypothetical]
+        kept, claims = _with_claims(pod, missing, snapshot)
         own = [
             claim_entry.claim
             for claim_entry in entries
@@ -245,13 +136,15 @@ class PodFactory:
         return about_new_pod(pod, snapshot, settings, self._role.written)
 
 
-def _with_claims(pod: Pod, entries: Iterable[ClaimEntry]) -> tuple[Pod, dict[Key, ResourceClaim]]:
-    """The pod as soon as claims are made for these of its entries, and the claims."""
+def _with_claims(pod: Pod, entries: Iterable[ClaimEntry], snapshot: Snapshot) -> tuple[Pod, dict[Key, ResourceClaim]]:
+    """The pod as soon as claims are made for these of its entries, and the claims, called as none that exists."""
     claims, statuses = {}, list(pod.status.resource_claim_statuses)
     for claim_entry in entries:
         if claim_entry.claim is None:
             continue
         name = f"{pod.metadata.name}-{claim_entry.entry}"
+        while (pod.metadata.namespace, name) in snapshot.claims:
+            name += "-new"
         claims[pod.metadata.namespace, name] = as_made_for(pod, claim_entry.claim, name)
         statuses.append(ClaimStatus(claim_entry.entry, name))
     # No filter reads the phase; who holds devices is told by it.

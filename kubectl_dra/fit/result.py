@@ -141,7 +141,8 @@ class FitAnswer(Struct, frozen=True):
     """The answer: each workload, what was assumed, and how many pods of others wait already for devices; ``first`` of
     them get a node where they are placed first.
 
-    ``needed``: how many new nodes it takes, where that was asked. ``other_nodes``: why the pods may get other nodes.
+    ``needed``: how many new nodes it takes, where that was asked; ``unhelpful``: why none of them takes a pod.
+    ``other_nodes``: why the pods may get other nodes.
     ``missing_namespaces`` do not exist, so that no pod of their workloads is created; the workloads suppose them.
     """
 
@@ -153,6 +154,7 @@ class FitAnswer(Struct, frozen=True):
     first: int = 0
     notes: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
+    unhelpful: Words = ""
     other_nodes: Words = ""
     missing_namespaces: tuple[str, ...] = ()
 

@@ -15,6 +15,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import first_with
 from kubectl_dra.api.slices import Device
+from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
@@ -22,7 +23,7 @@ from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.fit.partitioning import partitioning, why_no_partition
-from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, shared_capacity
+from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, default_amount, is_some, shared_capacity
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
@@ -103,9 +104,20 @@ class SharedTemplate(Struct, frozen=True):
         return str(_exactly(self.spec).get("deviceClassName") or "")
 
 
-def read_manifest(text: str, name: str) -> tuple[Document, ...]:
-    """The documents of a manifest, without what a server has set. Raises InputError."""
-    return applicable(parse(decode(text, name)))
+def read_manifest(text: str, name: str, namespace: str = "") -> tuple[Document, ...]:
+    """The documents of a manifest, without what a server has set; with a ``namespace`` where they have none.
+
+    Raises:
+        InputError: they cannot be read, or written again.
+    """
+    documents = applicable(parse(decode(text, name)))
+    changes: dict[int, list[Change]] = {}
+    for item in objects(documents) if namespace else ():
+        metadata = fields_at(item.object, "metadata")
+        if metadata and not metadata.get("namespace") and (is_namespaced(item.kind) or any(pod_specs(item.object))):
+            change = Set((*item.path, "metadata", "namespace"), namespace)
+            changes.setdefault(item.document.index, []).append(change)
+    return parse(decode(with_changes(documents, changes), name)) if changes else documents
 
 
 def shared_template(
@@ -237,7 +249,7 @@ class SharingWriter(Struct, frozen=True):
             "another name: ResourceClaim {name} exists already. The server refuses another spec for it, and with the "
             "same one these pods share it with those that have it"
         )
-        return (SharingNeed("another name", say(text, name=self.template.name)),)
+        return (SharingNeed("another name for the claim", say(text, name=self.template.name)),)
 
     def _naming(self) -> dict[int, list[Change]]:
         changes: dict[int, list[Change]] = {}
@@ -360,7 +372,8 @@ class SharingWriter(Struct, frozen=True):
             yield WrittenWay(way, self.documents[0].source.text, needs)
             return
         policy, today = device.capacity[name].get("requestPolicy") or {}, self.asked
-        first = part or (today.value if today is not None else str(policy.get("default") or ""))
+        usual = default_amount(device, name)
+        first = part or (today.value if today is not None else usual if is_some(usual) else "")
         more = amounts_for(pods, self.left.get(name, ()), policy) if pods and not part else ()
         values = list(dict.fromkeys((*([first] if first else ()), *more)))
         if not values:

@@ -19,18 +19,39 @@ class Amount(NamedTuple):
 
 
 def shared_capacity(exactly: Mapping[str, Any], device: Device) -> str:
-    """The capacity of a device that is divided: the one that a request names, else the one that says most."""
+    """The capacity of a device that is divided: the one that a request names, else one of which each claim gets some
+    by itself, else the one that says most.
+    """
+    counted = [name for name in sorted(device.capacity) if is_some(default_amount(device, name))]
+    known = (*_asked(exactly), *counted, "memory", "cpu", *sorted(device.capacity))
+    return next((name for name in known if name in device.capacity), "")
+
+
+def default_amount(device: Device, name: str) -> str:
+    """What a claim gets of a capacity that it does not name; empty where the policy does not say it."""
+    return str((device.capacity[name].get("requestPolicy") or {}).get("default") or "")
+
+
+def is_some(value: str) -> bool:
+    """Whether it is an amount, and more than nothing."""
+    try:
+        return Quantity.parse(value).nanos > 0
+    except ValueError:
+        return False
+
+
+def _asked(exactly: Mapping[str, Any]) -> dict[str, str]:
+    """What a request asks of capacities, if it asks for some."""
     asked = (exactly.get("capacity") or {}).get("requests") or {}
-    names = [name for name in (*asked, "memory", "cpu") if name in device.capacity] or sorted(device.capacity)
-    return names[0] if names else ""
+    return {name: str(value) for name, value in asked.items() if is_some(str(value))}
 
 
 def asked_amount(exactly: Mapping[str, Any], devices: Sequence[Device]) -> Amount | None:
     """What a request asks of devices that several claims may have; None if it names no amount, or they may not."""
-    asked = (exactly.get("capacity") or {}).get("requests") or {}
+    asked = _asked(exactly)
     device = next((device for device in devices if device.allow_multiple_allocations), None)
     name = shared_capacity(exactly, device) if device is not None else ""
-    return Amount(name, str(asked[name])) if name in asked else None
+    return Amount(name, asked[name]) if name in asked else None
 
 
 def amounts_for(pods: int, left: Sequence[Quantity], policy: Mapping[str, Any]) -> Iterator[str]:

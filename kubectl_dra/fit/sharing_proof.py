@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, ZERO
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
@@ -123,16 +124,32 @@ MOST_TRIED: Final = 8
 """Manifests of a way that are tried."""
 
 
+class Spread(NamedTuple):
+    """On how many ``devices`` the pods of a way are. ``claims`` is how many have them for these pods, ``others`` how
+    many of the devices serve claims of others, too.
+    """
+
+    devices: int = 0
+    claims: int = 0
+    others: int = 0
+
+    @property
+    def shared(self) -> bool:
+        """Whether any of the devices serves several claims."""
+        return self.claims > self.devices or self.others > 0
+
+
 class TriedWay(Struct, frozen=True):
     """A way, how many pods of how many get a node with it, and what linting says. No ``fit``: it was not tried.
 
-    ``after``: they do so only once the pods of the workload that run have ended.
+    ``after``: they do so only once the pods of the workload that run have ended. ``spread``: on which devices they are.
     """
 
     written: WrittenWay
     fit: WorkloadFit | None = None
     findings: tuple[str, ...] = ()
     after: bool = False
+    spread: Spread = Spread()
 
     @property
     def works(self) -> bool:
@@ -245,7 +262,8 @@ def _tried(
     if written.way is SharingWay.EACH:
         # What runs stays as it is.
         found = fit([workload], cluster, settings, FitOptions(changes=False), progress).workloads[0]
-        return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings)
+        spread = _spread(found, cluster)
+        return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings, spread=spread)
     # Pods that run already are made anew: their claims are others.
     found = beside(0, FitOptions(changes=False))
     written = replace(written, needs=tuple(_as_judged(need, found) for need in written.needs))
@@ -253,6 +271,19 @@ def _tried(
     after = how is not Replaced.BY_ROLLOUT
     needs = (*needs, _end_first(workload, len(running), how)) if after else needs
     return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings, after)
+
+
+def _spread(found: WorkloadFit, cluster: Snapshot) -> Spread:
+    """On which devices the placed pods are, and which of these other claims have."""
+    own = {claim.key: claim for placed_pod in found.placed_pods for claim in placed_pod.claims}
+    held = [device for claim in own.values() for device in _held(claim)]
+    others = {device for claim in cluster.claims.values() if claim.key not in own for device in _held(claim)}
+    return Spread(len(set(held)), len(held), len(others.intersection(held)))
+
+
+def _held(claim: ResourceClaim) -> set[DeviceID]:
+    """The devices of a claim, but for those that it only watches."""
+    return {result.device for result in claim.results if not result.admin_access}
 
 
 def _as_seen(need: SharingNeed, snapshot: Snapshot) -> SharingNeed:
@@ -282,7 +313,7 @@ def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot
         "another name, or that {name} is deleted first: ResourceClaimTemplate {name} exists already, and the server "
         "refuses another spec for it"
     )
-    needs = tuple(SharingNeed("another name", say(text, name=each.name)) for each in refused)
+    needs = tuple(SharingNeed("another name for the template", say(text, name=each.name)) for each in refused)
     templates = {**cluster.templates, **{each[1:3]: manifest.templates[each[1:3]] for each in refused}}
     left = tuple(each for each in cluster.refused if each not in refused)
     return replace(cluster, templates=templates, refused=left), needs

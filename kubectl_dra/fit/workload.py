@@ -37,7 +37,7 @@ class WorkloadPods(Struct, frozen=True):
     """An object of the manifest that makes pods, or the bare pods of it. ``unit`` is what a replica is called.
 
     ``counted``: how many pods there are is known; otherwise one of each template is placed. ``raw`` is the object as
-    it is written; empty for bare pods.
+    it is written; empty for bare pods. ``taken`` are names of other pods of the namespace, which no pod may be given.
     """
 
     kind: str
@@ -48,6 +48,7 @@ class WorkloadPods(Struct, frozen=True):
     unit: str = "replica"
     counted: bool = True
     raw: Mapping[str, Any] = {}
+    taken: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:

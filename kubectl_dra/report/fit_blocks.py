@@ -26,7 +26,7 @@ from kubectl_dra.report.blocks import (
 )
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop, tried
-from kubectl_dra.report.phrases import assumed, sentences, written
+from kubectl_dra.report.phrases import assumed, commands_of, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
@@ -59,8 +59,7 @@ def write_fit(
 
     out = Painter(color=color)
     write_blocks(out, _missing(answer, invocation))
-    if answer.needed is not None:
-        write_blocks(out, [prose(f"{needed(answer.needed)}.")])
+    write_blocks(out, list(_new_nodes(answer)))
     for workload in answer.workloads:
         # What a note says of the workload comes before a question with one more node.
         tried = invocation if full or not answer.notes else invocation._replace(argv=())
@@ -73,11 +72,14 @@ def write_fit(
         write_blocks(out, blocks)
         out.write("")
     room, untold = LINES - out.lines_put - 1, 0
+    beside = commands_of(answer.notes)
     for number, note in enumerate(_notes(answer)):
-        lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH) - 2))
+        lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH) - 2)) + (note in beside)
         if full or (number < MAX_NOTES and lines <= room):
             room -= lines
             out.heading("Note", f": {note}")
+            if note in beside:
+                write_blocks(out, [shell(beside[note], invocation.where)])
         else:
             untold += 1
     if not invocation.argv:
@@ -107,8 +109,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     from kubectl_dra.report.html.shares import divided
 
     parts = [tag("header", tag("h1", "What fits")), *blocks_html(list(_missing(answer, invocation)), 2)]
-    if answer.needed is not None:
-        parts += blocks_html([prose(f"{needed(answer.needed)}.")], 2)
+    parts += blocks_html(list(_new_nodes(answer)), 2)
     for workload in answer.workloads:
         first, *blocks = blocks_of(workload, invocation)
         parts.append(tag("section", tag("h2", workload.workload.title), *blocks_html([first], 2)))
@@ -117,8 +118,14 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         bar = divided([(_CLASSES[share.mark], share.size) for share in shares])
         parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
         parts += blocks_html(blocks, 3)
-    parts += blocks_html([noted(_notes(answer))], 2)
+    parts += blocks_html([noted(_notes(answer)), *_beside(answer, invocation)], 2)
     return page("What fits", parts, origin)
+
+
+def _beside(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
+    """The commands of notes."""
+    for beside in commands_of(answer.notes).values():
+        yield shell(beside, invocation.where)
 
 
 def _missing(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
@@ -128,6 +135,14 @@ def _missing(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
         what = f"Namespace {names[0]} does not exist" if one else f"Namespaces {some(names)} do not exist"
         yield prose(f"{what}, so no pod in {'it is' if one else 'them is'} created. With {'it' if one else 'them'}:")
         yield shell([creating_namespace(name) for name in names], invocation.where)
+
+
+def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
+    """How many new nodes it takes, and why they take no pod."""
+    if answer.needed is not None:
+        yield prose(f"{needed(answer.needed)}.")
+    if answer.unhelpful:
+        yield prose(f"A new node takes none of the pods: {written(answer.unhelpful)}.")
 
 
 _CLASSES: Final = {"#": "held", "+": "free", "/": "unserved", "x": "unusable"}
@@ -175,7 +190,9 @@ def blocks_of(
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             blocks.append(prose(tried(workload.tried, own)))
-        yield Section(f"Pod {workload.stop.pod} {many}:", tuple(blocks))
+        title = f"Pod {workload.stop.pod} {many}"
+        said = title == headline(workload).removesuffix(".")
+        yield Section("Why" if said else f"{title}:", tuple(blocks))
     if workload.more:
         best = _best(workload.more)
         changes = workload.more if full else [*best, *(more for more in workload.more if more not in best)]

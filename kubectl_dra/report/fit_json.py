@@ -18,6 +18,7 @@ from kubectl_dra.report.json_shapes import (
     device_json,
     key_json,
     not_starting_json,
+    object_json,
     owner_json,
     refusal_json,
 )
@@ -38,6 +39,7 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
         "missingNamespaces": list(answer.missing_namespaces),
         "items": [_workload(workload) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
+        **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
         "notes": [written(note) for note in (*answer.notes, answer.other_nodes) if note],
     }
@@ -128,14 +130,15 @@ def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
 
 
 def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
+    namespace, name = placed_pod.new.pod.metadata.namespace, placed_pod.new.pod.metadata.name
     out: dict[str, Any] = {
-        "pod": key_json(placed_pod.new.pod.metadata.key),
+        "pod": object_json(namespace, name),
         "replica": placed_pod.new.ordinal.replica,
         "node": placed_pod.node,
         "choice": placed_pod.chosen.value,
         "devices": [
             {
-                "claim": key_json(held.claim),
+                "claim": object_json(namespace, held.claim),
                 "request": held.request,
                 **device_json(held.device),
                 **({"consumedCapacity": dict(held.consumed)} if held.consumed else {}),

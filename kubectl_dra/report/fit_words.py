@@ -151,7 +151,8 @@ def needed(needed: NodesNeeded) -> str:
     fewer, fits = "", "fit and start" if needed.idle else "fit"
     if needed.fewer is not None:
         count, placed = needed.fewer
-        fewer = f"; with {count or 'none'}, {placed or 'none'} of {amount(needed.pods, 'pod')} {fits}"
+        does = f"{placed or 'none'} of {amount(needed.pods, 'pod')}" if needed.pods > 1 else "the pod does not"
+        fewer = f"; with {count or 'none'}, {does} {fits}"
     if not needed.number:
         return f"No new node {which} is needed" if needed.enough else f"New nodes {which} do not help: {_tried(needed)}"
     if needed.enough:

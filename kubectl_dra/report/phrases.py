@@ -30,6 +30,7 @@ from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import ABSENT
+from kubectl_dra.command import CommandLine
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.text import amount, either, some
@@ -53,6 +54,13 @@ def sentences(notes: Iterable[Words], alone: Sequence[Words] = ()) -> list[str]:
     unknown = dict.fromkeys(written(note.unknown) for note in absent if isinstance(note, Unread))
     together = "; ".join((f"not read: {', '.join(kinds)}", *unknown)) + absent[0].gap.help
     return [together if note is absent[0] else written(note) for note in notes_once if note not in absent[1:]]
+
+
+def commands_of(notes: Iterable[Words]) -> dict[str, list[CommandLine]]:
+    """The commands that notes have beside their texts, by these."""
+    phrases = (note for note in notes if isinstance(note, Phrase))
+    found = {note: [value for _, value in note.values if isinstance(value, CommandLine)] for note in phrases}
+    return {written(note): commands for note, commands in found.items() if commands}
 
 
 def reason(why: Words) -> str:

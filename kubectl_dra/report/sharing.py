@@ -64,7 +64,7 @@ def write_ways(
     who = f"{containers} containers of one pod" if containers else amount(pods, "pod")
     names = _by(ways)
     if SharingWay.EACH in works:
-        said, tone = "there is a device for each, nothing has to be shared", Tone.GOOD
+        said, tone = f"there is {_each(ways)}", Tone.GOOD
         if amount_today := _amount_today(ways):
             asks = "each asks for" if pods > 1 else "it asks for"
             said = f"there is room for what {asks}, {_of(amount_today)} of a device that several share"
@@ -91,9 +91,8 @@ def write_ways(
         if way.fit is None:
             write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
     for (placed, why), of_ways in stopped.items():
-        lead = f"Not all by {', '.join(of_ways)}: after {amount(placed, 'pod')}, "
-        lead = lead if placed else f"Not by {', '.join(of_ways)}: "
-        write_blocks(out, [prose(f"{lead}{why}.")])
+        lead = "Not all by" if placed else "Not by"
+        write_blocks(out, [prose(f"{lead} {', '.join(of_ways)}: {_after(placed, why)}.")])
     for way in ways:
         for need in way.refused:
             write_blocks(out, [prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)])
@@ -128,7 +127,20 @@ def _lack(ways: list[TriedWay]) -> str:
         return f"{lost}: {written(there.why)}"
     if amount_today := _amount_today(ways):
         return f"there is not room for what each asks for, {_of(amount_today)}"
+    if each is not None and any(way.spread.shared for way in ways):
+        return "there is not a share of a device for each"
     return "there is not a device for each"
+
+
+def _each(ways: list[TriedWay]) -> str:
+    """That there is a device for each pod, or a share of one, where several claims may have a device."""
+    spread = next(way.spread for way in ways if way.written.way is SharingWay.EACH)
+    if not spread.shared:
+        return "a device for each, nothing has to be shared"
+    serve = "serves another claim" if spread.others == 1 else "serve other claims"
+    others = f", of which {spread.others:,} {serve}, too" if spread.others else ""
+    on = f"{amount(spread.claims, 'claim')} on {amount(spread.devices)}"
+    return f"a share of a device for each ({on}{others})"
 
 
 def _elsewhere(idle: Sequence[NotStarting]) -> str:
@@ -143,6 +155,10 @@ def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
         if way.fit is not None and not way.fit.all_placed and not way.refused and (why := _why(way.fit)):
             out.setdefault((way.placed, why), []).append(way.written.way)
     return out
+
+
+def _after(placed: int, why: str) -> str:
+    return f"after {amount(placed, 'pod')}, {why}" if placed else why
 
 
 def _why(fit: WorkloadFit) -> str:
@@ -195,6 +211,8 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
     pods = "?" if tried_way.fit.unclear else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
     each = tried_way.written.amount
     shared = f"a device, by amounts: {_of(each)}" if each is not None else _SHARED[way]
+    if each is None and tried_way.spread.shared:
+        shared = "a device: each pod has a share of one"
     return way, pods, shared, ", ".join(_need(tried_way, need) for need in tried_way.written.needs) or EMPTY
 
 
@@ -221,7 +239,11 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
     else:
         after = " once the pods that run now have ended" if way.after else ""
         verb = "start" if way.fit.begin.lost else "fit"
-        tell(f"note: {way.placed:,} of {amount(way.fit.pods, 'pod')} {verb} with it{after}, by the scheduler's steps")
+        does = {1: f"{verb}s", 0: f"does not {verb}"}[way.placed] if way.fit.pods == 1 else verb
+        who = f"{way.placed:,} of {amount(way.fit.pods, 'pod')}" if way.fit.pods > 1 else "the pod"
+        tell(f"note: {who} {does} with it{after}, by the scheduler's steps")
+        for placed, why in _stopped([way]):
+            tell(f"note: {_after(placed, why)}")
     for need in way.written.needs:
         here = f"; here {_refused(way, need)}" if need in way.refused else ""
         tell(f"note: needs {written(need.how)}{here}")

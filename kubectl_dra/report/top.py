@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.allocation.features import DEFECTS
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
@@ -144,6 +145,7 @@ def write_top(
     limit: int | None = MAX_ROWS,
     full: bool = False,
     headers: bool = True,
+    where: ClusterFlags = CURRENT,
 ) -> None:
     """Write the summary and the first rows, with ages as of ``at``; all where ``limit`` is None.
 
@@ -156,9 +158,9 @@ def write_top(
         if not_read(_SOURCES[report.by], report.unread):
             out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
             return
-        where = f" in namespace {report.namespace}" if report.namespace else ""
+        space = f" in namespace {report.namespace}" if report.namespace else ""
         what = f"{report.by} with devices" if report.unpublished else report.by
-        out.sentence(f"There are no {what} to count{where}.")
+        out.sentence(f"There are no {what} to count{space}.")
         return
     if headers:
         out.write("")
@@ -171,7 +173,7 @@ def write_top(
         out.write(legend(report.states))
     omitted = [name for name in omitted if name != PICTURE]
     write_blocks(out, [TableBlock(rows, left=report.rows - shown, how=_FULL, omitted=omitted, wider=_FULL)])
-    legends = list(_legends(report, rows[0])) if headers and report.supply else []
+    legends = list(_legends(report, rows[0], where)) if headers and report.supply else []
     if legends:
         out.write("")
     for text in legends:
@@ -186,12 +188,13 @@ def write_top(
         out.sentence(f"-o json says the same of {more:,} more {'class' if more == 1 else 'classes'}.")
 
 
-def _legends(report: UseReport, heading: Sequence[str]) -> Iterator[str]:
+def _legends(report: UseReport, heading: Sequence[str], where: ClusterFlags) -> Iterator[str]:
     """What a column counts that its heading alone does not say."""
     if "USED(%)" in heading and not {DeviceState.SHARED, DeviceState.BLOCKED}.isdisjoint(report.states):
         yield "USED(%): devices that are held, and of shared ones the part that is used; blocked ones do not count."
     if DeviceState.UNSERVED in report.states:
-        yield "Unserved: free, but a pod that gets one does not start; kubectl dra devices says why."
+        why = where.asks(CommandLine(("kubectl", "dra", "devices")))
+        yield f"Unserved: free, but a pod that gets one does not start; why: {why}"
 
 
 def summary(report: UseReport) -> str:

@@ -7,8 +7,10 @@ name; a name that is only a part of another text says nothing.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import json, structs
@@ -20,6 +22,7 @@ from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice, identifies, newest_slices
 from kubectl_dra.api.volumes import CSINode
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
@@ -53,6 +56,10 @@ of its templates (utils/taints/taints.go), and Karpenter's own.
 """
 
 
+_ADDRESS: Final = re.compile(r"(pci)?[0-9A-Fa-f]*:[0-9A-Fa-f:.]+(/[0-9]+)?|[0-9]+(\.[0-9]+){3}(/[0-9]+)?")
+"""A value of an attribute that says where a device is: on which bus, or in which network."""
+
+
 def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Container[str] = ()) -> Iterator[NodeCopy]:
     """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself.
 
@@ -61,9 +68,10 @@ def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Cont
     """
     index = state.cycle.index
     local = _local(state.snapshot.nodes, index)
+    known = ByIdentity[tuple[Device, ...], Hashable]()
     kinds: dict[Hashable, list[Node]] = defaultdict(list)
     for node in state.snapshot.nodes.values():
-        kinds[_kind(node, local.get(node.name, ()))].append(node)
+        kinds[_kind(node, local.get(node.name, ()), known)].append(node)
     for nodes in sorted(kinds.values(), key=lambda nodes: -len(nodes)):
         usable = [node for node in nodes if not node.spec.unschedulable and node.name not in broken]
         like = next((node for node in usable if node.name not in troubled), next(iter(usable), None))
@@ -85,12 +93,33 @@ def copies_of(name: str, state: ClusterState, *, as_is: bool = False) -> Iterato
         number = copier.number + 1
 
 
-def _kind(node: Node, slices: Sequence[ResourceSlice]) -> Hashable:
+def _kind(node: Node, slices: Sequence[ResourceSlice], known: ByIdentity[tuple[Device, ...], Hashable]) -> Hashable:
     """What nodes have in common of which one more may be had. A zone counts: there may be no place in another one."""
     own = _names(node)
     labels = sorted((key, value) for key, value in node.labels.items() if key != HOSTNAME and value not in own)
-    devices = tuple((slice_.driver, tuple(slice_.names)) for slice_ in slices)
-    return json.encode((labels, node.spec, node.status.allocatable)), devices
+    devices = []
+    for slice_ in slices:
+        columns = slice_.individual.columns if slice_.individual is not None else ()
+        alike = slice_.exact([column for column in columns if column.name and not identifies(column.name)]).devices
+        contents = known.of(alike, partial(_contents, own=own))
+        counters = json.encode(slice_.shared_counters, enc_hook=str, order="deterministic")
+        devices.append((slice_.driver, tuple(slice_.names), counters, contents))
+    return json.encode((labels, node.spec, node.status.allocatable)), tuple(devices)
+
+
+def _contents(devices: Iterable[Device], own: Container[str]) -> Hashable:
+    """What devices are: not which ones, where they are, or how they fare."""
+    out = []
+    for device in devices:
+        attributes = {
+            name: value
+            for name, value in device.attributes.items()
+            if not identifies(name) and (text := value.get("string", "")) not in own and not _ADDRESS.fullmatch(text)
+        }
+        told = (attributes, device.capacity, device.allow_multiple_allocations, device.consumes_counters)
+        encoded = json.encode((*told, device.binds_to_node), enc_hook=str, order="deterministic")
+        out.append((encoded, device.node_resources))
+    return tuple(out)
 
 
 def _names(node: Node) -> tuple[str, str]:

@@ -95,7 +95,7 @@ def _rule(
     if device is None:
         warnings.append(_breadth(rule, len(devices)))
     if expires is not None and expires <= at:
-        warnings.append("it has expired: kubectl dra untaint --expired removes it")
+        warnings.append("it has expired: untaint --expired removes it")
     return TaintLine(
         owner=RULE,
         name=rule.metadata.name,

@@ -59,7 +59,9 @@ def test_what_is_said_of_explain_is_so() -> None:
     for release in said.values():
         assert str(assumed(nothing, release).scheduler.release) == release
     for beyond in ("1.33", "1.38", "2.36"):
-        with pytest.raises(UsageError, match=rf"--kubernetes-version {beyond}: explain models 1\.34 to 1\.37"):
+        with pytest.raises(
+            UsageError, match=rf"--kubernetes-version {beyond}: the scheduler is modelled for 1\.34 to 1\.37"
+        ):
             assumed(nothing, beyond)
     assert set(known_gates()) >= version_run.UNMODELLED
 

@@ -240,3 +240,50 @@ def test_the_sorts_of_changes_that_were_tried_are_named(tmp_path: Path) -> None:
     shared = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceSlice"]
     _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True)], [deployment(3)])
     assert ": one more node like those there are." in " ".join(out.split())
+
+
+def job(pods: int, name: str = "web") -> JSON:
+    template = {"spec": {**pod_spec(1), "restartPolicy": "Never"}}
+    spec = {"parallelism": pods, "completions": pods, "template": template}
+    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def names_of(found: JSON) -> list[str]:
+    return [placed_pod["pod"]["name"] for placed_pod in found["placements"]]
+
+
+@pytest.mark.parametrize("workload", [deployment(3), job(3)], ids=["Deployment", "Job"])
+def test_a_pod_that_is_made_takes_the_place_of_no_other(tmp_path: Path, workload: JSON) -> None:
+    """Others run as web-1 and as web: the devices of both are theirs."""
+    cluster = [*node("a", 4), template(), *running("web-1", "a", [0, 1]), *running("web", "a", [2])]
+    found = item(tmp_path, cluster, [workload])
+    assert (found["podCounts"]["fit"], found["podCounts"]["running"]) == (1, 0)
+    cluster[0]["status"]["allocatable"]["pods"] = "3"
+    assert item(tmp_path, [*cluster, *node("b", 4)], [workload])["podCounts"]["fit"] == 3
+    assert names_of(item(tmp_path, [*cluster, *node("b", 4)], [workload])) == ["web-0", "web-new-1", "web-2"]
+
+
+def test_pods_of_two_workloads_have_two_names(tmp_path: Path) -> None:
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "web-1", "namespace": "default"}}
+    _, report = fitted(
+        tmp_path, [*node("a", 3), template()], [deployment(2), {**pod, "spec": pod_spec(2)}, template(2)]
+    )
+    of_deployment, of_pod = report["items"]
+    assert (names_of(of_deployment), of_pod["verdict"]) == (["web-0", "web-new-1"], "cannot-be-scheduled")
+
+
+def test_a_claim_that_is_made_takes_the_place_of_no_other(tmp_path: Path) -> None:
+    """A claim of somebody else has the name, and a device."""
+    cluster = [*node("a", 2), template(), held("web-0-gpu", "a", [0])]
+    found = item(tmp_path, cluster, [deployment(2)])
+    assert found["podCounts"]["fit"] == 1
+    (placed_pod,) = found["placements"]
+    (device,) = placed_pod["devices"]
+    assert (device["claim"], device["device"]) == ({"namespace": "default", "name": "web-0-gpu-new"}, "gpu-1")
+
+
+def test_a_name_that_a_stateful_set_needs_is_not_free(tmp_path: Path) -> None:
+    stateful = {**deployment(2), "kind": "StatefulSet"}
+    found = item(tmp_path, [*node("a", 4), template(), *running("web-1", "a", [0, 1])], [stateful])
+    why = "pod default/web-1 exists and is none of StatefulSet default/web, which would give that name to a pod of its"
+    assert (found["verdict"], found["undetermined"]) == ("undetermined", [f"{why} own"])

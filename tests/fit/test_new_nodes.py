@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.fit.worlds import claim, deployment, fitted, node, running, said, template
+from tests.ran import ran
 
 JSON = dict[str, Any]
 
@@ -91,6 +92,7 @@ def test_no_such_node_helps(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, cluster, [template(), deployment(2)], "--with-node", "like=cpu")
     assert (code, report["newNodes"]["number"], report["newNodes"]["enough"]) == (1, 0, False)
     assert report["newNodes"]["text"] == "New nodes (like=cpu) do not help: up to 64 were tried"
+    assert report["newNodesRefuse"] == "gpu: no devices published for it"
 
 
 def test_none_is_needed(tmp_path: Path) -> None:
@@ -234,3 +236,50 @@ def test_what_is_asked_for_has_to_be_known(
     assert missing in errors
     known = f"{GPU},devices=1,{more}"
     assert fitted(tmp_path, cluster, manifest, "--with-node", known)[0] == code
+
+
+HOPPER = "driver=gpu.nvidia.com,product=H100,devices=8,architecture=Hopper,memory=80Gi"
+AMPERES = str(Path(__file__).parents[2] / "examples" / "explain" / "no-device-matches" / "cluster.yaml")
+
+
+@pytest.mark.parametrize("count", ["", ",count=1"])
+def test_why_a_new_node_does_not_help_is_said(tmp_path: Path, count: str) -> None:
+    """In one line, and where the pod is explained its devices are among those that were refused."""
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "a100-80gb"}]
+    spec = {"containers": [container], "resourceClaims": claims}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "one", "namespace": "ml"}, "spec": spec}
+    (file := tmp_path / "pod.json").write_text(json.dumps(pod))
+    words = ("fit", "-f", str(file), "--snapshot", AMPERES, "--with-node", HOPPER + count)
+    code, out, _ = ran(*words)
+    why = 'A new node takes none of the pods: request "gpu" wants architecture Ampere; all 8 devices have Hopper.'
+    assert code == 1 and why in " ".join(out.split())
+    _, explained, _ = ran(*words, "--explain")
+    assert "refused: architecture is Hopper on 8" in explained and "1 node rejected (new-node)" in explained
+    helped = HOPPER.replace("Hopper", "Ampere") + count
+    _, out, _ = ran(*words[:-1], helped)
+    assert "takes none" not in out and "fits on new-node" in out
+
+
+def test_a_pod_is_said_once_not_to_fit(tmp_path: Path) -> None:
+    web = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "web", "namespace": "default"}}
+    pod = {**web, "spec": deployment(1, gpus=2)["spec"]["template"]["spec"]}
+    manifest = [pod, template(2)]
+    _, out, _ = said(tmp_path, node("a", 1), manifest)
+    assert out.startswith("Pod default/web does not fit.\n\nWhy\n  ") and out.count("default/web does not fit") == 1
+    _, out, _ = said(
+        tmp_path, [*node("a", 1), *node("b", 2), *running("other", "b", [0])], manifest, "--with-node", "b"
+    )
+    assert out.startswith("It takes 1 new node (b); with none, the pod does not fit.\n")
+
+
+def test_an_unknown_release_names_no_other_command(tmp_path: Path) -> None:
+    _, _, errors = said(tmp_path, node("a", 1), [deployment(1), template()], "--kubernetes-version", "1.33")
+    assert errors == "error: --kubernetes-version 1.33: the scheduler is modelled for 1.34 to 1.37\n"
+
+
+def test_a_command_beside_a_note_asks_the_same_cluster(tmp_path: Path) -> None:
+    """One claim for all pods would do: the command that writes it stands on a line of its own."""
+    _, out, _ = said(tmp_path, node("a", 1), [deployment(2), template()], "--full")
+    share = f"$ kubectl dra share -f {tmp_path / 'manifest.json'} --snapshot {tmp_path / 'cluster.json'}"
+    assert share in out.splitlines()

@@ -142,6 +142,52 @@ def test_amounts_of_a_device_that_several_claims_may_have(dra: Dra, tmp_path: Pa
     assert dra(*words, "--part", "15Gi").code == 1, "two of 15Gi have room in 40Gi, not four"
 
 
+PARTITIONS_IN_USE = str(SAMPLES.parents[1] / "examples" / "explain" / "amd-partitions-in-use" / "cluster.yaml")
+"""Eight claims have a partition of a GPU each, of which there are eight in each GPU."""
+
+
+def test_pods_with_shares_of_a_device_do_share(dra: Dra) -> None:
+    words = ("share", "--class", "gpu.amd.com", "--snapshot", PARTITIONS_IN_USE, "--pods")
+    said = " ".join(dra(*words, "20").out.split())
+    assert "there is a share of a device for each (20 claims on 4 devices, of which 4 serve other claims, too)." in said
+    assert "each 20 of 20 a device: each pod has a share of one" in said and "nothing has to be shared" not in said
+    one = " ".join(dra(*words, "1").out.split())
+    assert "a share of a device for each (1 claim on 1 device, of which 1 serves another claim, too)." in one
+
+
+def test_no_amount_that_is_proposed_is_zero(dra: Dra, tmp_path: Path) -> None:
+    """Where a claim gets none of a capacity unless it asks for some, that is not what is divided."""
+    words = ("share", "--class", "gpu.amd.com", "--pods", "4", "--snapshot", PARTITIONS_IN_USE)
+    assert "a device, by amounts: 1 of partitions" in dra(*words).out
+    ran = dra(*words, "--by", "capacity")
+    exactly = next(yaml.safe_load_all(ran.out))["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    assert (exactly["capacity"], ran.code) == ({"requests": {"partitions": "1"}}, 0)
+    memory = {"value": "40Gi", "requestPolicy": {"default": "0"}}
+    saved = cluster(tmp_path, {"name": "gpu-0", "allowMultipleAllocations": True, "capacity": {"memory": memory}})
+    ran = dra("share", "--class", "gpu", "--pods", "4", "--snapshot", saved, "--by", "capacity")
+    assert "say with --part how much of memory a pod gets (a device has 40Gi)" in ran.err.replace("\n  ", " ")
+
+
+def test_what_stops_the_pods_of_one_way_is_said_beside_its_manifest(dra: Dra) -> None:
+    ran = dra("share", "--class", "dra.cpu", "--part", "10Gi", "--by", "capacity", "--snapshot", SHARED_CPUS)
+    assert "wants 10Gi of dra.cpu/cpu, and no device has more than " in " ".join(ran.err.split())
+
+
+def test_a_manifest_is_for_the_namespace_that_was_named(dra: Dra, tmp_path: Path) -> None:
+    words = ("--snapshot", SHARED_CPUS, "-n", "ran", "--by", "claim")
+    file = tmp_path / "plain.yaml"
+    file.write_text(dra("share", "--class", "dra.cpu", *words[:2], "--by", "each").out)
+    for source in (("--class", "dra.cpu"), ("-f", str(file))):
+        spaces = [each["metadata"].get("namespace") for each in yaml.safe_load_all(dra("share", *source, *words).out)]
+        assert spaces == ["ran", "ran"]
+    assert "namespace" not in file.read_text(), "none was named"
+
+
+def test_an_error_names_the_file(dra: Dra, tmp_path: Path) -> None:
+    file = of_template(tmp_path, "cu-cpus", 1)
+    assert dra("share", "-f", file, "-n", "default", "--snapshot", SHARED_CPUS).err.startswith(f"error: {file}:1: ")
+
+
 def of_template(folder: Path, template: str, replicas: int) -> str:
     """A Deployment whose pods have a claim of a template of the cluster of shared CPUs."""
     spec = {
@@ -253,6 +299,8 @@ def test_admin_access_needs_a_label(dra: Dra, tmp_path: Path) -> None:
         (("--class", "no-such"), "there is no DeviceClass no-such; there are: "),
         (("--class", "gpu.nvidia.co"), "there is no DeviceClass gpu.nvidia.co; did you mean gpu.nvidia.com?"),
         (("--class", "gpu.nvidia.com", "--by", "claim", "--part", "10Gi"), "--part is for --by capacity"),
+        (("--class", "gpu.nvidia.com", "--part", "abc"), 'error: --part "abc" is not a quantity, such as 10Gi\n'),
+        (("--class", "gpu.nvidia.com", "--part", "0"), "error: --part 0 gives a pod nothing\n"),
         (
             ("--class", "gpu.nvidia.com", "--containers", "2", "--by", "partitions"),
             "the containers of one pod share by",
@@ -437,7 +485,7 @@ def test_pods_that_run_are_no_pods_of_another_way(dra: Dra, tmp_path: Path) -> N
     report = json.loads(dra("share", *words, "-o", "json").out)
     items = {item["way"]: item for item in report["items"]}
     assert (items["each"]["placed"], items["admin"]["placed"]) == (2, 0)
-    assert [need["name"] for need in items["admin"]["needs"]] == ["a namespace label", "another name"]
+    assert [need["name"] for need in items["admin"]["needs"]] == ["a namespace label", "another name for the claim"]
 
 
 def test_what_the_server_has_set_is_not_written(dra: Dra, tmp_path: Path) -> None:

@@ -87,6 +87,20 @@ def test_kinds_are_told_apart_by_what_is_not_the_nodes_own(tmp_path: Path) -> No
     assert {like: more.exist for like, more in copies(tmp_path, *nodes).items()} == {"n0": 2, "n2": 1}
 
 
+def test_kinds_are_told_apart_by_their_devices(tmp_path: Path) -> None:
+    """By what these are, not by which: each has an identity and an address of its own."""
+    objects = []
+    for number, model in enumerate(("A100", "A100", "T4", "A100")):
+        own = {"uuid": f"GPU-{number}", "pciAddr": f"0000:0{number}:00.0", "ip": f"10.0.0.{number}", "on": f"n{number}"}
+        attributes = {name: {"string": text} for name, text in {**own, "model": model}.items()}
+        capacity = {"memory": {"value": "80Gi" if number < 3 else "40Gi"}}
+        taints = [{"key": "broken", "effect": "NoSchedule"}] if number == 1 else []
+        device = {"name": "gpu-0", "attributes": attributes, "capacity": capacity, "taints": taints}
+        objects += [node(f"n{number}"), entry(f"s{number}", f"n{number}", [device], nodeName=f"n{number}")]
+    found = {like: more.exist for like, more in copies(tmp_path, *objects).items()}
+    assert found == {"n0": 2, "n2": 1, "n3": 1}
+
+
 def test_slices_of_the_node_and_no_others(tmp_path: Path) -> None:
     slices = (
         entry("named", "n1", [{"name": "a"}], nodeName="n1"),

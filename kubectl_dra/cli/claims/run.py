@@ -76,7 +76,8 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
         from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims
 
-        listing.tell_notes((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot)))
+        where = cluster_flags(flags, connection)
+        listing.tell_notes((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot)), where)
         tell_age(at := moment(snapshot))
         write_claims(
             claim_uses,
@@ -84,7 +85,7 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
             flags.color.value,
             wide=flags.full or output == "wide",
             namespace=flags.namespace,
-            where=cluster_flags(flags, connection),
+            where=where,
             limit=flags.limit,
             headers=not flags.no_headers,
         )

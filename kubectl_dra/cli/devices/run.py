@@ -146,7 +146,7 @@ def _write_text(
 ) -> None:
     from kubectl_dra.report.devices import write_counts, write_names, write_table
 
-    listing.tell_notes(inventory.notes)
+    listing.tell_notes(inventory.notes, cluster_flags(flags, connection))
     if flags.by is not None:
         counts = tallies(inventory, flags.by, flags.sort)
         write_counts(inventory, counts, flags.by, flags.color.value, limit=flags.limit, headers=not flags.no_headers)

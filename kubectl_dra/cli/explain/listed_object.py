@@ -77,7 +77,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.report.devices import write_device_facts
     from kubectl_dra.report.paint import Painter
 
-    listing.tell_notes(inventory.notes)
+    listing.tell_notes(inventory.notes, cluster_flags(flags, connection))
     out = Painter(color=flags.color.value)
     write_blocks(out, [answer])
     out.write("")

@@ -25,7 +25,8 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
@@ -95,7 +96,9 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
     workloads = workloads_of(manifest)
     if not workloads:
         raise InputError(f"{', '.join(flags.manifests)} holds no pod and nothing that makes pods: nothing to place")
-    existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
+    # A pod that stands for those of a workload is none, and has perhaps the name of another one.
+    written = {key: pod for key, pod in manifest.pods.items() if MADE_BY not in pod.metadata.annotations}
+    existing = {key: pod for key, pod in written.items() if key in cluster.pods}
     snapshot = applied(cluster, replace(manifest, pods=existing), flags)
     return workloads, completed_for_new(manifest, snapshot, flags, connection)
 
@@ -147,9 +150,9 @@ def _with_sharing(
     if not way.works:
         return answer
     note = say(
-        "template {template} makes a claim for each pod; with one claim for all of them all fit, if they may share a "
-        "device (kubectl dra share)",
+        "with one claim for all pods in place of template {template} all fit, if they may share a device",
         template=template.name,
+        command=CommandLine(("kubectl", "dra", "share", *repeated({"-f": flags.manifests, "-n": (flags.namespace,)}))),
     )
     return replace(answer, notes=(note, *answer.notes))
 

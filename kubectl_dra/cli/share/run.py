@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import applied, completed_for_new, read_cluster, settings_of
@@ -28,6 +29,7 @@ from kubectl_dra.fit.sharing import (
 )
 from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
 from kubectl_dra.fit.sharing_sample import manifest_of
+from kubectl_dra.manifests.inputs import STDIN_NAME, find_inputs, read
 from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
@@ -43,8 +45,9 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     cluster, namespace = read_cluster(flags, connection)
     settings = settings_of(flags, cluster)
     name, text = _manifest(flags)
-    documents = read_manifest(text, name)
-    manifest = read_snapshot(["-"], namespace=namespace, stdin=text.encode(), workloads=True, only=flags.namespace)
+    documents = read_manifest(text, name, flags.namespace)
+    paths = [name] if flags.manifests and name != STDIN_NAME else ["-"]
+    manifest = read_snapshot(paths, namespace=namespace, stdin=text.encode(), workloads=True, only=flags.namespace)
     if flags.namespace not in manifest.namespaces:
         cluster.require_namespace(flags.namespace)
     template = shared_template(documents, name, namespace, cluster.templates)
@@ -84,8 +87,19 @@ def _check(flags: ShareFlags) -> None:
         raise UsageError(f"the containers of one pod share by {', '.join(IN_ONE_POD)}")
     if flags.part and flags.by not in (None, ShareBy.capacity):
         raise UsageError("--part is for --by capacity")
+    if flags.part:
+        _check_part(flags.part)
     if len(flags.manifests) > 1:
         raise UsageError("-f takes one file, whose text is written again")
+
+
+def _check_part(part: str) -> None:
+    try:
+        some = Quantity.parse(part).nanos > 0
+    except QuantityError:
+        raise UsageError(f'--part "{part}" is not a quantity, such as 10Gi') from None
+    if not some:
+        raise UsageError(f"--part {part} gives a pod nothing")
 
 
 def _manifest(flags: ShareFlags) -> tuple[str, str]:
@@ -94,7 +108,6 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
         one_pod = flags.containers is not None
         pods = 1 if one_pod else flags.pods or DEFAULT_PODS
         return "the manifest", manifest_of(flags.device_class, pods, flags.containers or 1)
-    from kubectl_dra.manifests.inputs import find_inputs, read
     from kubectl_dra.manifests.source import decode
 
     (file, *more) = find_inputs(flags.manifests)

@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.top import TopFlags
 from kubectl_dra.cluster.time_read import Moment, moment
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.table import write
 from kubectl_dra.usage.choices import UseBy, UseSort
@@ -52,18 +54,19 @@ def _look(flags: TopFlags, connection: ConnectionFlags) -> tuple[UseReport, Call
     snapshot = listing.read(flags, connection, (*KINDS, "Event"), flags.namespace, reasons=(FAILED_PREPARE,))
     settings = assumed(snapshot, flags.release, flags.gates)
     (report,) = use_reports(snapshot, settings.scheduler, (flags.by or UseBy.nodes,), flags.sort, flags.namespace)
-    return report, lambda: _print(report, moment(snapshot), flags)
+    return report, lambda: _print(report, moment(snapshot), flags, cluster_flags(flags, connection))
 
 
-def _print(report: UseReport, at: Moment, flags: TopFlags) -> None:
+def _print(report: UseReport, at: Moment, flags: TopFlags, where: ClusterFlags) -> None:
     if flags.output is Output.text:
         from kubectl_dra.report.top import MAX_ROWS, write_top
 
-        listing.tell_notes(report.notes)
+        listing.tell_notes(report.notes, where)
         if report.claims:
             tell_age(at)
         limit = None if flags.full else flags.limit or MAX_ROWS
-        write_top(report, at.at, flags.color.value, limit=limit, full=flags.full, headers=not flags.no_headers)
+        headers = not flags.no_headers
+        write_top(report, at.at, flags.color.value, limit=limit, full=flags.full, headers=headers, where=where)
     else:
         from kubectl_dra.report.top import to_json
 

@@ -37,7 +37,7 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
         return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
     text += (
         " Or let the pods share: template {template} makes a claim for each pod, and pods that name one ResourceClaim "
-        "share its devices (kubectl dra share -f FILE writes it)."
+        "share its devices (the command share writes it)."
     )
     words = say(text, owner=str(owner), end=end, held=_held(blocked), template=own.template)
     written = _template(own.template, pod.metadata.namespace)
