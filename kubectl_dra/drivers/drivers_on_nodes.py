@@ -130,9 +130,12 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
         rows |= {(row.driver, row.node): row for row in _nowhere(snapshot, {driver for driver, _ in rows}, waiting)}
     judged = _judged(snapshot, rows, sets)
     wanted = {driver: sum(waiting[name] for name in classes) for driver, classes in classes_by_driver(snapshot).items()}
-    # Of those in the same state, the driver that people wait for is the one to look at.
-    order = sorted(judged, key=lambda row: (SEVERITY[row.state], -wanted.get(row.driver, 0), row.driver, row.node))
-    return NodeDrivers(tuple(order), _gaps(snapshot))
+
+    def place(row: NodeDriver) -> tuple[int, int, str, str]:
+        # Of those that are broken alike, the driver that people wait for is the one to look at.
+        return SEVERITY[row.state], -wanted.get(row.driver, 0) if row.state.broken else 0, row.driver, row.node
+
+    return NodeDrivers(tuple(sorted(judged, key=place)), _gaps(snapshot))
 
 
 def _claims_waiting(snapshot: Snapshot) -> Counter[str]:
