@@ -485,7 +485,7 @@ def test_pods_that_run_are_no_pods_of_another_way(dra: Dra, tmp_path: Path) -> N
     report = json.loads(dra("share", *words, "-o", "json").out)
     items = {item["way"]: item for item in report["items"]}
     assert (items["each"]["placed"], items["admin"]["placed"]) == (2, 0)
-    assert [need["name"] for need in items["admin"]["needs"]] == ["a namespace label", "another name for the claim"]
+    assert [need["name"] for need in items["admin"]["needs"]] == ["a namespace label", "another name for the template"]
 
 
 def test_what_the_server_has_set_is_not_written(dra: Dra, tmp_path: Path) -> None:
