@@ -233,6 +233,11 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         slices = tuple(slice_.told_apart(answers) for slice_ in self.slices)
         return replace(self, slices=slices, judged=frozenset(answers))
 
+    def with_only(self, nodes: Set[str]) -> Snapshot:
+        """With no nodes but these, and without the devices of the others."""
+        slices = tuple(slice_ for slice_ in self.slices if slice_.scope.node_name in ("", *nodes))
+        return replace(self, nodes={name: node for name, node in self.nodes.items() if name in nodes}, slices=slices)
+
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
         """The gap that makes a kind (in that namespace) incomplete, if any."""
         for gap in self.gaps:

@@ -50,7 +50,7 @@ def fit_with_nodes(
         placed = (placed_pod for workload in answer.workloads for placed_pod in workload.placed_pods)
         if _fits(answer) or _open(answer) or any(placed_pod.node in new for placed_pod in placed):
             return ""
-        alone = fit(workloads, _alone(there, new), settings, structs.replace(options, only_counts=True), progress)
+        alone = fit(workloads, there.with_only(new), settings, structs.replace(options, only_counts=True), progress)
         return _refusal(diagnosis_of(alone), diagnosis_of(answer), new)
 
     if not searched or options.most:
@@ -82,13 +82,6 @@ def fit_with_nodes(
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
     needed = NodesNeeded(*known, idle)
     return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes), unhelpful=unhelpful)
-
-
-def _alone(snapshot: Snapshot, new: Set[str]) -> Snapshot:
-    """The cluster with no nodes but the new ones, and without the devices of the others."""
-    nodes = {name: node for name, node in snapshot.nodes.items() if name in new}
-    slices = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name in ("", *new)]
-    return structs.replace(snapshot, nodes=nodes, slices=slices)
 
 
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:
