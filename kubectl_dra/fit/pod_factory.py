@@ -21,7 +21,7 @@ from kubectl_dra.cluster.applied_pod import are_alike
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to
-from kubectl_dra.explain.causes.claim_creation import needs, without_admin_label
+from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.settings import Settings
@@ -203,7 +203,9 @@ def denied(new: NewPod, snapshot: Snapshot) -> Creation:
     space = new.pod.metadata.namespace
     if new.refused:
         return Creation(Denied.POD)
-    if any(without_admin_label(claim, snapshot) for claim in new.claims.values()):
+    named = (snapshot.claims.get((space, pod_claim.claim_name)) for pod_claim in new.pod.claims if pod_claim.claim_name)
+    written = [claim for claim in named if claim is not None and only_written(claim)]
+    if any(without_admin_label(claim, snapshot) for claim in (*new.claims.values(), *written)):
         return Creation(Denied.CLAIM)
     own = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
     if not own:

@@ -191,3 +191,17 @@ def test_what_devices_take_of_the_node_counts(tmp_path: Path) -> None:
     assert found["stop"]["cause"] == "node-resources-for-devices"
     off = ("--kubernetes-version", "1.37", "--feature-gates", "DRANodeAllocatableResources=false")
     assert item(tmp_path, cluster, [*words], *off)["podCounts"]["fit"] == 4
+
+
+def test_a_claim_of_the_manifest_is_made_where_the_namespace_allows_it(tmp_path: Path) -> None:
+    """Admin access needs a label of the namespace, whether a template or the manifest has the claim."""
+    space: dict[str, Any] = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "default"}}
+    written = claim("every")
+    del written["metadata"]["uid"]
+    written["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
+    pods = deployment(2)
+    pods["spec"]["template"]["spec"]["resourceClaims"][0] = {"name": "gpu", "resourceClaimName": "every"}
+    found = item(tmp_path, [space, *node("a", 2)], [written, pods])
+    assert (found["podCounts"]["fit"], found["stop"]["cause"]) == (0, "admin-access-not-allowed")
+    space["metadata"]["labels"] = {"resource.kubernetes.io/admin-access": "true"}
+    assert item(tmp_path, [space, *node("a", 2)], [written, pods])["podCounts"]["fit"] == 2

@@ -42,6 +42,11 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
         for claim_entry in context.question.claims
         if claim_entry.claim is not None and claim_entry.hypothetical
     ]
+    written = [
+        claim_entry.claim
+        for claim_entry in context.question.claims
+        if claim_entry.claim is not None and not claim_entry.hypothetical and only_written(claim_entry.claim)
+    ]
     if pod is None:
         own = context.question.claims[0].claim
         claims = [own] if own and (own.metadata.namespace, own.metadata.name) not in context.snapshot.claims else []
@@ -49,11 +54,16 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
         return
     event = None if pod is None else creation_failed(pod, context.snapshot)
     cause_kind = _said_by(event) if event and any(map(_waits, context.question.claims)) else None
-    for claim in claims:
+    for claim in (*claims, *(each for each in written if each not in claims)):
         if without_admin_label(claim, context.snapshot):
             yield from (finding for finding in _admin(claim, context.snapshot) if finding.kind is not cause_kind)
     if claims:
         yield from (finding for finding in _quotas(claims, context.snapshot) if finding.kind is not cause_kind)
+
+
+def only_written(claim: ResourceClaim) -> bool:
+    """Whether a claim is only in a manifest: a server has given it nothing yet."""
+    return not (claim.metadata.uid or claim.metadata.creation_timestamp) and claim.allocation is None
 
 
 def _waits(claim_entry: ClaimEntry) -> bool:
