@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags
@@ -16,6 +17,7 @@ from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
 from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import concern_words, next_look, why
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_commands import Invocation, command
@@ -51,12 +53,14 @@ def write_drivers(
     limit: int | None = None,
     headers: bool = True,
     explained: str = "",
+    mends: Mapping[str, Words] = MappingProxyType({}),
 ) -> None:
     """Write the table below its summary, or below the answer about the driver that is ``explained``.
 
     It has at most ``limit`` rows (30 if that is None), with ages as of ``at``; without ``headers`` these are all.
 
-    ``drivers`` and ``nodes`` are those that were asked for, if not all.
+    ``drivers`` and ``nodes`` are those that were asked for, if not all. ``mends`` is what ends the failures of drivers
+    to prepare devices, where the reason is known.
     """
     out = Painter(color=color, bare=not headers)
     if output == "name":
@@ -83,7 +87,7 @@ def write_drivers(
     hidden, below = len(by_node.rows) - len(shown), BELOW if wide else _BELOW
     write_blocks(out, [TableBlock(table, below, True, "STATE", marks, hidden, "--limit shows more")])
     if headers:
-        _write_steps(out, by_node, explained, where)
+        _write_steps(out, by_node, explained, where, mends)
 
 
 def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState, str], explained: str) -> None:
@@ -98,12 +102,14 @@ def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState,
     out.write("")
 
 
-def _write_steps(out: Painter, by_node: NodeDrivers, explained: str, where: ClusterFlags) -> None:
+def _write_steps(
+    out: Painter, by_node: NodeDrivers, explained: str, where: ClusterFlags, mends: Mapping[str, Words]
+) -> None:
     """Write what to do about the worst, and the command that shows why it is as it is."""
     first = by_node.rows[0]
-    if _mended(first, explained):
+    if fix_of := _fix(first, explained, mends):
         out.write("")
-        out.sentence(f"Fix: {written(repair(first))}")
+        out.sentence(f"Fix: {written(fix_of)}")
     if fix := labelling(first):
         write_blocks(out, [shell(fix, where)])
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
@@ -128,6 +134,13 @@ def _mended(row: NodeDriver, explained: str = "") -> bool:
     if explained and row.wanted_by:
         return True
     return row.state.broken and (row.failing is None or bool(labelling(row)))
+
+
+def _fix(row: NodeDriver, explained: str, mends: Mapping[str, Words]) -> Words:
+    """What ends the state of a driver; empty where nothing is told."""
+    if row.state is DriverState.PREPARE_FAILING and row.driver in mends:
+        return mends[row.driver]
+    return repair(row) if _mended(row, explained) else ""
 
 
 def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
@@ -212,8 +225,18 @@ def _cells(row: NodeDriver, wide: bool, at: datetime, told: bool) -> Iterator[st
     yield EMPTY if told else written(why(row, naming=False)) or EMPTY
 
 
-def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "", *, where: ClusterFlags) -> dict[str, Any]:
-    """A DriverList, whose commands ask the cluster of ``where``; with the answer about the driver ``explained``."""
+def to_json(
+    drivers: NodeDrivers,
+    concerns: Concerns,
+    explained: str = "",
+    *,
+    where: ClusterFlags,
+    mends: Mapping[str, Words] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """A DriverList, whose commands ask the cluster of ``where``; with the answer about the driver ``explained``.
+
+    ``mends`` as of ``write_drivers``.
+    """
     states: dict[str, int] = {}
     for row in drivers.rows:
         states[row.state.value] = states.get(row.state.value, 0) + 1
@@ -222,7 +245,7 @@ def to_json(drivers: NodeDrivers, concerns: Concerns, explained: str = "", *, wh
         "kind": "DriverList",
         **(_explained(explained, drivers) if explained else {}),
         "summary": {"drivers": len({row.driver for row in drivers.rows}), "states": states},
-        "items": [{**_row(row, where), **_concerns(row, concerns)} for row in drivers.rows],
+        "items": [{**_row(row, where, mends), **_concerns(row, concerns)} for row in drivers.rows],
         "unread": [gap_json(gap) for gap in drivers.gaps],
     }
 
@@ -245,7 +268,7 @@ def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
     return {"concerns": odd} if odd else {}
 
 
-def _row(row: NodeDriver, where: ClusterFlags) -> dict[str, Any]:
+def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "driver": row.driver,
         "state": row.state.value,
@@ -272,9 +295,9 @@ def _row(row: NodeDriver, where: ClusterFlags) -> dict[str, Any]:
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
-    if _mended(row):
+    if fix := _fix(row, "", mends):
         commands = commands_json(*labelling(row), where=where)
-        out["fix"] = {"text": written(repair(row)), **({"commands": commands} if commands else {})}
+        out["fix"] = {"text": written(fix), **({"commands": commands} if commands else {})}
     if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
         (out["next"],) = shown
     return out

@@ -80,11 +80,11 @@ def _print(
 ) -> None:
     # What is usual is so among all nodes, not among those that were asked for.
     concerns = concerns_of(snapshot, joined(snapshot).rows)
-    output = flags.output.value
+    output, mends = flags.output.value, mendings(drivers.rows, snapshot)
     if output in ("json", "yaml"):
         from kubectl_dra.report.drivers import to_json
 
-        found = to_json(drivers, concerns, explained, where=cluster_flags(flags, connection))
+        found = to_json(drivers, concerns, explained, where=cluster_flags(flags, connection), mends=mends)
         write(found, output, sys.stdout, _code(drivers, explained))
     else:
         from kubectl_dra.report.drivers import write_drivers
@@ -106,6 +106,7 @@ def _print(
             limit=flags.limit,
             headers=not flags.no_headers,
             explained=explained,
+            mends=mends,
         )
 
 
