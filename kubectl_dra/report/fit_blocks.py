@@ -25,7 +25,19 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_commands import Invocation, command
-from kubectl_dra.report.fit_words import change, code, commands, gain, headline, needed, own_fix, places, stop, tried
+from kubectl_dra.report.fit_words import (
+    NodeOfPods,
+    change,
+    code,
+    commands,
+    gain,
+    headline,
+    needed,
+    own_fix,
+    places,
+    stop,
+    tried,
+)
 from kubectl_dra.report.phrases import assumed, commands_of, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
@@ -172,8 +184,8 @@ def blocks_of(
     # What was placed without what decides is no answer.
     rows = places(workload) if not workload.unclear else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
-    rest = f"{amount(sum(pods for _, pods, _ in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
-    yield Items(tuple((_place(*row, devices),) for row in rows), "  ", None if full else shown, rest)
+    rest = f"{amount(sum(row.pods for row in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
+    yield Items(tuple((_place(row, devices),) for row in rows), "  ", None if full else shown, rest)
     if broken := (*workload.begin.nodes, *workload.begin.maybe):
         look = NextStep(Look.EXPLAIN_NODE, broken[0].node)
         if why := command(look, invocation):
@@ -216,9 +228,9 @@ def _second(stop: FirstUnplaced) -> Iterator[Para]:
             yield Para((Marked(finding.kind.code, WordMark.CAUSE), f": {written(finding.summary)}"), hang=2)
 
 
-def _place(node: str, pods: int, devices: Sequence[str], most: int) -> Para:
-    on = f": {some(devices, most)}" if devices else ""
-    return Para((f"{amount(pods, 'pod')} on {node}{on}",), hang=2)
+def _place(place: NodeOfPods, most: int) -> Para:
+    on = f": {some([*map(place.taken, place.claims)], most)}" if place.claims else ""
+    return Para((f"{amount(place.pods, 'pod')} on {place.node}{on}",), hang=2)
 
 
 def _best(gains: Sequence[More]) -> list[More]:

@@ -68,7 +68,10 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
         "moreMayFit": workload.at_least,
         "undetermined": [written(why) for why in workload.unclear] or _open(workload),
         "unread": unread_json(workload.unclear),
-        "byNode": [{"node": node, "podCount": pods, "deviceNames": names} for node, pods, names in places(workload)],
+        "byNode": [
+            {"node": each.node, "podCount": each.pods, "deviceNames": [*map(each.called, each.claims)]}
+            for each in places(workload)
+        ],
         "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
         "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
@@ -181,21 +181,36 @@ _TRIED: Final = {
 }
 
 
-def places(workload: WorkloadFit) -> list[tuple[str, int, list[str]]]:
-    """Nodes with how many pods they get and their devices, most pods first."""
+class NodeOfPods(NamedTuple):
+    """A node with how many pods get it, and of each of their devices the claims, a claim for each pod that uses it."""
+
+    node: str
+    pods: int
+    claims: Mapping[DeviceID, Sequence[str]]
+
+    def called(self, device: DeviceID) -> str:
+        """The name of a device, without its pool where that is called as the node."""
+        return device.device if device.pool == self.node else f"{device.pool}/{device.device}"
+
+    def taken(self, device: DeviceID) -> str:
+        """The same with how many shares of it are taken, or how many pods use the one claim that has it."""
+        claims = self.claims[device]
+        shares = len({*claims})
+        if shares > 1:
+            return f"{self.called(device)} ({shares} shares)"
+        return f"{self.called(device)} (one claim, {len(claims)} pods)" if len(claims) > 1 else self.called(device)
+
+
+def places(workload: WorkloadFit) -> list[NodeOfPods]:
+    """The nodes that pods get, most pods first."""
     pods: Counter[str] = Counter()
-    devices: dict[str, Counter[DeviceID]] = defaultdict(Counter)
+    claims: dict[str, dict[DeviceID, list[str]]] = defaultdict(lambda: defaultdict(list))
     for placed_pod in workload.placed_pods:
         pods[placed_pod.node] += 1
-        devices[placed_pod.node].update(held.device for held in placed_pod.devices)
+        for held in placed_pod.devices:
+            claims[placed_pod.node][held.device].append(held.claim)
     ranked = sorted(pods, key=lambda name: (-pods[name], name))
-    return [(name, pods[name], [_short(*each, name) for each in devices[name].items()]) for name in ranked]
-
-
-def _short(device: DeviceID, times: int, node: str) -> str:
-    """A device, without its pool where that is called as the node, and how many shares of it are taken."""
-    name = device.device if device.pool == node else f"{device.pool}/{device.device}"
-    return f"{name} ({times} shares)" if times > 1 else name
+    return [NodeOfPods(name, pods[name], claims[name]) for name in ranked]
 
 
 def stop(workload: WorkloadFit) -> str:

@@ -18,6 +18,7 @@ from tests.fit.worlds import (
     pod_spec,
     published,
     running,
+    said,
     template,
 )
 
@@ -205,3 +206,12 @@ def test_a_claim_of_the_manifest_is_made_where_the_namespace_allows_it(tmp_path:
     assert (found["podCounts"]["fit"], found["stop"]["cause"]) == (0, "admin-access-not-allowed")
     space["metadata"]["labels"] = {"resource.kubernetes.io/admin-access": "true"}
     assert item(tmp_path, [space, *node("a", 2)], [written, pods])["podCounts"]["fit"] == 2
+
+
+def test_pods_of_one_claim_take_no_shares(tmp_path: Path) -> None:
+    written = claim("every")
+    pods = deployment(3)
+    pods["spec"]["template"]["spec"]["resourceClaims"][0] = {"name": "gpu", "resourceClaimName": "every"}
+    _, out, _ = said(tmp_path, node("a", 2), [written, pods])
+    assert "3 pods on a: gpu-0 (one claim, 3 pods)" in out
+    assert item(tmp_path, node("a", 2), [written, pods])["byNode"][0]["deviceNames"] == ["gpu-0"]
