@@ -42,12 +42,13 @@ def write_drain(
     ``mends`` is what ends the failures of drivers to prepare devices, where the reason is known.
     """
     out = Painter(color=color)
+    # What is broken now comes before what a restart would break.
+    for sentence in _lacking(users):
+        out.sentence(sentence)
     out.sentence(_drain_answer(users, node))
     for driver in dict.fromkeys(claim.driver for claim in users.claims):
         if advice := _advice(users, driver, mends.get(driver, "")):
             out.sentence(advice)
-    for sentence in _lacking(users):
-        out.sentence(sentence)
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
