@@ -17,6 +17,7 @@ from kubectl_dra.api.plugins import DaemonSet, PluginSpec
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.concerns import held_unpublished, not_published
 from kubectl_dra.drivers.daemons import (
     REPLICAS,
@@ -129,11 +130,15 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     if not snapshot.is_gap("ResourceSlice"):
         rows |= {(row.driver, row.node): row for row in _nowhere(snapshot, {driver for driver, _ in rows}, waiting)}
     judged = _judged(snapshot, rows, sets)
-    wanted = {driver: sum(waiting[name] for name in classes) for driver, classes in classes_by_driver(snapshot).items()}
+    wanted: Counter[str] = Counter()
+    for name, count in waiting.items():
+        # Classes are called after the driver, or by its vendor: those that the cluster has change no order.
+        known = catalogue().of_class(name)
+        wanted[known.name if known is not None else name] += count
 
     def place(row: NodeDriver) -> tuple[int, int, str, str]:
         # Of those that are broken alike, the driver that people wait for is the one to look at.
-        return SEVERITY[row.state], -wanted.get(row.driver, 0) if row.state.broken else 0, row.driver, row.node
+        return SEVERITY[row.state], -wanted[row.driver] if row.state.broken else 0, row.driver, row.node
 
     return NodeDrivers(tuple(sorted(judged, key=place)), _gaps(snapshot))
 
@@ -158,7 +163,9 @@ def classes_by_driver(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
 
 
 def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
-    gaps = snapshot.unread(("ResourceSlice", "Node", "Pod", "DaemonSet"))
+    # Classes say for which drivers claims wait that are nowhere.
+    wanted = ("DeviceClass",) if _claims_waiting(snapshot) else ()
+    gaps = snapshot.unread(("ResourceSlice", "Node", "Pod", "DaemonSet", *wanted))
     # Only why a pod is missing stands in DaemonSets, and many files have none.
     return tuple(gap for gap in gaps if gap.kind != "DaemonSet" or gap.reason != ABSENT)
 
