@@ -6,7 +6,7 @@ resourceclaim of k8s.io/dynamic-resource-allocation, by which scheduler and kube
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import Final
 
@@ -230,3 +230,13 @@ def waiting_for(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:
     over = (ClaimRelation.NONE, ClaimRelation.NAMED)
     own = (pod for (namespace, _), pod in snapshot.pods.items() if namespace == claim.metadata.namespace)
     return [pod for pod in own if (relation := relation_of(claim, pod)) not in over and not relation.stale]
+
+
+def placed_unreserved(claim: ResourceClaim, pods: Iterable[Pod]) -> list[Pod]:
+    """Those of a claim's pods that have a node and do not run, because the allocated claim is reserved for nobody.
+
+    Schedulers that do not know claims place pods like that; nobody reserves the claim afterwards.
+    """
+    if claim.allocation is None or claim.reserved_for:
+        return []
+    return [pod for pod in pods if pod.node_name and pod.phase != "Running" and not pod.finished]

@@ -18,7 +18,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
-from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of, waiting_for
+from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of, placed_unreserved, waiting_for
 from kubectl_dra.cluster.snapshot import Gap, Key, Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import classes_by_driver
 from kubectl_dra.drivers.hardware import served_by
@@ -201,9 +201,8 @@ def _claims(snapshot: Snapshot, node: str, driver: str) -> Iterator[ClaimOfDrive
 def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:
     """The pods that use a claim, each with its node; without one where that is not known."""
     if claim.allocation is not None and not claim.reserved_for:
-        # Placed before the claim was reserved for them, as schedulers do that do not know claims.
-        placed = (pod for pod in waiting_for(claim, snapshot) if pod.node_name and pod.phase != "Running")
-        yield from ((_using(pod, WhileAway.WAITS), pod.node_name) for pod in placed)
+        for pod in placed_unreserved(claim, waiting_for(claim, snapshot)):
+            yield _using(pod, WhileAway.WAITS), pod.node_name
     for use in consumers_of(claim, snapshot.pods).entries:
         if use.relation is ClaimRelation.GROUP:
             yield from _members(claim, use.entry.name, snapshot)

@@ -140,7 +140,7 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
         # Of those that are broken alike, the driver that people wait for is the one to look at.
         return SEVERITY[row.state], -wanted[row.driver] if row.state.broken else 0, row.driver, row.node
 
-    return NodeDrivers(tuple(sorted(judged, key=place)), _gaps(snapshot))
+    return NodeDrivers(tuple(sorted(judged, key=place)), _gaps(snapshot, waiting))
 
 
 def _claims_waiting(snapshot: Snapshot) -> Counter[str]:
@@ -162,9 +162,9 @@ def classes_by_driver(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
     return classes
 
 
-def _gaps(snapshot: Snapshot) -> tuple[Gap, ...]:
+def _gaps(snapshot: Snapshot, waiting: Counter[str]) -> tuple[Gap, ...]:
     # Classes say for which drivers claims wait that are nowhere.
-    wanted = ("DeviceClass",) if _claims_waiting(snapshot) else ()
+    wanted = ("DeviceClass",) if waiting else ()
     gaps = snapshot.unread(("ResourceSlice", "Node", "Pod", "DaemonSet", *wanted))
     # Only why a pod is missing stands in DaemonSets, and many files have none.
     return tuple(gap for gap in gaps if gap.kind != "DaemonSet" or gap.reason != ABSENT)

@@ -19,6 +19,7 @@ from kubectl_dra.cluster.claim_relation import (
     ListedConsumer,
     all_pods_known,
     consumers_of,
+    placed_unreserved,
 )
 from kubectl_dra.cluster.snapshot import FORBIDDEN, Snapshot
 from kubectl_dra.errors import UndeterminedError
@@ -223,15 +224,14 @@ def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers, *, hidden:
     if (condition := _unset_condition(claim)) is not None:
         return ClaimState.BINDING, condition
     if not claim.reserved_for:
-        return _unreserved([pod for pod in users if not pod.finished])
+        return _unreserved(claim, [pod for pod in users if not pod.finished])
     return _of_consumers(listed)
 
 
-def _unreserved(users: Sequence[Pod]) -> tuple[ClaimState, Words]:
+def _unreserved(claim: ResourceClaim, users: Sequence[Pod]) -> tuple[ClaimState, Words]:
     """The state of a claim that holds devices and is reserved for nobody."""
-    placed = next((pod for pod in users if pod.node_name and pod.phase != "Running"), None)
-    if placed is not None:
-        return ClaimState.STARTING, WaitsForReservation(placed.metadata.name, placed.node_name)
+    if placed := placed_unreserved(claim, users):
+        return ClaimState.STARTING, WaitsForReservation(placed[0].metadata.name, placed[0].node_name)
     if users:
         return ClaimState.UNUSED, _placing(users[0])
     return ClaimState.UNUSED, "a pod that uses it, or somebody who deletes it"
