@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import yaml
 from _pytest.nodeid import coerce_node_id
 from hypothesis import settings
 
@@ -16,6 +17,10 @@ from tests.controlplane.fixtures import pytest_terminal_summary  # noqa: F401
 
 # Looking for garbage takes a third of the time in which 20,000 tests are collected, and there is none.
 gc.disable()
+
+# Tests read and write each example many times: in C that takes a tenth of the time.
+yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
+yaml.SafeDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # type: ignore[misc]
 
 # Parallel test workers are told a width of their own; what a command prints into a pipe must not depend on it.
 os.environ.pop("COLUMNS", None)
