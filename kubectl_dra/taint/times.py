@@ -38,6 +38,11 @@ def seconds(text: str, flag: str) -> float:
     return total
 
 
+def is_duration(word: str) -> bool:
+    """Whether it is a number with a unit, such as ``90s`` or ``1h30m``, and nothing else."""
+    return bool(word) and not _PART.sub("", word)
+
+
 def now() -> datetime:
     """The current time, in UTC."""
     return datetime.now(UTC)

@@ -54,6 +54,7 @@ def checked(ran: Ran) -> dict[str, Any]:
         (["taint", "gpu-0", "k:NoSchedule", "--drain"], "--drain ends with NoExecute"),
         (["taint", "gpu-0", "k:None", "--wait"], "--wait"),
         (["taint", "gpu-0", "k:NoSchedule", "--wait=soon"], "not a duration"),
+        (["taint", "gpu-0", "k:NoSchedule", "--wait", "1h30m"], "write --wait=1h30m"),
         (["taint", "gpu-0", "k:NoSchedule", "--expires", "never"], "not a duration"),
         (["taint", "gpu-0", "k:NoExecute", "--drain", "--grace", "x"], "not a duration"),
         (["taint", "gpu-0", "k:NoSchedule", "--expires", "0s"], "over at once"),

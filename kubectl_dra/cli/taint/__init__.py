@@ -63,7 +63,7 @@ class OptionalWait(ClusterCommand):
         """Parse the arguments.
 
         Raises:
-            UsageError: --dry-run without a value.
+            UsageError: --dry-run without a value, or --wait with one that does not follow "=".
         """
         for word, value in pairwise([*args, ""]):
             if word == "--":
@@ -73,6 +73,8 @@ class OptionalWait(ClusterCommand):
                     "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
                     f"the server check it as well. See '{ctx.command_path} --help'"
                 )
+            if word == "--wait" and times.is_duration(value):
+                raise UsageError(f"--wait {value} names a device {value}; for the longest wait write --wait={value}")
         return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
 
 
