@@ -81,7 +81,7 @@ class Gap(NamedTuple):
     def help(self) -> str:
         """What somebody can do about it, as the end of a sentence; empty if nothing is known."""
         if self.reason == FORBIDDEN:
-            return "; examples/rbac/read.yaml allows it, kubectl dra can says what is missing"
+            return '; examples/rbac/read.yaml allows it, and the command "can" says what is missing'
         return "; if the cluster has none, add --complete" if self.reason == ABSENT else ""
 
     def __str__(self) -> str:

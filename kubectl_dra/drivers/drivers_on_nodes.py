@@ -29,7 +29,7 @@ from kubectl_dra.drivers.daemons import (
     replica_state,
 )
 from kubectl_dra.drivers.driver_pods import pods_of_drivers
-from kubectl_dra.drivers.hardware import kind_of, promised, unserved
+from kubectl_dra.drivers.hardware import kind_of, promised, unserved, with_hardware
 from kubectl_dra.drivers.health import (
     SEVERITY,
     DaemonState,
@@ -178,7 +178,9 @@ def _nowhere(snapshot: Snapshot, known: Collection[str], waiting: Counter[str]) 
     wanted.setdefault(NVIDIA, [NVIDIA] if NVIDIA in waiting else [])
     for driver in sorted(wanted.keys() - publishing - {*known}):
         classes = tuple(sorted(wanted[driver]))
-        row = NodeDriver(driver, "", DriverState.IDLE, wanted_by=classes, claims=sum(waiting[name] for name in classes))
+        claims = sum(waiting[name] for name in classes)
+        there = with_hardware(snapshot.nodes.values(), driver)
+        row = NodeDriver(driver, "", DriverState.IDLE, wanted_by=classes, claims=claims, hardware=there)
         off = part_off(driver, snapshot.nodes.values(), publishing) if driver == NVIDIA and classes else None
         if off is not None and off.other and off.nodes:
             for node in off.nodes:

@@ -61,6 +61,11 @@ def plugin_offer(node: Node, driver: str) -> tuple[str, str] | None:
     return next((offer for offer in offers if served_by(offer[0]) == driver), None)
 
 
+def with_hardware(nodes: Iterable[Node], driver: str) -> tuple[str, ...]:
+    """The nodes that have a driver's hardware, as their labels say or a device plugin of its vendor offers it."""
+    return tuple(node.name for node in nodes if promised(node, driver) or plugin_offer(node, driver))
+
+
 @lru_cache(512)
 def served_by(resource: str) -> str:
     """The driver for the devices that device plugins offer under this name; empty if it is not known."""

@@ -33,6 +33,8 @@ class Look(Enum):
     POD = auto()
     EXPLAIN_POD = auto()
     EXPLAIN_NODE = auto()
+    EXPLAIN_DRIVER = auto()
+    EXPLAIN_CLASS = auto()
     PODS_ON_NODE = auto()
     ALL_PODS = auto()
     LABELS_OF_PODS = auto()
@@ -69,8 +71,8 @@ class Look(Enum):
 class NextStep(NamedTuple):
     """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace.
 
-    Of a log ``kind`` is the container; of what makes a driver's pods it is a DaemonSet or a ReplicaSet. Of slices it is
-    the field that has the name.
+    Of a driver ``kind`` is the node, if it is about one; of a log the container; of what makes a driver's pods it is a
+    DaemonSet or a ReplicaSet. Of slices it is the field that has the name.
     """
 
     look: Look

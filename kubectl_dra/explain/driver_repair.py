@@ -7,7 +7,7 @@ from typing import Final
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, LeftOut, NodeDriver
 from kubectl_dra.explain.driver_words import maker_of_pods
-from kubectl_dra.explain.phrase import ObjectName, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
 
 
 def repair(row: NodeDriver) -> Words:
@@ -19,7 +19,8 @@ def repair(row: NodeDriver) -> Words:
         gone = "Remove what is left of node {node}: its pods and ResourceSlices."
         return say(gone if row.node_gone else "Bring node {node} back.", **words)
     if row.wanted_by and row.state is not DriverState.PART_OFF:
-        return say("Install driver {driver}, or see why it runs on no node.", **words)
+        on = say(" on {nodes:some 3}", nodes=nodes_named(row.hardware)) if row.hardware else ""
+        return say("Install driver {driver}{on}, or see why it runs on no node.", on=on, **words)
     if not row.node:
         labels = row.daemon.labels if row.daemon is not None else ()
         text = "Give the nodes with its hardware label {labels:some 3}, by which {maker} selects nodes."

@@ -126,8 +126,9 @@ def _wanted(row: NodeDriver) -> Words:
     if row.state is DriverState.PART_OFF:
         text = "its GPU part is off: the node has GPUs, and only {other} publishes{waits}"
         return say(text, waits=waits, **words)
-    text = "no node has a ResourceSlice or a pod of it, and DeviceClass {classes:some 2} wants it{waits}"
-    return say(text, waits=waits, **words)
+    text = "no node has a ResourceSlice or a pod of it, and DeviceClass {classes:some 2} wants it{waits}{there}"
+    there = say("; its hardware is on {nodes:some 3}", nodes=nodes_named(row.hardware)) if row.hardware else ""
+    return say(text, waits=waits, there=there, **words)
 
 
 def pod_named(pod: DriverPod | None) -> ObjectName | str:

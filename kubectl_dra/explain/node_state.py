@@ -16,11 +16,13 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.command import CommandLine
 from kubectl_dra.drivers.drivers_on_nodes import joined
+from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare, plugin_shares
 from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.causes.devices_tainted import ending_taints
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.clock import Clock
@@ -144,7 +146,8 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
         return replace(state, fault=fault, fix=fix, commands=commands, next=look, of=driver)
     if state.out_of_service and not state.troubled:
         look = NextStep(Look.TAINTS) if state.rules else NextStep(Look.TAINTED_DEVICES)
-        return replace(state, fix=_back_in_service(state), commands=_ending_rules(state), next=look)
+        taken = ending_taints(state.rules)
+        return replace(state, fix=taken.change, commands=taken.commands, next=look)
     unclear = (why for pod in state.unclear for why in pod.unclear)
     more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)
     return replace(state, next=more)
@@ -185,17 +188,6 @@ def _devices(name: str, snapshot: Snapshot, settings: Settings) -> Sequence[Devi
     return take_inventory(snapshot, settings.scheduler.cycle(snapshot), Wanted(nodes=(name,))).rows
 
 
-def _back_in_service(state: NodeAnswer) -> Words:
-    """What gives the devices back to new claims."""
-    if state.rules:
-        return say("When the work is done, delete DeviceTaintRule {rules:some 3}.", rules=state.rules)
-    return "Only the driver takes its taints away: see there what is wrong with the devices."
-
-
-def _ending_rules(state: NodeAnswer) -> tuple[CommandLine, ...]:
-    return tuple(deleting("devicetaintrule", rule) for rule in state.rules[:1]) if len(state.rules) == 1 else ()
-
-
 def _is_here(pool: PoolID, node: str, own: Collection[PoolID], published: Collection[PoolID]) -> bool:
     """Whether a pool is a node's; one that nobody publishes is if it is called like it."""
     return pool in own or (pool not in published and pool.name == node)
@@ -231,6 +223,20 @@ def _faults(state: NodeAnswer, snapshot: Snapshot) -> Iterator[tuple[Words, Word
             start = "Start driver {driver} on node {node}: its ResourceSlices come back with it."
             fault = say(text, driver=group.driver, count=len(group.devices), devices=group.devices)
             yield fault, say(start, driver=group.driver, **words), NextStep(Look.DAEMON_SETS), None
+    for row in joined(snapshot).rows if not state.troubled else ():
+        if state.name in row.hardware and not row.node:
+            text = "driver {driver} does not run here, and DeviceClass {classes:some 2} wants it: {there}"
+            has = _hardware_here(state, row.driver)
+            fault = say(text, driver=row.driver, classes=row.wanted_by, there=has)
+            yield fault, repair(row), NextStep(Look.EXPLAIN_DRIVER, row.driver), row
+
+
+def _hardware_here(state: NodeAnswer, driver: str) -> Words:
+    """What says that a node has the hardware of a driver."""
+    offer = plugin_offer(state.object, driver) if state.object is not None else None
+    if offer is None:
+        return "labels of the node say that it has its hardware"
+    return say("a device plugin offers its hardware ({count} {resource})", resource=offer[0], count=offer[1])
 
 
 def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:

@@ -59,6 +59,9 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
         nearness[outcome, reason] = near
     if not analysis.attempts and analysis.allocated and not analysis.claims:
         usable = "all claims are usable here" if analysis.question.kind == "pod" else "the claim is usable here"
+        pod = analysis.pod
+        if pod is not None and pod.node_name and any(not relation_of(c, pod).listed for c in analysis.allocated):
+            usable = "all claims are allocated here, and not all are reserved for the pod"
         for node in analysis.view.nodes:
             where = analysis.unavailable.get(node.name)
             key: tuple[str, Words] = ("rejected", _for_others(where)) if where else ("allocated", usable)

@@ -9,6 +9,7 @@ from kubectl_dra.allocation.extended_resources import amount_of, class_by_resour
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod, PodSpec
 from kubectl_dra.by_identity import ByIdentity
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
 from kubectl_dra.explain.settings import Settings
@@ -42,6 +43,16 @@ def progress_of(pod: Pod, snapshot: Snapshot) -> PodProgress:
     if pod.phase != "Running":
         return PodProgress.NOT_STARTED
     return PodProgress.IN_DOUBT if _in_doubt(pod, snapshot) else PodProgress.RUNS
+
+
+def not_started_with(claim: ResourceClaim, snapshot: Snapshot) -> Pod | None:
+    """The pod on its node that does not run with the devices of a claim, and so answers for it; None if there is none.
+
+    Of several it is the first by name.
+    """
+    pods = waiting_for(claim, snapshot) if claim.allocation is not None else []
+    late = (pod for pod in pods if progress_of(pod, snapshot) is PodProgress.NOT_STARTED)
+    return min(late, key=lambda pod: pod.metadata.name, default=None)
 
 
 def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod | ResourceClaim]:

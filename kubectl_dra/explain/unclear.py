@@ -13,6 +13,7 @@ from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
 from kubectl_dra.api.behaviour import EXTENDED_TAKES_OF_NODE, KNOWS_ALPHA
 from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
+from kubectl_dra.cluster.claim_relation import ClaimRelation, all_pods_known, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
@@ -27,6 +28,8 @@ from kubectl_dra.scheduling.kinds_to_read import group_kind
 from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.proved_gates import NODE_RESOURCES
 from kubectl_dra.scheduling.reasons import PluginName, foreign
+
+_RUNNING: Final = "whether a pod runs with {devices:some} is unknown"
 
 
 class NotBoundByDefect(Statement, frozen=True):
@@ -92,13 +95,16 @@ def _refused_anyway(analysis: Analysis) -> bool:
 def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
     """What was not read of the kinds that an answer about something without devices depends on.
 
-    A "yes" may be ended by any object; a "no" stands unless there are devices or classes that nobody has seen.
+    A "yes" may be ended by any object; a "no" stands unless there are devices or classes that nobody has seen. Of an
+    allocated claim its pods tell whether it serves anybody.
     """
-    snapshot = analysis.snapshot
+    snapshot, question = analysis.snapshot, analysis.question
     if verdict is Verdict.SCHEDULABLE:
         yield from unread_of(_of_yes(analysis), snapshot)
     elif verdict is not Verdict.ALLOCATED:
         yield from unread_of(_of_no(analysis), snapshot)
+    elif question.pod is None:
+        yield from unread_of((Stake("Pod", question.namespace, say(_RUNNING, devices=_held(analysis))),), snapshot)
 
 
 def _of_no(analysis: Analysis) -> Iterator[Stake]:
@@ -194,6 +200,7 @@ def not_decided(analysis: Analysis, verdict: Verdict, findings: Sequence[Finding
             if finding.contrary:
                 yield say(text, nodes=analysis.takers, contrary=finding.summary)
     yield from (waiting := tuple(_under_way(verdict, findings)))
+    yield from _of_consumers(analysis, verdict)
     yield from not_configured(analysis, verdict)
     yield from _group(analysis, verdict)
     if not waiting:
@@ -206,6 +213,24 @@ def not_decided(analysis: Analysis, verdict: Verdict, findings: Sequence[Finding
         yield from _by_order(analysis, verdict)
         yield from _by_count(analysis, verdict)
         yield from _unmodelled(analysis)
+
+
+def _held(analysis: Analysis) -> list[DeviceID]:
+    """The devices that the claims have."""
+    return [device for claim in analysis.allocated for device in claim.devices]
+
+
+def _of_consumers(analysis: Analysis, verdict: Verdict) -> Iterator[Phrase]:
+    """The pods for which an allocated claim is reserved, where those that were read are not all there are."""
+    snapshot, question = analysis.snapshot, analysis.question
+    if verdict is not Verdict.ALLOCATED or question.pod is not None or snapshot.is_gap("Pod", question.namespace):
+        return
+    for claim in analysis.allocated:
+        for use in consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, question.namespace)).entries:
+            if use.relation is ClaimRelation.UNSEEN:
+                text = "pod {pod} is not in what was read, so " + _RUNNING
+                pod = ObjectName("Pod", use.entry.name, question.namespace)
+                yield say(text, pod=pod, devices=_held(analysis))
 
 
 def _under_way(verdict: Verdict, findings: Sequence[Finding]) -> Iterator[Phrase]:
@@ -376,8 +401,7 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
 def _within_reach(analysis: Analysis) -> frozenset[DeviceID]:
     """The devices that the question has, or that a request of it asks for: no other can take anything for the pod."""
     selected = [item.id for located in analysis.funnels for item in located.funnel.selected()]
-    held = [device for claim in analysis.allocated for device in claim.devices]
-    return frozenset((*selected, *held))
+    return frozenset((*selected, *_held(analysis)))
 
 
 def _of_137(analysis: Analysis) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_j
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import unread_json
-from kubectl_dra.report.table import EMPTY, owned_by
+from kubectl_dra.report.table import EMPTY, narrowed, owned_by
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
@@ -60,7 +60,8 @@ def write_claims(
         out.write("")
     header = (*HEADER, "CLASSES", "WAITS-FOR") if wide else (*HEADER, "WAITS-FOR")
     items = claim_uses.items[:limit]
-    rows = [header, *(tuple(cells(item, wide, at)) for item in items)]
+    every = [header, *(tuple(cells(item, wide, at)) for item in items)]
+    rows, _ = narrowed(every, out.limit, (), ("NAMESPACE", "CLAIM"), BELOW)
     marks = [(item.state, STATE_STYLES.get(item.state, "")) for item in items]
     hidden = len(claim_uses.items) - len(items)
     write_blocks(out, [TableBlock(rows, BELOW, True, "STATE", marks, hidden, "leave --limit out")])

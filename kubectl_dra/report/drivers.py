@@ -282,7 +282,7 @@ def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> di
     if row.slices:
         out |= {"generation": row.generation, "missingSlices": row.missing_slices}
     if row.wanted_by:
-        out["wantedBy"] = {"classes": list(row.wanted_by), "claimCount": row.claims}
+        out["wantedBy"] = {"classes": list(row.wanted_by), "claimCount": row.claims, "nodes": list(row.hardware)}
     if row.failing is not None:
         out["waitingPod"] = object_json(row.failing.namespace, row.failing.pod)
     if row.usual:

@@ -61,7 +61,12 @@ _COMMANDS: Final = {
 """Commands without a name."""
 
 
-_EXPLAINED: Final = {Look.EXPLAIN_POD: "pod", Look.EXPLAIN_NODE: "node", Look.CLAIM_HOLDER: "claim"}
+_EXPLAINED: Final = {
+    Look.EXPLAIN_POD: "pod",
+    Look.EXPLAIN_NODE: "node",
+    Look.EXPLAIN_CLASS: "class",
+    Look.CLAIM_HOLDER: "claim",
+}
 
 
 def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None:
@@ -100,6 +105,9 @@ def _about_object(step: NextStep) -> CommandLine | None:
         return kubectl("logs", kind="pod", name=name, namespace=space, more=more, others=others)
     if step.look is Look.DAEMON_SET:
         return kubectl("describe", kind=step.kind, name=name, namespace=space)
+    if step.look is Look.EXPLAIN_DRIVER:
+        on = ("--node", step.kind) if step.kind else ()
+        return kubectl("dra", "explain", kind="driver", name=name, more=on, others=on[1:])
     if step.look in _EXPLAINED:
         kind = _EXPLAINED[step.look]
         return kubectl("dra", "explain", kind=kind, name=name, namespace=space)

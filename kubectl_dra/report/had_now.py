@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kubectl_dra.command import CommandLine, deleting, kubectl
-from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
+from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.diagnosis import Remedy, Verdict
 from kubectl_dra.explain.driver_words import at_fault
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.report.blocks import Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
+from kubectl_dra.report.explain_commands import Invocation, command, making
+from kubectl_dra.report.explain_words import parts
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.top import defects_of
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
@@ -32,10 +35,12 @@ def class_answer(now: ClassNow) -> Answer:
     return Answer(lead, said, _TONES.get(now.verdict, Tone.GOOD))
 
 
-def _unsure(unsure: Sequence[Unread]) -> str:
+def _unsure(unsure: Sequence[Words]) -> str:
     """What is unknown of a yes."""
     first = next(iter(unsure), None)
-    return "" if first is None else f"; but {first.gap}, so {written(first.unknown)}"
+    if first is None:
+        return ""
+    return f"; but {first.gap}, so {written(first.unknown)}" if isinstance(first, Unread) else f"; but {written(first)}"
 
 
 def _of_class(now: ClassNow) -> str:
@@ -63,7 +68,7 @@ def _of_class(now: ClassNow) -> str:
             return f"a request for all devices of a node can get {largest.count:,} of it now, on node {largest.node}"
         return f"a request can get {count} of it now, on node {largest.node}{more}"
     if largest is not None and largest.defects:
-        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest)}"
+        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest.defects)}"
     if now.free:
         free = _free(now)
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
@@ -95,27 +100,6 @@ def _by_state(inventory: Inventory) -> str:
     return f"; {summary(inventory)}" if inventory.rows else ""
 
 
-def class_fix(now: ClassNow) -> str:
-    """What gives devices back; empty where nothing is known to."""
-    if now.largest is not None and now.largest.defects:
-        return upgrade_fix(now.largest.defects)
-    unused = [use for use in now.idle if use.state is ClaimState.UNUSED]
-    if not unused:
-        return ""
-    names = some([use.claim.key for use in unused], _SHOWN)
-    held = len({result.device for use in unused for result in use.results})
-    claims = "claim" if len(unused) == 1 else "claims"
-    return f"Delete unused {claims} {names}, if no pod is going to use {'it' if len(unused) == 1 else 'them'}: " + (
-        f"that frees {amount(held)}."
-    )
-
-
-def unused_claims(uses: Sequence[ClaimUse]) -> tuple[CommandLine, ...]:
-    """The commands that delete the unused ones of these claims, as the fix says."""
-    unused = [use.claim.metadata for use in uses if use.state is ClaimState.UNUSED]
-    return tuple(deleting("resourceclaim", meta.name, meta.namespace) for meta in unused[:_SHOWN])
-
-
 def device_answer(now: DeviceNow) -> Answer:
     """Whether the device can be had now, who has it, and what keeps it from others."""
     tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
@@ -133,6 +117,9 @@ def _of_device(now: DeviceNow) -> str:
             return f"free, and no new pod gets it: node {now.cordoned} is cordoned"
         if now.whole > 1:
             return f"free: a request for all {now.whole:,} devices of its node can get it now"
+        if now.defects:
+            no = f"no plain request for DeviceClass {some(row.classes, 2)} gets it: {defects_of(now.defects)}"
+            return f"free, but {no}; one with selector {now.selector} does" if now.selector else f"free, but {no}"
         return "free: a request can get it now"
     if row.state is DeviceState.UNSERVED:
         return f"free, but a pod that gets it does not start: {said}"
@@ -141,7 +128,7 @@ def _of_device(now: DeviceNow) -> str:
         after = f"; it is tainted with {tainted}: afterwards only a request that tolerates that gets it"
         also = after if row.also_tainted else ""
         also = f"; afterwards nobody gets it: {said}" if row.also_unusable else also
-        return f"held by {holders or 'a claim that was not read'}{also}"
+        return f"held by {holders or 'a claim that was not read'}{_stuck(now)}{also}"
     if row.state is DeviceState.SHARED:
         left = f"it is tainted with {tainted}: only a request that tolerates that gets what is left"
         also = left if row.also_tainted else ""
@@ -157,6 +144,14 @@ def _of_device(now: DeviceNow) -> str:
     return f"{row.state}: {said}"
 
 
+def _stuck(now: DeviceNow) -> str:
+    """What keeps the pod that has a device from running, as its own answer says."""
+    if now.stuck is None or now.stuck.kind != "pod":
+        return ""
+    said = ": ".join(filter(None, parts(now.stuck)))
+    return f"; {said[:1].lower()}{said[1:]}"
+
+
 def _holder(use: ClaimUse) -> str:
     if use.state is ClaimState.UNUSED:
         return f"unused claim {use.claim.key}: nothing frees it until that claim is deleted"
@@ -168,27 +163,22 @@ def _holder(use: ClaimUse) -> str:
     return f"claim {use.claim.key}{pods}"
 
 
-def device_fix(now: DeviceNow) -> str:
-    """What makes the device free; empty where nothing is known to."""
-    unused = [use.claim.key for use in now.uses if use.state is ClaimState.UNUSED]
-    return f"Delete unused claim {unused[0]}, if no pod is going to use it." if unused and now.idle else ""
+def fix_commands(fix: Remedy) -> tuple[CommandLine, ...]:
+    """The commands that make a fix, or show what to repair."""
+    return fix.commands or making(fix.offers)
 
 
-def device_next(now: DeviceNow) -> CommandLine | None:
-    """The claim that holds it, or what blocks it, says more; and for tainted ones who has tainted what."""
-    holders = [*now.row.holders, *(use.claim for _, use in now.blockers)]
-    if not holders:
-        tainted = now.row.state is DeviceState.TAINTED and any(taint.rule for taint in now.row.taints)
-        return kubectl("dra", "taint", "--list", others=()) if tainted else None
-    meta = holders[0].metadata
-    return kubectl("dra", "explain", kind="claim", name=meta.name, namespace=meta.namespace)
-
-
-def answer_json(kind: str, name: str, verdict: Verdict, answer: Answer, fix: str) -> dict[str, Any]:
+def answer_json(kind: str, name: str, now: ClassNow | DeviceNow, answer: Answer, where: ClusterFlags) -> dict[str, Any]:
     """What a list has besides where it explains one object."""
+    commands = commands_json(*fix_commands(now.fix), where=where) if now.fix is not None else []
+    shown = commands_json(command(now.next, Invocation()), where=where)
     return {
         "subject": {"kind": kind, "name": name},
-        "verdict": verdict.value,
+        "verdict": now.verdict.value,
         "answer": answer.text,
-        "fix": {"text": fix},
+        "fix": {
+            "text": written(now.fix.change) if now.fix is not None else "",
+            **({"commands": commands} if commands else {}),
+        },
+        **({"next": shown[0]} if shown else {}),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, UseReport
-from kubectl_dra.usage.largest_request import LargestRequest
 
 
 def to_json(report: UseReport) -> dict[str, Any]:
@@ -225,7 +224,7 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
         shared = "its devices can be shared, so how many fit depends on the capacity that is asked for"
         return f"{row.name}: {row.free:,} free; {shared}{left}." if row.name else ""
     if largest.defects:
-        return f"{row.name}: {row.free:,} free, and no plain request gets one: {defects_of(largest)}."
+        return f"{row.name}: {row.free:,} free, and no plain request gets one: {defects_of(largest.defects)}."
     if largest.count >= min(row.free, MAX_RESULTS):
         fits = f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on {largest.node}."
         return fits if whole and largest.count else ""
@@ -238,9 +237,9 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
     return f"{row.name}: {row.free:,} free, and no request for more than {largest.count:,} fits on one node."
 
 
-def defects_of(largest: LargestRequest) -> str:
-    """That defects of the scheduler refuse the devices."""
-    whats = "; ".join(DEFECTS[name].what for name in largest.defects)
+def defects_of(defects: Iterable[str]) -> str:
+    """That these defects of the scheduler refuse the devices."""
+    whats = "; ".join(DEFECTS[name].what for name in defects)
     return f"a known defect of this release's scheduler refuses them: {whats}"
 
 

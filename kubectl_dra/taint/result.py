@@ -92,9 +92,7 @@ def _ended_by(
             "devicetaintrule", rule.metadata.name
         )
     if not named:
-        return "kubectl dra untaint removes it", untainting(
-            (device,), f"{rule.taint.key}-", *(() if ours else ("--overwrite",))
-        )
+        return "untaint removes it", untainting((device,), f"{rule.taint.key}-", *(() if ours else ("--overwrite",)))
     return "kubectl dra did not make the rule; --overwrite removes it", None
 
 

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from json import dumps as quoted
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, shortage
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting
 from kubectl_dra.drivers.drivers_on_nodes import joined, named_in
 from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.drivers.refused_claims import PartOfNode, any_of_whole_nodes, parts_of_node, published_on
+from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.causes.devices_tainted import MAX_COMMANDS, ending_taints
+from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
 from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
-from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, Verdict
+from kubectl_dra.explain.driver_repair import labelling, repair
+from kubectl_dra.explain.pending_alike import not_started_with
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_claim, about_pod
+from kubectl_dra.explain.refused_preparation import mendings
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of, unread_of_share, unread_of_start
+from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.usage.choices import UNUSED
+from kubectl_dra.usage.choices import UNUSED, ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
 from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request
 
@@ -31,6 +46,7 @@ class ClassNow(Struct, frozen=True):
     the device with most of that, where no device serves it. ``idle`` are the unused claims that hold devices of it,
     ``broken`` the drivers that the class names and that are not well.
     ``unsure`` is what was not read, and tells whether a pod starts with what it gets.
+    ``fix`` makes devices of it to be had, ``next`` shows more; None where nothing is known to.
     ``refused``: the driver refuses the largest request, which is for a part of a node. ``whole``: it gives all devices
     of a node or none, and the largest request is for all of them.
     """
@@ -46,6 +62,8 @@ class ClassNow(Struct, frozen=True):
     refused: PartOfNode | None = None
     whole: bool = False
     unsure: tuple[Unread, ...] = ()
+    fix: Remedy | None = None
+    next: NextStep | None = None
 
     @property
     def exit_code(self) -> int:
@@ -72,7 +90,10 @@ class DeviceNow(Struct, frozen=True):
     ``cordoned`` is its node where that takes no new pods, ``selected``: a class selects it, or may.
     ``whole`` is how many devices its node has, where its driver gives a claim all of them or none. ``unsure`` is what
     was not read, and tells whether a request can have it and its pod starts. ``blockers`` are devices that use up its
-    counters, by name, with the claims that hold them.
+    counters, by name, with the claims that hold them. ``stuck`` is the answer about a claim that holds it where each of
+    these is stuck or held for nobody. No plain request gets it because of these ``defects`` of the scheduler's
+    allocator, but one with this ``selector`` does. ``fix`` makes it to be had, ``next`` shows more; None where nothing
+    is known to.
     """
 
     verdict: Verdict
@@ -81,18 +102,18 @@ class DeviceNow(Struct, frozen=True):
     cordoned: str = ""
     selected: bool = True
     whole: int = 0
-    unsure: tuple[Unread, ...] = ()
+    unsure: tuple[Words, ...] = ()
     blockers: tuple[tuple[str, ClaimUse], ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Whether it is held for nobody."""
-        return bool(self.uses) and len(self.uses) == len(self.row.holders) and all(u.state in UNUSED for u in self.uses)
+    stuck: Diagnosis | None = None
+    defects: tuple[str, ...] = ()
+    selector: str = ""
+    fix: Remedy | None = None
+    next: NextStep | None = None
 
     @property
     def exit_code(self) -> int:
         """0 if a request can get some of it, or a claim holds it for a pod that needs it; 1 if not, 3 if unknown."""
-        return 1 if self.idle and self.verdict is Verdict.ALLOCATED else self.verdict.exit_code
+        return 1 if self.stuck is not None and self.verdict is Verdict.ALLOCATED else self.verdict.exit_code
 
 
 def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Scheduler) -> ClassNow:
@@ -127,7 +148,76 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     if verdict is Verdict.SCHEDULABLE and largest is None:
         unsure = (*unread_of_share(snapshot), *unsure)
     verdict = Verdict.UNDETERMINED if unsure else verdict
-    return ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, unsure)
+    now = ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, unsure)
+    return replace(now, fix=_fix_of_class(now, snapshot), next=_next_of_class(now, snapshot))
+
+
+def _fix_of_class(now: ClassNow, snapshot: Snapshot) -> Remedy | None:
+    """What makes devices of a class to be had: the end of what keeps all of them, else of claims that nobody uses."""
+    if now.largest is not None and now.largest.defects:
+        return Remedy(upgrade_fix(now.largest.defects))
+    if unused := [use for use in now.idle if use.state is ClaimState.UNUSED]:
+        return _deleting(unused)
+    if now.verdict is not Verdict.UNSCHEDULABLE or now.refused is not None:
+        return None
+    if now.broken and not now.free:
+        return _repairing(now.broken[0], snapshot)
+    return next((fix for row in now.inventory.rows if (fix := _mended(row, snapshot)) is not None), None)
+
+
+def _next_of_class(now: ClassNow, snapshot: Snapshot) -> NextStep | None:
+    """The driver at fault, or who has the devices; where the class selects nothing, what its driver publishes."""
+    if now.verdict is not Verdict.UNSCHEDULABLE:
+        return None
+    if now.broken and not now.free:
+        return NextStep(Look.EXPLAIN_DRIVER, now.broken[0].driver, kind=now.broken[0].node)
+    if not now.inventory.rows:
+        published = {row.driver for row in joined(snapshot).rows}
+        named = (name for name in named_in(snapshot.classes[now.name].selectors) if name in published)
+        return next((NextStep(Look.EXPLAIN_DRIVER, name) for name in named), None)
+    return next((step for row in now.inventory.rows if (step := _look(row, ())) is not None), None)
+
+
+def _deleting(unused: Sequence[ClaimUse]) -> Remedy:
+    """Ends claims that no pod uses."""
+    text = (
+        "Delete unused {count:claim|claims} {names:some 3}, if no pod is going to use {count:it|them}: that frees "
+        "{held:device}."
+    )
+    held = len({result.device for use in unused for result in use.results})
+    words = say(text, count=len(unused), names=[use.claim.key for use in unused], held=held)
+    owned = (use.claim.metadata for use in unused[:MAX_COMMANDS])
+    return Remedy(words, commands=tuple(deleting("resourceclaim", meta.name, meta.namespace) for meta in owned))
+
+
+def _repairing(driver: NodeDriver, snapshot: Snapshot) -> Remedy | None:
+    """What mends a driver that is broken; None where only the answer about the pod that waits for it says that."""
+    if how := mendings((driver,), snapshot).get(driver.driver):
+        return Remedy(how)
+    commands = labelling(driver)
+    return Remedy(repair(driver), commands=commands) if driver.failing is None or commands else None
+
+
+def _mended(row: DeviceRow, snapshot: Snapshot) -> Remedy | None:
+    """What ends what keeps a device from requests: its driver on its node, where that is broken, or its taints."""
+    if row.state in (DeviceState.UNUSABLE, DeviceState.UNSERVED):
+        driver = joined(snapshot).of(row.id.driver, row.slice.scope.node_name)
+        return _repairing(driver, snapshot) if driver is not None and driver.state.broken else None
+    if row.state is not DeviceState.TAINTED:
+        return None
+    return ending_taints(sorted({taint.rule for taint in row.taints if taint.rule}))
+
+
+def _look(row: DeviceRow, blockers: Sequence[tuple[str, ClaimUse]]) -> NextStep | None:
+    """The claim that holds a device or what blocks it, who has tainted it, or its driver, says more."""
+    holders = [*row.holders, *(use.claim for _, use in blockers)]
+    if holders:
+        return NextStep(Look.CLAIM_HOLDER, holders[0].metadata.name, holders[0].metadata.namespace)
+    if row.state is DeviceState.TAINTED and any(taint.rule for taint in row.taints):
+        return NextStep(Look.TAINTS)
+    if row.state in (DeviceState.TAINTED, DeviceState.UNUSABLE, DeviceState.UNSERVED):
+        return NextStep(Look.EXPLAIN_DRIVER, row.id.driver, kind=row.slice.scope.node_name)
+    return None
 
 
 def _unnamed(rows: Sequence[DeviceRow], room: Sequence[CapacityRoom], scheduler: Scheduler) -> CapacityShortage | None:
@@ -145,7 +235,7 @@ def _refused(rows: Sequence[DeviceRow], largest: LargestRequest, snapshot: Snaps
     return next(parts_of_node(free, largest.node, snapshot.slices), None)
 
 
-def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
+def device_now(row: DeviceRow, snapshot: Snapshot, settings: Settings) -> DeviceNow:
     """What a request could do with a device."""
     held = {id(claim) for claim in row.holders}
     uses = tuple(use for use in _uses(snapshot) if id(use.claim) in held) if held else ()
@@ -155,14 +245,57 @@ def device_now(row: DeviceRow, snapshot: Snapshot) -> DeviceNow:
     node = row.slice.scope.node_name
     whole = published_on(node, row.id.driver, snapshot.slices) if any_of_whole_nodes((row.id.driver,)) else 0
     verdict = _verdict(row, cordoned, selected)
-    unsure: tuple[Unread, ...] = ()
+    unsure: tuple[Words, ...] = ()
     if verdict is Verdict.SCHEDULABLE:
         selecting = () if row.classes else unread_of((Stake("DeviceClass", "", _SELECTED),), snapshot)
         taking = unread_of_share(snapshot) if row.state is DeviceState.SHARED else ()
         unsure = (*selecting, *taking, *unread_of_start(snapshot))
     verdict = Verdict.UNDETERMINED if unsure else verdict
     blockers = tuple(_blockers(row, snapshot)) if row.state is DeviceState.BLOCKED else ()
-    return DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure, blockers)
+    now = DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure, blockers, next=_look(row, blockers))
+    if verdict is Verdict.SCHEDULABLE and row.state is DeviceState.FREE:
+        return _past_defects(now, snapshot, settings.scheduler)
+    if verdict is not Verdict.ALLOCATED:
+        return replace(now, fix=_mended(row, snapshot))
+    answers = [_about_holder(claim, snapshot, settings) for claim in row.holders]
+    if answers and all(answer.exit_code == 1 for answer in answers):
+        finding = answers[0].findings[0]
+        return replace(now, stuck=answers[0], fix=finding.remedy or Remedy(finding.kind.fix))
+    if unclear := tuple(why for answer in answers for why in answer.unclear):
+        return replace(now, verdict=Verdict.UNDETERMINED, unsure=unclear)
+    return now
+
+
+def _about_holder(claim: ResourceClaim, snapshot: Snapshot, settings: Settings) -> Diagnosis:
+    """The answer about a claim that holds a device, as ``explain`` of the claim gives it."""
+    pod = not_started_with(claim, snapshot)
+    question = about_pod(pod, snapshot, exists=True) if pod is not None else about_claim(claim)
+    return judged_by_start(diagnose(question, snapshot, replace(settings, with_ways=False)))
+
+
+def _past_defects(now: DeviceNow, snapshot: Snapshot, scheduler: Scheduler) -> DeviceNow:
+    """Of a free device that defects of the scheduler keep from plain requests: whether a selector helps."""
+    row, trials = now.row, RequestTrials(snapshot, scheduler)
+    found = [largest_request(name, (row,), trials) for name in row.classes]
+    defects = [largest.defects for largest in found if largest is not None]
+    if not defects or len(defects) != len(found) or not all(defects):
+        return now
+    tried = ((name, selector) for name in row.classes for selector in _selectors(row))
+    nodes = [node for node in row.nodes if node in trials.nodes]
+    helps = ((name, by) for name, by in tried if any(trials.on(node, name, 1, selector=by).certain for node in nodes))
+    name, selector = next(helps, (row.classes[0], ""))
+    verdict = now.verdict if selector else Verdict.UNSCHEDULABLE
+    fix, step = Remedy(upgrade_fix(defects[0])), NextStep(Look.EXPLAIN_CLASS, name)
+    return replace(now, verdict=verdict, defects=defects[0], selector=selector, fix=fix, next=step)
+
+
+def _selectors(row: DeviceRow) -> Iterator[str]:
+    """Selectors that admit a device by one of the attributes that say what it is."""
+    for name in identifying(row.device.attributes):
+        domain, _, short = name.rpartition("/")
+        value = row.device.attributes[name].get("string")
+        if isinstance(value, str):
+            yield f"device.attributes[{quoted(domain or row.id.driver)}].{short} == {quoted(value)}"
 
 
 def _blockers(row: DeviceRow, snapshot: Snapshot) -> Iterator[tuple[str, ClaimUse]]:

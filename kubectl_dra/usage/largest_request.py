@@ -48,11 +48,13 @@ class RequestTrials:
         cluster = Cluster(snapshot)
         self.nodes = {node.name: node for node in cluster.nodes if not node.unschedulable}
         self._none = scheduler.attempt(ClaimsAlone((key_of(_CLAIM),)), cluster)
-        self._asked: dict[tuple[str, int], Outcome] = {}
+        self._asked: dict[tuple[str, int, str], Outcome] = {}
 
-    def on(self, node: str, name: str, count: int, defects: KnownDefects | None = None) -> Attempt:
-        """The attempt on a node, by a scheduler with its own ``defects`` or with these."""
-        outcome = self._asking(name, count)
+    def on(
+        self, node: str, name: str, count: int, defects: KnownDefects | None = None, *, selector: str = ""
+    ) -> Attempt:
+        """The attempt on a node, by a scheduler with its own ``defects`` or with these; with a ``selector`` or none."""
+        outcome = self._asking(name, count, selector)
         if defects is not None:
             outcome = outcome.on(outcome.state.looking(defects=defects))
         return outcome.try_on(self.nodes[node])
@@ -62,12 +64,14 @@ class RequestTrials:
         """Those of the scheduler."""
         return self._none.state.cycle.defects
 
-    def _asking(self, name: str, count: int) -> Outcome:
-        if (name, count) not in self._asked:
-            request = Request("devices", DeviceRequest("devices", name, count=count))
+    def _asking(self, name: str, count: int, selector: str) -> Outcome:
+        key = (name, count, selector)
+        if key not in self._asked:
+            selectors = (selector,) if selector else ()
+            request = Request("devices", DeviceRequest("devices", name, selectors, count=count))
             claim = replace(_CLAIM, requests=(request,))
-            self._asked[name, count] = self._none.changed(self._none.state.cluster.editing(claim))
-        return self._asked[name, count]
+            self._asked[key] = self._none.changed(self._none.state.cluster.editing(claim))
+        return self._asked[key]
 
 
 def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> LargestRequest | None:

@@ -182,7 +182,7 @@ def test_a_refusal_leads_here(dra: Dra, server: APIServer, tmp_path: Path) -> No
     server.serve_group(v1=("resourceslices",))
     server.routes["/apis/resource.k8s.io/v1/resourceslices"] = forbidden("resourceslices.resource.k8s.io")
     ran = dra("devices", "--kubeconfig", server.kubeconfig(tmp_path))
-    assert ran.code == 3 and "kubectl dra can says what is missing" in ran.err
+    assert ran.code == 3 and 'the command "can" says what is missing' in ran.err
     ran = dra("taint", "--list", "--kubeconfig", server.kubeconfig(tmp_path))
     assert "kubectl dra can" in f"{ran.out}{ran.err}"
 

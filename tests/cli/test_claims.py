@@ -18,6 +18,27 @@ CLUSTER = str(EXAMPLES / "mixed-fleet" / "cluster.yaml")
 Dra = Callable[..., Ran]
 
 
+def test_a_row_with_the_longest_names_is_no_wider_than_the_screen(
+    dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"{'training' * 7}-{end}" for end in ("first", "other")]
+    claims = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": "research-" * 6 + "a"},
+            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
+        }
+        for name in names
+    ]
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": claims}))
+    lines = dra("claims", "--snapshot", str(path)).out.splitlines()
+    rows = [line.split()[1] for line in lines if line.startswith("research")]
+    assert max(map(len, lines)) <= 80 and len({*rows}) == 2 and "…" in rows[0]
+
+
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_examples_fit_the_schema(dra: Dra, example: str) -> None:
     ran = dra("claims", "--snapshot", str(next((EXAMPLES / example).glob("cluster.*"))), "-o", "json")

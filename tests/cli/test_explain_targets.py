@@ -18,6 +18,7 @@ from tests.cli.conftest import Ran
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
 Dra = Callable[..., Ran]
+JSON = dict[str, Any]
 
 ALL_HELD = str(EXAMPLES / "all-held" / "cluster.yaml")
 TRAIN = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
@@ -175,6 +176,26 @@ def test_no_claim_is_well_while_its_pod_does_not_start(dra: Dra, name: str) -> N
             space, claim_name = claim.key.split("/")
             asked = dra("explain", f"claim/{claim_name}", "-n", space, "--snapshot", path)
             assert asked.code != 0 or answers <= {0, 3}, claim.key
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml")))
+def test_pages_of_classes_and_devices_say_what_to_do(dra: Dra, name: str) -> None:
+    """Each no has a fix or a next command; and a device that one claim holds is as well as that claim."""
+    given = ("--snapshot", str(EXAMPLES / name / "cluster.yaml"), "-o", "json")
+    asked: dict[str, JSON] = {f"class/{each}": {} for each in read_snapshot([given[1]]).classes}
+    known = set()
+    for each in json.loads(dra("devices", *given).out)["items"]:
+        if "node" in each and (like := f"{each['state']} {each.get('reason')} {each.get('heldBy')}") not in known:
+            known.add(like)
+            asked[f"device/{each['node']}/{each['device']}"] = each
+    for target, device in asked.items():
+        ran = dra("explain", target, *given)
+        report = json.loads(ran.out)
+        assert ran.code != 1 or "subject" not in report or report["fix"]["text"] or "next" in report, target
+        holders = device.get("heldBy", ()) if device.get("state") == "held" else ()
+        for claim in holders if len(holders) == 1 and "subject" in report else ():
+            of_claim = dra("explain", f"claim/{claim['name']}", "-n", claim["namespace"], *given)
+            assert ran.code == of_claim.code, target
 
 
 def test_several_at_once(dra: Dra) -> None:

@@ -87,7 +87,7 @@ def test_what_stays_says_whose_it_is() -> None:
     rules, devices = here.snapshot.taint_rules, here.devices.named(["gpu-0", "gpu-1"])
     staying = plan_removals(rules, devices, [Removal("other")], overwrite=False).staying
     by = [(entry.device.device, entry.owner, f"{entry.ended_by} {entry.command or ''}") for entry in staying]
-    how = f"kubectl dra untaint removes it kubectl dra untaint {DRIVER}/n1/gpu-0 k- --overwrite"
+    how = f"untaint removes it kubectl dra untaint {DRIVER}/n1/gpu-0 k- --overwrite"
     assert ("gpu-0", "DeviceTaintRule theirs", how) in by
     broad = [entry for entry in by if entry[1] == "DeviceTaintRule broad"]
     assert [entry[0] for entry in broad] == ["gpu-0", "gpu-1"] and "selects more" in broad[0][2]

@@ -292,7 +292,25 @@ def _answers(objects: Sequence[JSON]) -> Iterator[tuple[list[str], str]]:
         if one["kind"] == "ResourceSlice" and spec.get("nodeName") and spec.get("devices"):
             yield ["explain", f"device/{spec['nodeName']}/{spec['devices'][0]['name']}"], "Answer"
     pending = [one["metadata"] for one in objects if one["kind"] == "ResourceClaim" and not one.get("status")]
-    yield from ((["explain", f"claim/{one['name']}", "-n", one["namespace"]], "Answer") for one in pending[:2])
+    yield from ((_about_claim(one), "Answer") for one in pending[:2])
+
+
+def _about_claim(meta: JSON) -> list[str]:
+    return ["explain", f"claim/{meta['name']}", "-n", meta["namespace"]]
+
+
+@pytest.mark.parametrize("path", examples(), ids=_name)
+def test_an_allocated_claim_is_well_only_where_all_was_read_that_tells(path: Path, tmp_path: Path) -> None:
+    asked, file = example(path), tmp_path / "cluster.json"
+    there = {one["kind"] for one in asked.objects} - {"Event"}
+    claims = [one["metadata"] for one in asked.objects if one["kind"] == "ResourceClaim" and one.get("status")]
+    for words in map(_about_claim, claims):
+        well = report_of([*words, *saved(file, asked.objects)])[0] == 0
+        for kind in ("Pod",) if well else there:
+            code, report, errors = report_of([*words, *saved(file, asked.objects, kind)])
+            assert code, (words, kind)
+            if code == 3 and kind not in errors:
+                assert any(gap["kind"] == kind and gap["decides"] for gap in report["unread"])
 
 
 def _lists(path: Path, file: Path) -> None:

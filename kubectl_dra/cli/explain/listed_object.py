@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,8 +14,11 @@ from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
-from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.unread import Unread
+
+if TYPE_CHECKING:
+    from kubectl_dra.usage.had_now import ClassNow, DeviceNow
 
 
 def run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -44,31 +47,32 @@ def run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionF
 
 
 def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, class_answer, class_fix, unused_claims
+    from kubectl_dra.report.had_now import answer_json, class_answer
     from kubectl_dra.usage.had_now import class_now
 
     inventory, settings, snapshot = listed(flags, connection)
     now = class_now(name, inventory, snapshot, settings.scheduler)
-    answer, fix = class_answer(now), class_fix(now)
-    about = answer_json("DeviceClass", name, now.verdict, answer, fix)
+    answer = class_answer(now)
+    about = answer_json("DeviceClass", name, now, answer, cluster_flags(flags, connection))
     print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
-    _print_rest(fix, unused_claims(now.idle), None, flags, connection)
+    _print_rest(now, flags, connection)
     return now.exit_code
 
 
 def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, device_answer, device_fix, device_next, unused_claims
+    from kubectl_dra.report.had_now import answer_json, device_answer
     from kubectl_dra.usage.had_now import device_now
 
     inventory, settings, snapshot = listed(flags, connection)
     if len(inventory.rows) != 1:
         # Several devices, or the same name on several nodes.
         print_devices(inventory, settings, snapshot, flags, connection)
-        return max((device_now(row, snapshot).exit_code for row in inventory.rows), default=1)
-    now = device_now(inventory.rows[0], snapshot)
-    inventory = replace(inventory, unread=tuple(dict.fromkeys((*inventory.unread, *now.unsure))))
-    answer, fix = device_answer(now), device_fix(now)
-    about = answer_json("Device", str(now.row.id), now.verdict, answer, fix)
+        return max((device_now(row, snapshot, settings).exit_code for row in inventory.rows), default=1)
+    now = device_now(inventory.rows[0], snapshot, settings)
+    unsure = (each for each in now.unsure if isinstance(each, Unread))
+    inventory = replace(inventory, unread=tuple(dict.fromkeys((*inventory.unread, *unsure))))
+    answer = device_answer(now)
+    about = answer_json("Device", str(now.row.id), now, answer, cluster_flags(flags, connection))
     if flags.output is not DevicesOutput.text:
         print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
         return now.exit_code
@@ -83,29 +87,26 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     out.write("")
     read = not snapshot.is_gap("DeviceClass")
     write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full, classes_read=read)
-    _print_rest(fix, unused_claims(now.uses), device_next(now), flags, connection)
+    _print_rest(now, flags, connection)
     return now.exit_code
 
 
-def _print_rest(
-    fix: str,
-    commands: Sequence[CommandLine],
-    following: CommandLine | None,
-    flags: DevicesFlags,
-    connection: ConnectionFlags,
-) -> None:
+def _print_rest(now: ClassNow | DeviceNow, flags: DevicesFlags, connection: ConnectionFlags) -> None:
     """The fix with its commands and the next command, of text."""
     if flags.output is not DevicesOutput.text:
         return
     from kubectl_dra.report.blocks import Items, Section, Tone, prose, shell
     from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.explain_commands import Invocation, command
+    from kubectl_dra.report.had_now import fix_commands
     from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.phrases import written
 
     out, where = Painter(color=flags.color.value), cluster_flags(flags, connection)
-    if fix:
-        how = (shell(commands, where),) if commands else ()
-        write_blocks(out, [Section("Fixes", (Items(((prose(fix, Tone.GOOD, 0), *how),)),))])
-    if following is not None:
+    if now.fix is not None:
+        how = [shell((each,), where) for each in fix_commands(now.fix)]
+        write_blocks(out, [Section("Fixes", (Items(((prose(written(now.fix.change), Tone.GOOD, 0), *how),)),))])
+    if (following := command(now.next, Invocation())) is not None:
         write_blocks(out, [shell((following,), where, "Next")])
 
 

@@ -10,7 +10,6 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.kind_words import KINDS, VOLCANO_JOB, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine, kubectl
@@ -163,13 +162,10 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
 
 def through_claim(claim: ResourceClaim, snapshot: Snapshot) -> Looked:
     """The claim; of one that has its devices, the pod on their node that does not run with them."""
-    from kubectl_dra.explain.pending_alike import PodProgress, progress_of
+    from kubectl_dra.explain.pending_alike import not_started_with
 
-    pods = waiting_for(claim, snapshot) if claim.allocation is not None else []
-    pods = [pod for pod in pods if progress_of(pod, snapshot) is PodProgress.NOT_STARTED]
-    if not pods:
-        return Looked(claim)
-    return Looked(min(pods, key=lambda pod: pod.metadata.name), UsedBy(claim.metadata.name))
+    pod = not_started_with(claim, snapshot)
+    return Looked(claim) if pod is None else Looked(pod, UsedBy(claim.metadata.name))
 
 
 def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:

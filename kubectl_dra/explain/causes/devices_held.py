@@ -283,7 +283,8 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
         words = {"devices": devices, "users": holder.users, "count": len(claim.reserved_for)}
         if holder.standing is HolderState.UNUSED:
             text = "it holds {devices:some} until a pod uses it or it is deleted"
-            remedy = Remedy("Delete it if no pod is going to use it.", offers=(Free.of([holder], ()),))
+            unused = say("Delete unused claim {claim}, if no pod is going to use it.", claim=claim.key)
+            remedy = Remedy(unused, offers=(Free.of([holder], ()),))
             yield Finding(ORPHANED, say(text, **words), (own,), remedy, state="is unused")
         elif holder.standing is HolderState.ENDED:
             gone = "has ended|have ended" if holder.pods else "is gone|are gone"

@@ -67,7 +67,7 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
     rules = tuple(sorted({taint.rule for taint in blocking if taint is not None and taint.rule}))
     deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
     if rules and blocked.located.place.extended:
-        return Remedy(say("Delete {rules} once the maintenance is over.", rules=_named(rules)), commands=deleted)
+        return ending_taints(rules)
     tolerate = Tolerate(blocked.located.place, taints)
     offers = (tolerate, *(Tolerate(blocked.located.place, (taint,)) for taint in taints)) if rules else (tolerate,)
     if kind is TOLERATION:
@@ -80,7 +80,15 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
         text = "Let the request tolerate the taint, or delete {rules} once the maintenance is over."
         proof = blocked.world.proof_with(tolerate)
         return Remedy(say(text, rules=_named(rules)), proof, offers=offers, commands=deleted)
-    # A taint that the driver set says that the device is unfit: tolerating it is no way out to offer.
+    return ending_taints(())
+
+
+def ending_taints(rules: Sequence[str]) -> Remedy:
+    """What takes the taints of these DeviceTaintRules from devices; without a rule those that their driver set."""
+    if rules:
+        deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
+        return Remedy(say("Delete {rules} once the maintenance is over.", rules=_named(rules)), commands=deleted)
+    # Such a taint says that the device is unfit: tolerating it is no way out to offer.
     return Remedy(
         "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
         "do so only when they are restarted."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.allocation.capacity import CapacityShortage
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes import devices_published as device_needs_feature
 from kubectl_dra.explain.causes import pools as pool_name_shared
@@ -29,7 +30,7 @@ _Shorts = Sequence[tuple[PublishedDevice, CapacityShortage]]
 def _capacity(blocked: Blocked) -> Iterator[Finding]:
     shorts = [(item, short) for item in blocked.lost if (short := capacity_shortage(blocked.view, item, blocked.spec))]
     first = counted(short.reason for _, short in shorts)[0][0]
-    reason = blocked.reason
+    reason, most = blocked.reason, None
     remedy: Remedy | None
     if first == "unknown":
         kind = CAPACITY_UNKNOWN
@@ -42,10 +43,11 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
         text = "Ask for {name} as the policy of {device} allows: {allowed}."
         remedy = Remedy(say(text, name=short.capacity, device=item.id, allowed=allowed))
     else:
-        kind, reason, remedy = CAPACITY, _most_left(shorts), _lower_capacity(blocked, shorts)
+        kind, remedy = CAPACITY, _lower_capacity(blocked, shorts)
+        reason, most = _most_left(shorts)
     text = "{lost:device} {lost:has|have} too little capacity for {where}: {reason}"
     summary = say(text, lost=len(blocked.lost), where=blocked.where, reason=reason)
-    yield Finding(kind, summary, blocked.by_device("capacity"), remedy)
+    yield Finding(kind, summary, blocked.by_device("capacity", most), remedy)
 
 
 def _allowed(item: PublishedDevice, name: str) -> Words:
@@ -70,21 +72,21 @@ def _lower_capacity(blocked: Blocked, shorts: _Shorts) -> Remedy | None:
     return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,)) if proof else None
 
 
-def _most_left(shorts: _Shorts) -> Words:
-    """The shortage on the device that has most left."""
+def _most_left(shorts: _Shorts) -> tuple[Words, DeviceID | None]:
+    """The shortage on the device that has most left, and that device, if it is known which has."""
     known = [
         (short.value - short.used, item, short)
         for item, short in shorts
         if short.value is not None and short.used is not None
     ]
     if not known:
-        return shorts[0][1].capacity
+        return shorts[0][1].capacity, None
     remaining, item, short = max(known, key=lambda pair: pair[0])
     text = "it wants {short.amount} of {short.capacity}{unnamed}, and no device has more than {left} left "
     text += "({device:short})"
     if not remaining:
         text = "it wants {short.amount} of {short.capacity}{unnamed}, and no device has any left"
-    return say(text, short=short, unnamed=unnamed(short), left=remaining, device=item.id)
+    return say(text, short=short, unnamed=unnamed(short), left=remaining, device=item.id), item.id
 
 
 # Partitions in use leave too little of their shared counters.

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.budgets import COUNTS_TRIED
 from kubectl_dra.api.claims import ALL, DeviceRequest
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cel import Program
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Evidence
@@ -87,10 +88,11 @@ class Blocked(Struct, frozen=True):
                 return change, proof
         return None
 
-    def by_device(self, field: str) -> tuple[Evidence, ...]:
-        """The lost devices by reason: the first of each, and how many more there are."""
+    def by_device(self, field: str, first: DeviceID | None = None) -> tuple[Evidence, ...]:
+        """The lost devices by reason: one of each, ``first`` before all others, and how many more there are."""
         alike: dict[Words, list[PublishedDevice]] = {}
-        for item, reason in zip(self.lost, self.reasons, strict=True):
+        pairs = zip(self.lost, self.reasons, strict=True)
+        for item, reason in sorted(pairs, key=lambda pair: pair[0].id != first) if first is not None else pairs:
             alike.setdefault(reason, []).append(item)
         lines = []
         for reason, items in list(alike.items())[:MAX_EVIDENCE]:

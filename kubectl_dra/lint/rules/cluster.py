@@ -101,7 +101,7 @@ class MatchesNothing(
             yield self.finding(
                 target.selector.path,
                 f"none of the {len(devices)} devices of class {target.device_class} matches{why}",
-                fix="Compare the values with those of the devices: kubectl dra explain shows which term fails where.",
+                fix="Compare the values with those of the devices; explain -f FILE shows which term fails where.",
                 cel=(term.start, term.end) if term is not None and (term.start, term.end) != (0, 0) else None,
             )
 
@@ -163,7 +163,7 @@ class MorePodsThanDevices(
                         (*reference.path, reference.field),
                         f"each of {pods} pods gets a claim of its own for {count} of class {name}, and the cluster has "
                         f"{len(devices)}: at most {len(devices) // count} run at a time",
-                        fix="To share a device, let all pods name one ResourceClaim (resourceClaimName): kubectl dra "
+                        fix="To share a device, let all pods name one ResourceClaim (resourceClaimName): "
                         "share -f FILE writes it, and tries other ways.",
                     )
 
