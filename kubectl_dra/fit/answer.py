@@ -101,13 +101,14 @@ class FitOptions(Struct, frozen=True):
     """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
 
     ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
-    judged is known.
+    judged is known. ``others_first``: the other pods that wait for devices are placed before.
     """
 
     replicas: int | None = None
     most: bool = False
     only_counts: bool = False
     changes: bool = True
+    others_first: bool = False
 
 
 class FitPlan(Struct, frozen=True):
@@ -191,6 +192,12 @@ def fit(
         for factory in plan.factories:
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
+    priority = min((pod.priority for pod in _first_pods(plans)), default=0)
+    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if options.changes else None
+    asked = waiting is not None and (options.others_first or not options.only_counts)
+    first = waiting.placed_in(state) if waiting is not None and asked else ((), state)
+    if options.others_first:
+        state = _state_for(first[1].snapshot, plans, settings.scheduler)
     budget = unlimited(PLACE_STEPS)
     placer = Placer(state, budget, progress, avoid=troubled_nodes(snapshot))
     limited = False
@@ -200,8 +207,6 @@ def fit(
     else:
         placement = placer.place_all(_pods(plans, snapshot))
     results = []
-    priority = min((pod.priority for pod in _first_pods(plans)), default=0)
-    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if options.changes else None
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
         results.append(_result(plan, placement, snapshot, settings, options, budget, waiting, limited=limited))
@@ -213,7 +218,7 @@ def fit(
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
         waiting=others_waiting(every, snapshot, settings),
-        first=len(waiting.placed_in(state)[0]) if waiting is not None and not options.only_counts else 0,
+        first=tuple(pod.key for pod in first[0]),
         notes=(*refused_notes(snapshot.refused), *_notes(plans)),
         other_nodes=_other_nodes(placement, snapshot),
     )

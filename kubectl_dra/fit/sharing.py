@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
@@ -76,13 +76,16 @@ class SharingNeed(Struct, frozen=True):
 
 
 class WrittenWay(Struct, frozen=True):
-    """A way as a manifest. ``impossible``: why it cannot be written. ``amount``: what each pod gets of a capacity."""
+    """A way as a manifest. ``impossible``: why it cannot be written. ``amount``: what each pod gets of a capacity.
+    ``device_class``: the class of its claims, where that is another one because the template's admits no such device.
+    """
 
     way: SharingWay
     text: str = ""
     needs: tuple[SharingNeed, ...] = ()
     impossible: Words = ""
     amount: Amount | None = None
+    device_class: str = ""
 
 
 class SharedTemplate(Struct, frozen=True):
@@ -170,6 +173,7 @@ class SharingWriter(Struct, frozen=True):
     template's class. ``gates`` are those that are on. ``one_pod``: the containers of a pod share, and not pods.
     ``taken``: a claim has the name already that one for all would get, the template's. ``located``: those matching,
     each with its node if it has one. ``left`` is what is left of each capacity of those that several claims may have.
+    ``classes_of``: the classes of the cluster that admit a device.
     """
 
     documents: tuple[Document, ...]
@@ -181,6 +185,7 @@ class SharingWriter(Struct, frozen=True):
     taken: bool = False
     located: Sequence[tuple[Device, Node | None]] = ()
     left: Mapping[str, Sequence[Quantity]] = MappingProxyType({})
+    classes_of: Callable[[Device], Sequence[str]] = lambda _: ()
 
     @property
     def asked(self) -> Amount | None:
@@ -341,9 +346,11 @@ class SharingWriter(Struct, frozen=True):
         for profile, device in sorted(
             partitions.items(), key=lambda partition: (-_memory(partition[1]).nanos, partition[0])
         ):
-            known = catalogue().driver(device.driver)
-            classes = known.classes.values() if known is not None else ()
-            own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+            device_class = self._class_for(device)
+            if not device_class:
+                text = "class {name} admits no partition, and no other class does"
+                yield WrittenWay(way, impossible=say(text, name=self.template.device_class))
+                continue
             terms = [
                 f'device.attributes["{device.driver}"].?{name}.orValue("") == "{value}"' for name, value in profile
             ]
@@ -351,8 +358,18 @@ class SharingWriter(Struct, frozen=True):
             more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
             if _UNITS in device.capacity:
                 more["capacity", "requests", _UNITS] = "1"
-            device_class = own[-1] if own else self.template.device_class
-            yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), needs)
+            other = device_class if self.template.device_class not in self.classes_of(device) else ""
+            written = self._edited(("deviceClassName",), device_class, more)
+            yield WrittenWay(way, written, needs, device_class=other)
+
+    def _class_for(self, device: Device) -> str:
+        """The class for a partition: one of the vendor for partitions alone, else the template's, else another one."""
+        known = catalogue().driver(device.driver)
+        classes = known.classes.values() if known is not None else ()
+        admit = self.classes_of(device)
+        own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+        wanted = (*reversed([name for name in own if name in admit]), self.template.device_class, *sorted(admit))
+        return next((name for name in wanted if name in admit), "")
 
     def _of_capacity(self, part: str, pods: int) -> Iterator[WrittenWay]:
         """A claim for each pod for a part of a capacity that several claims may divide."""

@@ -172,14 +172,37 @@ class TriedWay(Struct, frozen=True):
         return self.fit.starting if self.fit is not None else 0
 
 
+class ShareAnswer(Struct, frozen=True):
+    """The ways for pods of a class, or for so many ``containers`` of one pod.
+
+    ``missing_namespaces`` do not exist, so that no pod is created; the ways suppose them.
+    """
+
+    ways: tuple[TriedWay, ...]
+    device_class: str
+    containers: int = 0
+    missing_namespaces: tuple[str, ...] = ()
+
+    @property
+    def pods(self) -> int:
+        """How many pods share."""
+        return next((way.fit.pods for way in self.ways if way.fit is not None), 0)
+
+    @property
+    def works(self) -> frozenset[SharingWay]:
+        """The ways with which all pods run."""
+        return frozenset(way.written.way for way in self.ways if way.works)
+
+
 class MatchingDevices(NamedTuple):
-    """All devices of the cluster, and those that a class admits, each with its node if it has one; and what is left of
-    each capacity of the latter that several claims may have.
+    """All devices of the cluster, and those that a class admits, each with its node if it has one; what is left of each
+    capacity of the latter that several claims may have; and the classes that admit a device.
     """
 
     published: list[Device]
     located: list[tuple[Device, Node | None]]
     left: Mapping[str, Sequence[Quantity]]
+    classes_of: Callable[[Device], Sequence[str]]
 
 
 def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> MatchingDevices:
@@ -188,8 +211,16 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
     cycle = settings.scheduler.cycle(exact)
     device_class = exact.classes.get(name)
     devices = [device for slice_ in exact.slices for device in slice_.devices]
+
+    def classes_of(device: Device) -> list[str]:
+        return [
+            each.name
+            for each in exact.classes.values()
+            if cycle.selectors.accepted(filter(None, each.selectors), [device])
+        ]
+
     if device_class is None:
-        return MatchingDevices(devices, [], {})
+        return MatchingDevices(devices, [], {}, classes_of)
     # Slices of equal content have the same devices.
     matching = {id(device) for device in cycle.selectors.accepted(filter(None, device_class.selectors), devices)}
     placed = [(each, slice_) for slice_ in exact.slices for each in slice_.devices if id(each) in matching]
@@ -200,7 +231,7 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
         for name, capacity in device.capacity.items() if device.allow_multiple_allocations else ():
             value = Quantity.parse(str(capacity.get("value") or "0"))
             left.setdefault(name, []).append(value - used.get(name, ZERO))
-    return MatchingDevices(devices, located, left)
+    return MatchingDevices(devices, located, left, classes_of)
 
 
 def tried(

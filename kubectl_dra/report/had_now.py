@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kubectl_dra.command import CommandLine, deleting, kubectl
+from kubectl_dra.command import ClusterFlags, CommandLine, deleting, kubectl
 from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
@@ -15,6 +15,7 @@ from kubectl_dra.explain.unread import Unread
 from kubectl_dra.report.blocks import Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.top import defects_of
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
@@ -184,11 +185,20 @@ def device_next(now: DeviceNow) -> CommandLine | None:
     return kubectl("dra", "explain", kind="claim", name=meta.name, namespace=meta.namespace)
 
 
-def answer_json(kind: str, name: str, verdict: Verdict, answer: Answer, fix: str) -> dict[str, Any]:
+def answer_json(
+    kind: str,
+    name: str,
+    verdict: Verdict,
+    answer: Answer,
+    fix: str,
+    commands: Sequence[CommandLine],
+    where: ClusterFlags,
+) -> dict[str, Any]:
     """What a list has besides where it explains one object."""
+    told = commands_json(*commands, where=where) if fix else []
     return {
         "subject": {"kind": kind, "name": name},
         "verdict": verdict.value,
         "answer": answer.text,
-        "fix": {"text": fix},
+        "fix": {"text": fix, **({"commands": told} if told else {})},
     }

@@ -50,9 +50,10 @@ def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> i
     inventory, settings, snapshot = listed(flags, connection)
     now = class_now(name, inventory, snapshot, settings.scheduler)
     answer, fix = class_answer(now), class_fix(now)
-    about = answer_json("DeviceClass", name, now.verdict, answer, fix)
+    unused, where = unused_claims(now.idle), cluster_flags(flags, connection)
+    about = answer_json("DeviceClass", name, now.verdict, answer, fix, unused, where)
     print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
-    _print_rest(fix, unused_claims(now.idle), None, flags, connection)
+    _print_rest(fix, unused, None, flags, connection)
     return now.exit_code
 
 
@@ -68,7 +69,8 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     now = device_now(inventory.rows[0], snapshot)
     inventory = replace(inventory, unread=tuple(dict.fromkeys((*inventory.unread, *now.unsure))))
     answer, fix = device_answer(now), device_fix(now)
-    about = answer_json("Device", str(now.row.id), now.verdict, answer, fix)
+    unused, where = unused_claims(now.uses), cluster_flags(flags, connection)
+    about = answer_json("Device", str(now.row.id), now.verdict, answer, fix, unused, where)
     if flags.output is not DevicesOutput.text:
         print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
         return now.exit_code
@@ -83,7 +85,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
     out.write("")
     read = not snapshot.is_gap("DeviceClass")
     write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full, classes_read=read)
-    _print_rest(fix, unused_claims(now.uses), device_next(now), flags, connection)
+    _print_rest(fix, unused, device_next(now), flags, connection)
     return now.exit_code
 
 
