@@ -14,8 +14,8 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
-from kubectl_dra.fit.result import FitAnswer, NodesNeeded
+from kubectl_dra.fit.answer import diagnosis_of, fit
+from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 
 Attempt = Callable[[int], FitAnswer]

@@ -20,6 +20,20 @@ from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
 
 
+class FitOptions(Struct, frozen=True):
+    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
+
+    ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
+    judged is known. ``others_first``: the other pods that wait for devices are placed before.
+    """
+
+    replicas: int | None = None
+    most: bool = False
+    only_counts: bool = False
+    changes: bool = True
+    others_first: bool = False
+
+
 class FirstUnplaced(Struct, frozen=True):
     """The first pod that does not fit: its diagnosis in the cluster with the pods before it.
 

@@ -22,7 +22,7 @@ from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
-from kubectl_dra.fit.partitioning import partitioning, why_no_partition
+from kubectl_dra.fit.partitioning import UNITS, Profile, memory_of, partitioning, profile_of, why_no_partition
 from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, default_amount, is_some, shared_capacity
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
@@ -334,9 +334,9 @@ class SharingWriter(Struct, frozen=True):
     def _partitions(self) -> Iterator[WrittenWay]:
         """A claim for each pod for a partition, of each profile that is published, the largest first."""
         way = SharingWay.PARTITIONS
-        driver, partitions = self.driver, dict[_Profile, Device]()
+        driver, partitions = self.driver, dict[Profile, Device]()
         for device in self._of_driver:
-            if profile := _profile(device):
+            if profile := profile_of(device):
                 partitions.setdefault(profile, device)
         if not partitions:
             yield WrittenWay(way, impossible=why_no_partition(driver, partitioning(driver, self.located)))
@@ -344,7 +344,7 @@ class SharingWriter(Struct, frozen=True):
         counted = any(device.consumes_counters for device in self._of_driver)
         needs = self._gate("DRAPartitionableDevices") if counted else ()
         for profile, device in sorted(
-            partitions.items(), key=lambda partition: (-_memory(partition[1]).nanos, partition[0])
+            partitions.items(), key=lambda partition: (-memory_of(partition[1]).nanos, partition[0])
         ):
             device_class = self._class_for(device)
             if not device_class:
@@ -356,8 +356,8 @@ class SharingWriter(Struct, frozen=True):
             ]
             kept = _exactly(self.template.spec).get("selectors") or []
             more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
-            if _UNITS in device.capacity:
-                more["capacity", "requests", _UNITS] = "1"
+            if UNITS in device.capacity:
+                more["capacity", "requests", UNITS] = "1"
             other = device_class if self.template.device_class not in self.classes_of(device) else ""
             written = self._edited(("deviceClassName",), device_class, more)
             yield WrittenWay(way, written, needs, device_class=other)
@@ -413,29 +413,8 @@ class SharingWriter(Struct, frozen=True):
 
 _STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}
 """What drivers call it in ``sharing.strategy`` of their configuration."""
-_Profile = tuple[tuple[str, str], ...]
-"""Attributes that name a kind of partition, with their values."""
-_PROFILES: Final = (("profile",), ("partitionProfile",), ("computePartition", "memoryPartition"))
-"""What drivers call it: NVIDIA, AMD, and AMD where the driver partitions GPUs itself."""
-_WHOLE: Final = "spx"
-"""AMD's partition that is a whole GPU."""
-_UNITS: Final = "partitions"
-"""The capacity by which AMD's driver counts partitions that it makes."""
 _PARTS: Final = ("mig", "partition")
 """Kinds of device that are partitions, as vendors' files call them."""
-
-
-def _profile(device: Device) -> _Profile:
-    """What kind of partition a device is; empty if it is none."""
-    for names in _PROFILES:
-        values = tuple((name, str((device.attributes.get(name) or {}).get("string") or "")) for name in names)
-        if all(value for _, value in values) and not values[0][1].startswith(_WHOLE):
-            return values
-    return ()
-
-
-def _memory(device: Device) -> Quantity:
-    return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
 
 
 def _template(claim_entry: Mapping[str, Any]) -> str:

@@ -26,9 +26,9 @@ from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, fit
+from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.pod_factory import pods_of
-from kubectl_dra.fit.result import WorkloadFit
+from kubectl_dra.fit.result import FitOptions, WorkloadFit
 from kubectl_dra.fit.sharing import SharingNeed, SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.manifests.workloads import key_of

@@ -33,9 +33,9 @@ from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
+from kubectl_dra.fit.answer import diagnosis_of, fit
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
-from kubectl_dra.fit.result import FitAnswer
+from kubectl_dra.fit.result import FitAnswer, FitOptions
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
 
