@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +23,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
+from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
@@ -278,6 +279,8 @@ def _tried(
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
     cluster, needs = _with_its_templates(applied(manifest), manifest)
     workload = next(pods for pods in workloads_of(manifest) if any(role.pod.claims for role in pods.roles))
+    if written.way is SharingWay.ADMIN:
+        written = replace(written, needs=tuple(_of_namespace(workload.namespace, cluster, written.needs)))
     own = pods_of(workload, cluster)
     running = sorted((pod for pod in own if pod.node_name), key=lambda pod: pod.key)
 
@@ -302,6 +305,14 @@ def _tried(
     after = how is not Replaced.BY_ROLLOUT
     needs = (*needs, _end_first(workload, len(running), how)) if after else needs
     return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings, after)
+
+
+def _of_namespace(name: str, cluster: Snapshot, needs: Sequence[SharingNeed]) -> Iterator[SharingNeed]:
+    """What access for monitoring needs, with the command for the namespace; nothing where that allows it."""
+    namespace = cluster.namespaces.get(name)
+    if namespace is None or namespace.labels.get(ADMIN_LABEL) != "true":
+        for need in needs:
+            yield replace(need, commands=(allowing_admin(name),))
 
 
 def _spread(found: WorkloadFit, cluster: Snapshot) -> Spread:

@@ -210,10 +210,10 @@ def blocks_of(
 
 
 def _beside_room(diagnosis: Diagnosis) -> bool:
-    """Whether the first pod lacks what no room gives: a template, a class, devices that match, a node to be tried."""
+    """Whether the first pod lacks what no room gives: a template, a class, published devices that match, a node."""
     findings = diagnosis.findings
     return not diagnosis.nodes or (
-        bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST)
+        bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST, Family.POOLS)
     )
 
 

@@ -61,7 +61,7 @@ def _said(answer: ShareAnswer) -> tuple[str, Tone]:
         if amount_today := _amount_today(ways):
             asks = "it asks for" if answer.pods == 1 else "each asks for"
             return f"there is room for what {asks}, {_of(amount_today)} of a device that several share", Tone.GOOD
-        return f"there is {_each(ways)}", Tone.GOOD
+        return f"there is {_each(ways, answer.pods)}", Tone.GOOD
     if names := _by(ways):
         placed = "it would be placed" if one else "all would be placed"
         lack = "they would be placed" if answer.containers else f"{_lack(answer)}; {placed}"
@@ -119,7 +119,9 @@ def _why_not(answer: ShareAnswer) -> Iterator[Block]:
             impossible.setdefault(written(way.written.impossible), []).append(way.written.way)
     for why, of_ways in impossible.items():
         yield prose(f"Not by {', '.join(of_ways)}: {why}.")
-    for (placed, why), of_ways in _stopped(answer.ways).items():
+    # What access for monitoring needs is in the table.
+    others = [way for way in answer.ways if way.written.way is not SharingWay.ADMIN or not way.written.needs]
+    for (placed, why), of_ways in _stopped(others).items():
         yield prose(f"{'Not all by' if placed else 'Not by'} {', '.join(of_ways)}: {_after(placed, why)}.")
     for way in answer.ways:
         for need in way.refused:
@@ -166,15 +168,15 @@ def _lack(answer: ShareAnswer) -> str:
     return "there is no free device for it" if one else "there is not a device for each"
 
 
-def _each(ways: Sequence[TriedWay]) -> str:
+def _each(ways: Sequence[TriedWay], pods: int) -> str:
     """That there is a device for each pod, or a share of one, where several claims may have a device."""
     spread = next(way.spread for way in ways if way.written.way is SharingWay.EACH)
     if not spread.shared:
-        return "a device for each, nothing has to be shared"
+        return f"a device for {'it' if pods == 1 else 'each'}, nothing has to be shared"
     serve = "serves another claim" if spread.others == 1 else "serve other claims"
     others = f", of which {spread.others:,} {serve}, too" if spread.others else ""
     on = f"{amount(spread.claims, 'claim')} on {amount(spread.devices)}"
-    return f"a share of a device for each ({on}{others})"
+    return f"a share of a device for {'it' if pods == 1 else 'each'} ({on}{others})"
 
 
 def _elsewhere(idle: Sequence[NotStarting]) -> str:
