@@ -24,6 +24,7 @@ from kubectl_dra.cluster.snapshot import (
     CORE_KINDS,
     DRA_KINDS,
     EVERY_KIND,
+    MADE_BY,
     UNREADABLE,
     UNSUPPORTED,
     Gap,
@@ -87,6 +88,7 @@ class SnapshotBuilder:
         self._rule_version = ""
         self._written: dict[WrittenKey, Mapping[str, Any]] = {}
         self._makers: list[Mapping[str, Any]] = []
+        self._stand_ins: list[tuple[dict[str, Any], Place]] = []
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
         """Add an object with apiVersion and kind. Kinds that no snapshot holds are ignored.
@@ -120,10 +122,22 @@ class SnapshotBuilder:
                 pods = list(pods_of(raw))
             except InputError as error:
                 raise InputError(f"{place}: {kind}: {error}") from None
-            for pod in pods:
-                self._keep("Pod", pod, "v1", place)
+            self._stand_ins += ((pod, place) for pod in pods)
             if pods:
                 self._makers.append(raw)
+
+    def _stand_in(self, pod: dict[str, Any], place: Place) -> None:
+        """Keep a pod that stands for those of a workload, called as no other one."""
+        from kubectl_dra.cluster.workload_pods import free_name
+
+        meta, own = pod["metadata"], self._objects["Pod"]
+        space = meta.get("namespace") or self._namespace
+        same = own.get((space, meta["name"]))
+        made_by = (same.object.metadata.annotations.get(MADE_BY, "") if same is not None else "").partition(" ")[0]
+        if same is not None and made_by != meta["annotations"][MADE_BY].partition(" ")[0]:
+            name = free_name(meta["name"], {name for of, name in own if of == space})
+            pod = {**pod, "metadata": {**meta, "name": name}}
+        self._keep("Pod", pod, "v1", place)
 
     def add_page(self, given: Page, kind: str, place: Place) -> list[Gap]:
         """Add the objects of a page. Invalid ones become gaps, because the rest can be read."""
@@ -271,6 +285,8 @@ class SnapshotBuilder:
         Raises:
             InputError: an invalid object.
         """
+        for pod, place in self._stand_ins:
+            self._stand_in(pod, place)
         known = self._present | {gap.kind for gap in self._gaps}
         if not complete:
             absent = (kind for kind, objects in self._objects.items() if not objects and kind not in known)

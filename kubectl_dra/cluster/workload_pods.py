@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Owner, Pod, owner_of
-from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY
+from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY, Key, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.workloads import pod_templates
 
@@ -46,6 +49,32 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if meta.get("namespace"):
             metadata["namespace"] = meta["namespace"]
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.content["spec"]}
+
+
+def free_name(stem: str, taken: Container[str], end: str = "") -> str:
+    """A name that nothing has: the stem, or with a word more, before its ``end``."""
+    stems = chain((stem, f"{stem}-new"), (f"{stem}-new-{tried}" for tried in count(2)))
+    return next(name for each in stems if (name := each + end) not in taken)
+
+
+def called(pod: Pod, name: str) -> Pod:
+    """The pod under another name."""
+    return replace(pod, metadata=replace(pod.metadata, name=name))
+
+
+def apart(manifest: Snapshot, cluster: Snapshot) -> Snapshot:
+    """The manifest, in which no pod that stands for those of a workload is called as one of the cluster."""
+    pods: dict[Key, Pod] = {}
+    written = dict(manifest.written)
+    for key, pod in manifest.pods.items():
+        if key in cluster.pods and MADE_BY in pod.metadata.annotations:
+            space, known = key[0], ({*manifest.pods} | {*cluster.pods} | {*pods})
+            name = free_name(key[1], {name for of, name in known if of == space})
+            pod = called(pod, name)
+            written["Pod", space, name] = written.pop(("Pod", *key))
+            key = (space, name)
+        pods[key] = pod
+    return manifest if pods == manifest.pods else replace(manifest, pods=pods, written=written)
 
 
 def _written(path: Sequence[str | int]) -> str:

@@ -177,7 +177,7 @@ class HolderIndex:
         self.cluster = cluster
         self._pods = cluster.snapshot.pods
         self._clock = Clock(cluster.snapshot)
-        self._asking = asking
+        self.asking = asking
         self._known = ByIdentity[ResourceClaim, ClaimHolder]()
         self._by_owner: dict[OwnerReference, list[Pod]] | None = None
         self._described = ByIdentity[ResourceClaim, Phrase]()
@@ -202,7 +202,7 @@ class HolderIndex:
             standing,
             pods,
             owner,
-            self._alike(pods[0]) if owner is not None else (),
+            self.alike(pods[0]) if owner is not None else (),
             related=self._related(pods),
             holding=self._holding(claim, pods),
             age=self._clock.age(since),
@@ -215,7 +215,7 @@ class HolderIndex:
         space = claim.metadata.namespace
         return consumers_of(claim, self._pods, complete=all_pods_known(self.cluster.snapshot, space))
 
-    def _alike(self, pod: Pod) -> tuple[Pod, ...]:
+    def alike(self, pod: Pod) -> tuple[Pod, ...]:
         """The pods of the same owner that have not ended."""
         if self._by_owner is None:
             self._by_owner = {}
@@ -232,7 +232,7 @@ class HolderIndex:
         return sum(len(freed.results) for freed in self.cluster.freed_with([claim]))
 
     def _related(self, pods: tuple[Pod, ...]) -> bool:
-        asking = self._asking.metadata.controller() if self._asking is not None else None
+        asking = self.asking.metadata.controller() if self.asking is not None else None
         return asking is not None and any(pod.metadata.controller() == asking for pod in pods)
 
     def describe(self, device: DeviceID) -> Joined:

@@ -25,7 +25,7 @@ from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.cluster.snapshot import Key, Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
@@ -42,7 +42,7 @@ from kubectl_dra.fit.changes import Changes, without_own
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace
 from kubectl_dra.fit.pod_names import held_name, ordinals, with_free_names
-from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, WorkloadFit
+from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitOptions, WorkloadFit
 from kubectl_dra.fit.starting import Starting, starting
 from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
@@ -95,19 +95,6 @@ _EXCLUSIVE: Final = frozenset(
     )
 )
 """Annotations by which controllers add affinity to pods, one after the other as they get nodes."""
-
-
-class FitOptions(Struct, frozen=True):
-    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
-
-    ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
-    judged is known.
-    """
-
-    replicas: int | None = None
-    most: bool = False
-    only_counts: bool = False
-    changes: bool = True
 
 
 class FitPlan(Struct, frozen=True):
@@ -172,11 +159,13 @@ def fit(
         raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
     snapshot = with_controllers(snapshot, workloads)
     most = _room(snapshot)
-    plans = []
+    plans, names = [], dict[Key, tuple[str, str]]()
     every_own = [existing.pods_of(workload, snapshot) for workload in workloads]
     workloads = with_free_names(workloads, every_own, snapshot, most)
     for number, (workload, own) in enumerate(zip(workloads, every_own, strict=True)):
-        factories = tuple(PodFactory(workload, number, role, snapshot, settings) for role in range(len(workload.roles)))
+        factories = tuple(
+            PodFactory(workload, number, role, snapshot, settings, names) for role in range(len(workload.roles))
+        )
         replicas = workload.replicas if options.replicas is None else options.replicas
         # A pod that waits is made anew where it ends, or is no longer as it is written.
         outdated = {pod.key: pod for pod in own if workload.raw and not pod.node_name and not _stays(pod, factories)}
@@ -191,6 +180,12 @@ def fit(
         for factory in plan.factories:
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
+    priority = min((pod.priority for pod in _first_pods(plans)), default=0)
+    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if options.changes else None
+    asked = waiting is not None and (options.others_first or not options.only_counts)
+    first = waiting.placed_in(state) if waiting is not None and asked else ((), state)
+    if options.others_first:
+        state = _state_for(first[1].snapshot, plans, settings.scheduler)
     budget = unlimited(PLACE_STEPS)
     placer = Placer(state, budget, progress, avoid=troubled_nodes(snapshot))
     limited = False
@@ -200,8 +195,6 @@ def fit(
     else:
         placement = placer.place_all(_pods(plans, snapshot))
     results = []
-    priority = min((pod.priority for pod in _first_pods(plans)), default=0)
-    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if options.changes else None
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
         results.append(_result(plan, placement, snapshot, settings, options, budget, waiting, limited=limited))
@@ -213,7 +206,7 @@ def fit(
         settings.release_source,
         tuple(sorted(settings.scheduler.gates)),
         waiting=others_waiting(every, snapshot, settings),
-        first=len(waiting.placed_in(state)[0]) if waiting is not None and not options.only_counts else 0,
+        first=tuple(pod.key for pod in first[0]),
         notes=(*refused_notes(snapshot.refused), *_notes(plans)),
         other_nodes=_other_nodes(placement, snapshot),
     )

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
-from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
+from kubectl_dra.explain.remedies.freeing_claims import Free, for_good
 from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
@@ -151,10 +152,14 @@ def _offered(cause: Finding | None) -> frozenset[str]:
 
 def _asked(gain: More) -> tuple[object, ...]:
     """When to ask the holders of a change, whatever they have done so far; pods without claims come after them."""
-    if not isinstance(gain.change, Free):
+    change = gain.change
+    if isinstance(change, OneMoreNode):
         return (True,)
-    holders = gain.change.holders
-    return False, len(holders), max(holder.duty for holder in holders)
+    if isinstance(change, EndPods):
+        return True, change.fewer is None and owner_of(change.ended[0]) is not None, len(change.ended)
+    # What commands do comes first, then whom to ask first.
+    asked = change.holders if not change.fewer else change.holders[:1]
+    return False, not change.by_command, len(asked), max(holder.duty for holder in asked), len(change.ended_pods)
 
 
 # Who could make room for a pod: claims that are given back, and pods that end, in the order in which to ask them.
@@ -189,21 +194,20 @@ def with_room(
     full = {name for name, rejection in rejected.items() if rejection.resolvable}
     lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
     holders = sorted(_holders(state, own, {*full, *lacking}), key=lambda holder: holder.claim.key not in offered)
+    index = HolderIndex(state.cycle.state, state.cluster)
     helped = False
     for holder in holders[:HOLDERS_TRIED]:
-        change = _freeing(state, [holder])
-        if helps(change):
+        change = _freeing(state, [holder], index, own)
+        if change is not None and helps(change):
             helped = True
             yield change
     for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
-        overdue = late((pod,), Clock(state.snapshot))
-        ended = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,), overdue)
-        room = WithRoom(ended, state.moved(state.cluster.ending([pod])))
-        if helps(room):
+        room = _ending(state, pod, index, own)
+        if room is not None and helps(room):
             helped = True
             yield room
     if not helped:
-        yield from _sets(state, holders, lacking, helps)
+        yield from _sets(state, holders, lacking, helps, index, own)
 
 
 def _holders(state: ClusterState, own: Set[str], nodes: set[str]) -> list[ClaimHolder]:
@@ -235,9 +239,30 @@ def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
     return {state.cluster.homes.get(device.pool) for device in claim.devices}
 
 
-def _freeing(state: ClusterState, holders: Sequence[ClaimHolder]) -> WithRoom:
-    freed = state.cluster.freeing([holder.claim for holder in holders])
-    return WithRoom(Free.of(holders, ()), state.moved(freed))
+def _freeing(state: ClusterState, holders: Sequence[ClaimHolder], index: HolderIndex, own: Set[str]) -> WithRoom | None:
+    """The cluster without these holders; None where they do not end for good, or end pods of the workloads as well."""
+    free = for_good(holders, index)
+    if free is None or not _spares(free, own):
+        return None
+    return WithRoom(free, state.moved(state.cluster.freeing([holder.claim for holder in free.holders])))
+
+
+def _ending(state: ClusterState, pod: Pod, index: HolderIndex, own: Set[str]) -> WithRoom | None:
+    """The same of a pod without claims."""
+    owner = owner_of(pod)
+    if owner is not None and owner.kind in MAKES_AGAIN and not pod.metadata.deletion_timestamp:
+        fewer = fewer_replicas(owner, [pod], index.alike(pod))
+        change = EndPods.by(fewer) if fewer is not None else None
+    else:
+        late_since = late((pod,), Clock(state.snapshot))
+        change = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,), late_since)
+    if change is None or not _spares(change, own):
+        return None
+    return WithRoom(change, state.moved(state.cluster.ending(change.ended)))
+
+
+def _spares(change: Free | EndPods, own: Set[str]) -> bool:
+    return all(can_end(pod) and pod.key not in own for pod in change.ended_pods)
 
 
 def _without_claims(state: ClusterState, own: Set[str], full: set[str]) -> list[Pod]:
@@ -252,7 +277,12 @@ def _without_claims(state: ClusterState, own: Set[str], full: set[str]) -> list[
 
 
 def _sets(
-    state: ClusterState, holders: Sequence[ClaimHolder], nodes: Sequence[str], helps: Helps
+    state: ClusterState,
+    holders: Sequence[ClaimHolder],
+    nodes: Sequence[str],
+    helps: Helps,
+    index: HolderIndex,
+    own: Set[str],
 ) -> Iterator[WithRoom]:
     """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
     by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
@@ -262,19 +292,22 @@ def _sets(
                 by_node[home].append(holder)
     near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
     with_rooms = [
-        change for name in near[:NODES_OF_SETS] if (change := _enough(state, by_node[name], helps)) is not None
+        change
+        for name in near[:NODES_OF_SETS]
+        if (change := _enough(by_node[name], helps, lambda some: _freeing(state, some, index, own))) is not None
     ]
     yield from sorted(with_rooms, key=lambda change: len(change.change.keys))
 
 
-def _enough(state: ClusterState, holders: Sequence[ClaimHolder], helps: Helps) -> WithRoom | None:
+def _enough(
+    holders: Sequence[ClaimHolder], helps: Helps, freeing: Callable[[Sequence[ClaimHolder]], WithRoom | None]
+) -> WithRoom | None:
+    def enough(some: Sequence[ClaimHolder]) -> bool:
+        return bool(some) and (change := freeing(some)) is not None and helps(change)
+
     first = (holders[:number] for number in range(2, len(holders) + 1))
-    enough_holders = next((some for some in first if helps(_freeing(state, some))), None)
-    if enough_holders is None:
-        return None
-    return _freeing(
-        state, fewest(enough_holders, lambda some: bool(some) and helps(_freeing(state, some)), last_first=True)
-    )
+    enough_holders = next(filter(enough, first), None)
+    return freeing(fewest(enough_holders, enough, last_first=True)) if enough_holders is not None else None
 
 
 # A diagnosis without remedies that end pods of the workload, or those which were placed to see whether they fit.

@@ -14,8 +14,8 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
-from kubectl_dra.fit.result import FitAnswer, NodesNeeded
+from kubectl_dra.fit.answer import diagnosis_of, fit
+from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 
 Attempt = Callable[[int], FitAnswer]
@@ -58,13 +58,15 @@ def fit_with_nodes(
         answer = fit(workloads, there, settings, options, progress)
         return structs.replace(answer, notes=(*notes, *answer.notes), unhelpful=why_not(answer, there))
     tried: dict[int, FitAnswer] = {}
+    after_others: dict[int, FitAnswer] = {}
 
-    def attempt(count: int) -> FitAnswer:
-        if count not in tried:
+    def attempt(count: int, known: dict[int, FitAnswer] = tried) -> FitAnswer:
+        if count not in known:
             progress(f"placing the pods with {count} more nodes")
             there = with_nodes(snapshot, added, settings.scheduler, count)
-            tried[count] = fit(workloads, there, settings, structs.replace(options, only_counts=True), progress)
-        return tried[count]
+            counting = structs.replace(options, only_counts=True, others_first=known is after_others)
+            known[count] = fit(workloads, there, settings, counting, progress)
+        return known[count]
 
     number = _smallest(attempt)
     there = with_nodes(snapshot, added, settings.scheduler, number)
@@ -81,6 +83,11 @@ def fit_with_nodes(
     idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
     needed = NodesNeeded(*known, idle)
+    if answer.first and needed.enough:
+        after = _smallest(lambda count: attempt(count, after_others), number)
+        enough = _fits(after_others[after])
+        needed = structs.replace(needed, others=answer.first, after=after if enough else None)
+        answer = structs.replace(answer, first=())
     return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes), unhelpful=unhelpful)
 
 
@@ -93,16 +100,16 @@ def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]
     return next((group.reason for group in groups if not new.isdisjoint(group.nodes)), "")
 
 
-def _smallest(attempt: Attempt) -> int:
+def _smallest(attempt: Attempt, start: int = 0) -> int:
     """The smallest number with which all fit; else the smallest of those tried with which most fit.
 
     More nodes are taken never to be worse: what is returned was tried, and so was one node less.
     """
-    counts = [0]
+    counts = [start]
     while not _fits(attempt(counts[-1])) and counts[-1] < MOST_SEARCHED and not _open(attempt(counts[-1])):
         counts.append(counts[-1] * 2 or 1)
     goal = _placed(attempt(counts[-1]))
-    low = max((count for count in counts if _placed(attempt(count)) < goal), default=-1)
+    low = max((count for count in counts if _placed(attempt(count)) < goal), default=start - 1)
     high = min(count for count in counts if _placed(attempt(count)) >= goal)
     while high - low > 1:
         middle = (low + high) // 2

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device
 from kubectl_dra.data.drivers import Driver
 from kubectl_dra.explain.devices.device_state import product_of
 from kubectl_dra.explain.phrase import Words, say
+
+Profile = tuple[tuple[str, str], ...]
+"""Attributes that name a kind of partition, with their values."""
+_PROFILES: Final = (("profile",), ("partitionProfile",), ("computePartition", "memoryPartition"))
+"""What drivers call it: NVIDIA, AMD, and AMD where the driver partitions GPUs itself."""
+_WHOLE: Final = "spx"
+"""AMD's partition that is a whole GPU."""
+UNITS: Final = "partitions"
+"""The capacity by which AMD's driver counts partitions that it makes."""
+
+
+def profile_of(device: Device) -> Profile:
+    """What kind of partition a device is; empty if it is none."""
+    for names in _PROFILES:
+        values = tuple((name, str((device.attributes.get(name) or {}).get("string") or "")) for name in names)
+        if all(value for _, value in values) and not values[0][1].startswith(_WHOLE):
+            return values
+    return ()
+
+
+def memory_of(device: Device) -> Quantity:
+    """How much memory a device has; none where it does not say."""
+    return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
 
 
 class Partitioning(Struct, frozen=True):

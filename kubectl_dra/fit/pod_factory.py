@@ -61,7 +61,17 @@ class NewPod(Struct, frozen=True):
 class PodFactory:
     """Makes the pods of one role. ``question`` is about the first: what the API server says of it is in it."""
 
-    def __init__(self, workload: WorkloadPods, number: int, role: int, snapshot: Snapshot, settings: Settings) -> None:
+    def __init__(
+        self,
+        workload: WorkloadPods,
+        number: int,
+        role: int,
+        snapshot: Snapshot,
+        settings: Settings,
+        names: dict[Key, tuple[str, str]],
+    ) -> None:
+        """``names`` are those of claims, each with the pod and the entry for which it is made, of all factories."""
+        self._names = names
         self._workload = workload
         self._number = number
         self._place = role
@@ -98,7 +108,7 @@ class PodFactory:
             pod = structs.replace(pod, metadata=structs.replace(pod.metadata, uid=f"fit:{pod.key}"))
         notes = {**pod.metadata.annotations, ONLY_PLACED: ""}
         pod = structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=notes))
-        pod, claims = _with_claims(pod, self._claims, snapshot)
+        pod, claims = _with_claims(pod, self._claims, snapshot, self._names)
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
@@ -112,7 +122,7 @@ class PodFactory:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
         entries = about_pod(pod, snapshot, exists=True).claims
         missing = [claim_entry for claim_entry in entries if claim_entry.hypothetical]
-        kept, claims = _with_claims(pod, missing, snapshot)
+        kept, claims = _with_claims(pod, missing, snapshot, self._names)
         own = [
             claim_entry.claim
             for claim_entry in entries
@@ -136,14 +146,19 @@ class PodFactory:
         return about_new_pod(pod, snapshot, settings, self._role.written)
 
 
-def _with_claims(pod: Pod, entries: Iterable[ClaimEntry], snapshot: Snapshot) -> tuple[Pod, dict[Key, ResourceClaim]]:
-    """The pod as soon as claims are made for these of its entries, and the claims, called as none that exists."""
+def _with_claims(
+    pod: Pod, entries: Iterable[ClaimEntry], snapshot: Snapshot, names: dict[Key, tuple[str, str]]
+) -> tuple[Pod, dict[Key, ResourceClaim]]:
+    """The pod as soon as claims are made for these of its entries, and the claims, called as none that exists, or is
+    made for another pod or entry: ``names`` says for which.
+    """
     claims, statuses = {}, list(pod.status.resource_claim_statuses)
     for claim_entry in entries:
         if claim_entry.claim is None:
             continue
         name = f"{pod.metadata.name}-{claim_entry.entry}"
-        while (pod.metadata.namespace, name) in snapshot.claims:
+        space, own = pod.metadata.namespace, (pod.metadata.name, claim_entry.entry)
+        while (space, name) in snapshot.claims or names.setdefault((space, name), own) != own:
             name += "-new"
         claims[pod.metadata.namespace, name] = as_made_for(pod, claim_entry.claim, name)
         statuses.append(ClaimStatus(claim_entry.entry, name))

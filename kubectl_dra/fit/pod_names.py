@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, count
 from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.cluster.workload_pods import belongs_to
+from kubectl_dra.cluster.workload_pods import belongs_to, free_name
 from kubectl_dra.fit.workload import TEMPLATE_HASH, Role, WorkloadPods
 from kubectl_dra.manifests.workloads import key_of
 
@@ -52,8 +51,7 @@ def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
 
 def _invented(workload: WorkloadPods, stem: str, number: int) -> str:
     """The name of a pod that ends at random in a cluster: the number stands for that, and no other pod has it."""
-    names = (f"{stem}{again}-{number}" for again in chain(("", "-new"), (f"-new-{tried}" for tried in count(2))))
-    return next(name for name in names if name not in workload.taken)
+    return free_name(stem, workload.taken, f"-{number}")
 
 
 def _deployment(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:

@@ -20,6 +20,20 @@ from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
 
 
+class FitOptions(Struct, frozen=True):
+    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
+
+    ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
+    judged is known. ``others_first``: the other pods that wait for devices are placed before.
+    """
+
+    replicas: int | None = None
+    most: bool = False
+    only_counts: bool = False
+    changes: bool = True
+    others_first: bool = False
+
+
 class FirstUnplaced(Struct, frozen=True):
     """The first pod that does not fit: its diagnosis in the cluster with the pods before it.
 
@@ -120,7 +134,9 @@ class NodesNeeded(Struct, frozen=True):
 
     ``nodes`` says which, as typed. With ``number`` of them ``placed`` of ``pods`` have a node where they start.
     ``fewer`` is the next smaller number that was tried, and how many do with it; ``most`` the greatest number that was
-    tried. ``idle``: with some number, pods have a node where they do not start.
+    tried. ``idle``: with some number, pods have a node where they do not start. ``others`` are pods that wait already,
+    each as ``namespace/name``; ``after`` is the number where they are placed first; None where none that was tried
+    is enough.
     """
 
     nodes: str
@@ -130,6 +146,8 @@ class NodesNeeded(Struct, frozen=True):
     fewer: tuple[int, int] | None
     most: int
     idle: bool = False
+    others: tuple[str, ...] = ()
+    after: int | None = None
 
     @property
     def enough(self) -> bool:
@@ -138,8 +156,8 @@ class NodesNeeded(Struct, frozen=True):
 
 
 class FitAnswer(Struct, frozen=True):
-    """The answer: each workload, what was assumed, and how many pods of others wait already for devices; ``first`` of
-    them get a node where they are placed first.
+    """The answer: each workload, what was assumed, and how many pods of others wait already for devices; ``first`` are
+    those of them, each as ``namespace/name``, that get a node where they are placed first.
 
     ``needed``: how many new nodes it takes, where that was asked; ``unhelpful``: why none of them takes a pod.
     ``other_nodes``: why the pods may get other nodes.
@@ -151,7 +169,7 @@ class FitAnswer(Struct, frozen=True):
     release_source: str
     gates: tuple[str, ...]
     waiting: int = 0
-    first: int = 0
+    first: tuple[str, ...] = ()
     notes: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
     unhelpful: Words = ""

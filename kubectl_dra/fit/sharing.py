@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
@@ -22,7 +22,7 @@ from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
-from kubectl_dra.fit.partitioning import partitioning, why_no_partition
+from kubectl_dra.fit.partitioning import UNITS, Profile, memory_of, partitioning, profile_of, why_no_partition
 from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, default_amount, is_some, shared_capacity
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
@@ -76,13 +76,16 @@ class SharingNeed(Struct, frozen=True):
 
 
 class WrittenWay(Struct, frozen=True):
-    """A way as a manifest. ``impossible``: why it cannot be written. ``amount``: what each pod gets of a capacity."""
+    """A way as a manifest. ``impossible``: why it cannot be written. ``amount``: what each pod gets of a capacity.
+    ``device_class``: the class of its claims, where that is another one because the template's admits no such device.
+    """
 
     way: SharingWay
     text: str = ""
     needs: tuple[SharingNeed, ...] = ()
     impossible: Words = ""
     amount: Amount | None = None
+    device_class: str = ""
 
 
 class SharedTemplate(Struct, frozen=True):
@@ -170,6 +173,7 @@ class SharingWriter(Struct, frozen=True):
     template's class. ``gates`` are those that are on. ``one_pod``: the containers of a pod share, and not pods.
     ``taken``: a claim has the name already that one for all would get, the template's. ``located``: those matching,
     each with its node if it has one. ``left`` is what is left of each capacity of those that several claims may have.
+    ``classes_of``: the classes of the cluster that admit a device.
     """
 
     documents: tuple[Document, ...]
@@ -181,6 +185,7 @@ class SharingWriter(Struct, frozen=True):
     taken: bool = False
     located: Sequence[tuple[Device, Node | None]] = ()
     left: Mapping[str, Sequence[Quantity]] = MappingProxyType({})
+    classes_of: Callable[[Device], Sequence[str]] = lambda _: ()
 
     @property
     def asked(self) -> Amount | None:
@@ -329,9 +334,9 @@ class SharingWriter(Struct, frozen=True):
     def _partitions(self) -> Iterator[WrittenWay]:
         """A claim for each pod for a partition, of each profile that is published, the largest first."""
         way = SharingWay.PARTITIONS
-        driver, partitions = self.driver, dict[_Profile, Device]()
+        driver, partitions = self.driver, dict[Profile, Device]()
         for device in self._of_driver:
-            if profile := _profile(device):
+            if profile := profile_of(device):
                 partitions.setdefault(profile, device)
         if not partitions:
             yield WrittenWay(way, impossible=why_no_partition(driver, partitioning(driver, self.located)))
@@ -339,20 +344,32 @@ class SharingWriter(Struct, frozen=True):
         counted = any(device.consumes_counters for device in self._of_driver)
         needs = self._gate("DRAPartitionableDevices") if counted else ()
         for profile, device in sorted(
-            partitions.items(), key=lambda partition: (-_memory(partition[1]).nanos, partition[0])
+            partitions.items(), key=lambda partition: (-memory_of(partition[1]).nanos, partition[0])
         ):
-            known = catalogue().driver(device.driver)
-            classes = known.classes.values() if known is not None else ()
-            own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+            device_class = self._class_for(device)
+            if not device_class:
+                text = "class {name} admits no partition, and no other class does"
+                yield WrittenWay(way, impossible=say(text, name=self.template.device_class))
+                continue
             terms = [
                 f'device.attributes["{device.driver}"].?{name}.orValue("") == "{value}"' for name, value in profile
             ]
             kept = _exactly(self.template.spec).get("selectors") or []
             more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
-            if _UNITS in device.capacity:
-                more["capacity", "requests", _UNITS] = "1"
-            device_class = own[-1] if own else self.template.device_class
-            yield WrittenWay(way, self._edited(("deviceClassName",), device_class, more), needs)
+            if UNITS in device.capacity:
+                more["capacity", "requests", UNITS] = "1"
+            other = device_class if self.template.device_class not in self.classes_of(device) else ""
+            written = self._edited(("deviceClassName",), device_class, more)
+            yield WrittenWay(way, written, needs, device_class=other)
+
+    def _class_for(self, device: Device) -> str:
+        """The class for a partition: one of the vendor for partitions alone, else the template's, else another one."""
+        known = catalogue().driver(device.driver)
+        classes = known.classes.values() if known is not None else ()
+        admit = self.classes_of(device)
+        own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+        wanted = (*reversed([name for name in own if name in admit]), self.template.device_class, *sorted(admit))
+        return next((name for name in wanted if name in admit), "")
 
     def _of_capacity(self, part: str, pods: int) -> Iterator[WrittenWay]:
         """A claim for each pod for a part of a capacity that several claims may divide."""
@@ -396,29 +413,8 @@ class SharingWriter(Struct, frozen=True):
 
 _STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}
 """What drivers call it in ``sharing.strategy`` of their configuration."""
-_Profile = tuple[tuple[str, str], ...]
-"""Attributes that name a kind of partition, with their values."""
-_PROFILES: Final = (("profile",), ("partitionProfile",), ("computePartition", "memoryPartition"))
-"""What drivers call it: NVIDIA, AMD, and AMD where the driver partitions GPUs itself."""
-_WHOLE: Final = "spx"
-"""AMD's partition that is a whole GPU."""
-_UNITS: Final = "partitions"
-"""The capacity by which AMD's driver counts partitions that it makes."""
 _PARTS: Final = ("mig", "partition")
 """Kinds of device that are partitions, as vendors' files call them."""
-
-
-def _profile(device: Device) -> _Profile:
-    """What kind of partition a device is; empty if it is none."""
-    for names in _PROFILES:
-        values = tuple((name, str((device.attributes.get(name) or {}).get("string") or "")) for name in names)
-        if all(value for _, value in values) and not values[0][1].startswith(_WHOLE):
-            return values
-    return ()
-
-
-def _memory(device: Device) -> Quantity:
-    return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
 
 
 def _template(claim_entry: Mapping[str, Any]) -> str:

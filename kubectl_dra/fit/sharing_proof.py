@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -23,12 +23,13 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
+from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, fit
+from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.pod_factory import pods_of
-from kubectl_dra.fit.result import WorkloadFit
+from kubectl_dra.fit.result import FitOptions, WorkloadFit
 from kubectl_dra.fit.sharing import SharingNeed, SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.manifests.workloads import key_of
@@ -172,14 +173,37 @@ class TriedWay(Struct, frozen=True):
         return self.fit.starting if self.fit is not None else 0
 
 
+class ShareAnswer(Struct, frozen=True):
+    """The ways for pods of a class, or for so many ``containers`` of one pod.
+
+    ``missing_namespaces`` do not exist, so that no pod is created; the ways suppose them.
+    """
+
+    ways: tuple[TriedWay, ...]
+    device_class: str
+    containers: int = 0
+    missing_namespaces: tuple[str, ...] = ()
+
+    @property
+    def pods(self) -> int:
+        """How many pods share."""
+        return next((way.fit.pods for way in self.ways if way.fit is not None), 0)
+
+    @property
+    def works(self) -> frozenset[SharingWay]:
+        """The ways with which all pods run."""
+        return frozenset(way.written.way for way in self.ways if way.works)
+
+
 class MatchingDevices(NamedTuple):
-    """All devices of the cluster, and those that a class admits, each with its node if it has one; and what is left of
-    each capacity of the latter that several claims may have.
+    """All devices of the cluster, and those that a class admits, each with its node if it has one; what is left of each
+    capacity of the latter that several claims may have; and the classes that admit a device.
     """
 
     published: list[Device]
     located: list[tuple[Device, Node | None]]
     left: Mapping[str, Sequence[Quantity]]
+    classes_of: Callable[[Device], Sequence[str]]
 
 
 def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> MatchingDevices:
@@ -188,8 +212,16 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
     cycle = settings.scheduler.cycle(exact)
     device_class = exact.classes.get(name)
     devices = [device for slice_ in exact.slices for device in slice_.devices]
+
+    def classes_of(device: Device) -> list[str]:
+        return [
+            each.name
+            for each in exact.classes.values()
+            if cycle.selectors.accepted(filter(None, each.selectors), [device])
+        ]
+
     if device_class is None:
-        return MatchingDevices(devices, [], {})
+        return MatchingDevices(devices, [], {}, classes_of)
     # Slices of equal content have the same devices.
     matching = {id(device) for device in cycle.selectors.accepted(filter(None, device_class.selectors), devices)}
     placed = [(each, slice_) for slice_ in exact.slices for each in slice_.devices if id(each) in matching]
@@ -200,7 +232,7 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
         for name, capacity in device.capacity.items() if device.allow_multiple_allocations else ():
             value = Quantity.parse(str(capacity.get("value") or "0"))
             left.setdefault(name, []).append(value - used.get(name, ZERO))
-    return MatchingDevices(devices, located, left)
+    return MatchingDevices(devices, located, left, classes_of)
 
 
 def tried(
@@ -247,6 +279,8 @@ def _tried(
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
     cluster, needs = _with_its_templates(applied(manifest), manifest)
     workload = next(pods for pods in workloads_of(manifest) if any(role.pod.claims for role in pods.roles))
+    if written.way is SharingWay.ADMIN:
+        written = replace(written, needs=tuple(_of_namespace(workload.namespace, cluster, written.needs)))
     own = pods_of(workload, cluster)
     running = sorted((pod for pod in own if pod.node_name), key=lambda pod: pod.key)
 
@@ -271,6 +305,14 @@ def _tried(
     after = how is not Replaced.BY_ROLLOUT
     needs = (*needs, _end_first(workload, len(running), how)) if after else needs
     return TriedWay(replace(written, needs=(*written.needs, *needs)), found, findings, after)
+
+
+def _of_namespace(name: str, cluster: Snapshot, needs: Sequence[SharingNeed]) -> Iterator[SharingNeed]:
+    """What access for monitoring needs, with the command for the namespace; nothing where that allows it."""
+    namespace = cluster.namespaces.get(name)
+    if namespace is None or namespace.labels.get(ADMIN_LABEL) != "true":
+        for need in needs:
+            yield replace(need, commands=(allowing_admin(name),))
 
 
 def _spread(found: WorkloadFit, cluster: Snapshot) -> Spread:

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from msgspec import Struct, ValidationError
 
-from kubectl_dra.api.meta import OwnerReference
+from kubectl_dra.api.meta import OwnerReference, title
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import MADE_BY, Key, Snapshot
+from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY, Key, Snapshot
+from kubectl_dra.cluster.workload_pods import called as renamed
 from kubectl_dra.cluster.workload_pods import pods_of
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.pod_counts import counts_of
@@ -23,7 +24,8 @@ class Role(Struct, frozen=True):
     """Pods of a workload from one template. ``each``: how many of them belong to a replica.
 
     ``pod`` stands for them, as it is written; its name is what their names begin with. ``name`` tells the role from
-    others of the workload. ``exact``: there is only this pod, with this very name.
+    others of the workload. ``exact``: there is only this pod, with this very name. ``stand_in`` is what the pod is
+    called among others of the manifest.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Role(Struct, frozen=True):
     written: Mapping[str, Any]
     each: int = 1
     exact: bool = False
+    stand_in: str = ""
 
 
 class WorkloadPods(Struct, frozen=True):
@@ -63,25 +66,29 @@ class WorkloadPods(Struct, frozen=True):
 
 def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
-    pods = makers_of(manifest)
-    keys = {(role.pod.metadata.namespace, role.pod.metadata.name) for workload in pods for role in workload.roles}
-    return [*pods, *_bare([key for key in manifest.pods if key not in keys], manifest)]
+    bare = [key for key, pod in manifest.pods.items() if MADE_BY not in pod.metadata.annotations]
+    return [*makers_of(manifest), *_bare(bare, manifest)]
 
 
 def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The objects of a manifest that make pods."""
     pods: list[WorkloadPods] = []
+    notes = ((key, pod.metadata.annotations) for key, pod in manifest.pods.items())
+    own = {(said[MADE_BY], said[MADE_AT]): key for key, said in notes if MADE_BY in said}
     for raw in manifest.workloads:
         names = [pod["metadata"]["name"] for pod in pods_of(raw)]
-        namespace = _namespace(raw, names[0], manifest)
+        keys = [own[title(raw), pod["metadata"]["annotations"][MADE_AT]] for pod in pods_of(raw)]
+        namespace = keys[0][0]
         counts = counts_of(raw)
         meta = raw.get("metadata") or {}
-        title = str(meta.get("name") or meta.get("generateName") or "pod")
+        called = str(meta.get("name") or meta.get("generateName") or "pod")
         roles = tuple(
-            _role(name.removeprefix(title).strip("-"), (namespace, name), manifest, each)
-            for name, each in zip(names, counts.each, strict=True)
+            _role(name.removeprefix(called).strip("-"), key, manifest, each, called=name)
+            for name, key, each in zip(names, keys, counts.each, strict=True)
         )
-        pods.append(WorkloadPods(raw["kind"], namespace, title, roles, counts.replicas, counts.unit, counts.known, raw))
+        pods.append(
+            WorkloadPods(raw["kind"], namespace, called, roles, counts.replicas, counts.unit, counts.known, raw)
+        )
     return pods
 
 
@@ -91,18 +98,10 @@ def without_stand_ins(snapshot: Snapshot) -> Snapshot:
     return Cluster(snapshot).ending(pods).snapshot
 
 
-def _namespace(raw: Mapping[str, Any], pod: str, manifest: Snapshot) -> str:
-    """The namespace of a workload: where none is written, that which its pods were put into."""
-    written = (raw.get("metadata") or {}).get("namespace")
-    return (
-        str(written)
-        if written
-        else next(space for kind, space, name in manifest.written if (kind, name) == ("Pod", pod))
-    )
-
-
-def _role(name: str, key: Key, manifest: Snapshot, each: int = 1, *, exact: bool = False) -> Role:
-    return Role(name, manifest.pods[key], manifest.written.get(("Pod", *key), {}), each, exact)
+def _role(name: str, key: Key, manifest: Snapshot, each: int = 1, *, exact: bool = False, called: str = "") -> Role:
+    """A role; ``called`` is what its pods are called after, where the one that stands for them has another name."""
+    pod = renamed(manifest.pods[key], called) if called else manifest.pods[key]
+    return Role(name, pod, manifest.written.get(("Pod", *key), {}), each, exact, key[1])
 
 
 def _bare(keys: Sequence[Key], manifest: Snapshot) -> Iterator[WorkloadPods]:

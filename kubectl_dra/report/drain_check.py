@@ -19,6 +19,7 @@ from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
+from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.text import amount, some
 
@@ -30,6 +31,7 @@ _SAID: Final = {
     WhileAway.UNKNOWN: "was not read",
 }
 _HEADER: Final = ("POD", "WHILE-AWAY", "DEVICES", "CLAIM", "OWNER", "DRIVER")
+_READ: Final = {*WhileAway} - {WhileAway.UNKNOWN}
 _DELETED: Final = 3
 """Unused claims whose command is printed."""
 
@@ -58,8 +60,7 @@ def write_drain(
     columns = slice(None if len({row[-1] for row in _rows(users)}) > 1 else -1)
     rows = [row[columns] for row in (_HEADER, *_rows(users))]
     write_blocks(out, [TableBlock(rows, ("DRIVER", "OWNER", "CLAIM"))])
-    pods = users.pods(*{*WhileAway} - {WhileAway.UNKNOWN})
-    if pods:
+    if pods := users.pods(*_READ):
         out.write("")
         _write_removal(out, users, node, pods, where)
     if users.unused:
@@ -70,11 +71,14 @@ def write_drain(
 
 def _write_next(out: Painter, users: DriverUsers, where: ClusterFlags) -> None:
     """Write the command that explains the first pod that waits."""
+    if explain := _following(users):
+        write_blocks(out, [shell((explain,), where, "Next")])
+
+
+def _following(users: DriverUsers) -> CommandLine | None:
     stuck = [(pod.namespace, pod.name) for state in (WhileAway.HANGS, WhileAway.WAITS) for pod in users.pods(state)]
     stuck += [pod for pods in users.awaiting.values() for pod in pods]
-    for namespace, name in stuck[:1]:
-        explain = CommandLine(("kubectl", "dra", "explain", f"pod/{name}", "-n", namespace))
-        write_blocks(out, [shell((explain,), where, "Next")])
+    return next((kubectl("dra", "explain", kind="pod", name=name, namespace=space) for space, name in stuck), None)
 
 
 def _write_removal(
@@ -83,10 +87,8 @@ def _write_removal(
     """Write what to end before the driver is removed, and what else the command ends."""
     these = "end this pod first" if len(pods) == 1 else "end all of these pods first"
     out.sentence(f"To remove {_removed(users)}, {these}:")
-    alone = [pod for pod in (*pods, *users.beside) if not pod.owner]
-    flags = ("--ignore-daemonsets", *(("--force",) if alone else ()))
-    drain = kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
-    write_blocks(out, [shell((drain,), where)])
+    alone = _alone(users)
+    write_blocks(out, [shell((_drain(users, node),), where)])
     if users.beside:
         out.sentence(f"It also evicts {_named(users.beside)}, which {_use(users.beside)} no devices.")
     if alone:
@@ -97,6 +99,21 @@ def _write_removal(
         out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
 
 
+def _alone(users: DriverUsers) -> list[PodOfDriver]:
+    """The pods that a drain ends and nothing creates again."""
+    return [pod for pod in (*users.pods(*_READ), *users.beside) if not pod.owner]
+
+
+def _drain(users: DriverUsers, node: str) -> CommandLine:
+    flags = ("--ignore-daemonsets", *(("--force",) if _alone(users) else ()))
+    return kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
+
+
+def _freeing(unused: Sequence[ClaimOfDriver]) -> list[CommandLine]:
+    """The commands that delete claims that no pod uses."""
+    return [deleting("resourceclaim", claim.name, claim.namespace) for claim in unused[:_DELETED]]
+
+
 def _write_unused(out: Painter, unused: Sequence[ClaimOfDriver], where: ClusterFlags) -> None:
     """Write how the devices of claims that no pod uses are freed."""
     names = some([f"{claim.namespace}/{claim.name}" for claim in unused], _DELETED)
@@ -104,8 +121,8 @@ def _write_unused(out: Painter, unused: Sequence[ClaimOfDriver], where: ClusterF
         out.sentence(f"A drain does not free the devices of claim {names}. If nobody is going to use it:")
     else:
         out.sentence(f"A drain does not free the devices of claims {names}. If nobody is going to use them:")
-    for claim in unused[:_DELETED]:
-        write_blocks(out, [shell((deleting("resourceclaim", claim.name, claim.namespace),), where)])
+    for command in _freeing(unused):
+        write_blocks(out, [shell((command,), where)])
 
 
 def _rows(users: DriverUsers) -> Iterator[tuple[str, ...]]:
@@ -236,12 +253,18 @@ def _was(pods: Sequence[PodOfDriver]) -> str:
     return "was" if len(pods) == 1 else "were"
 
 
-def drain_json(users: DriverUsers, node: str) -> dict[str, Any]:
-    """A DrainCheck."""
+def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, Any]:
+    """A DrainCheck; its commands end the pods before the driver is removed, and free what no pod uses."""
+    drain = (_drain(users, node),) if users.pods(*_READ) else ()
+    commands = commands_json(*drain, *_freeing(users.unused), where=where)
+    following = commands_json(_following(users), where=where)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DrainCheck",
         "node": node,
+        "answer": " ".join((*_lacking(users), _drain_answer(users, node))),
+        **({"commands": commands} if commands else {}),
+        **({"next": following[0]} if following else {}),
         "evictedBeside": [
             {"namespace": pod.namespace, "name": pod.name, **({"ownedBy": pod.owner} if pod.owner else {})}
             for pod in users.beside

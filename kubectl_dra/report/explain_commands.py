@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.pods import Owner, Pod
+from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
-from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, FewerReplicas, by_number
-from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas
+from kubectl_dra.explain.remedies.freeing_claims import USED, Free
 
 
 class Invocation(NamedTuple):
@@ -121,9 +122,6 @@ def _about_object(step: NextStep) -> CommandLine | None:
     return None
 
 
-_SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
-
-
 _COST = "controller.kubernetes.io/pod-deletion-cost=-1000"
 
 
@@ -132,11 +130,23 @@ _SUSPEND = '{"spec":{"suspend":true}}'
 
 def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     """The commands that make changes, in their order; none where it takes several changes, or an edit."""
-    if len(changes) == 1 and isinstance(changes[0], FewerReplicas):
-        return _of_fewer(changes[0].owner, changes[0].replicas, changes[0].ended)
-    if len(changes) != 1 or not isinstance(changes[0], Free) or len(changes[0].holders) != 1:
+    (change,) = changes if len(changes) == 1 else (None,)
+    if isinstance(change, EndPods):
+        if change.fewer is not None:
+            return _with_fewer(change.fewer)
+        if change.ending or any(owner_of(pod) is not None for pod in change.ended):
+            return ()
+        return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in change.ended)
+    if not isinstance(change, Free) or not change.by_command:
         return ()
-    (holder,) = changes[0].holders
+    by_owner = {pod.key for fewer in change.fewer for pod in fewer.ended}
+    rest = [holder for holder in change.holders if not by_owner or not by_owner & {pod.key for pod in holder.pods}]
+    own = [_of_holder(holder) for holder in rest]
+    return tuple(command for commands in (*map(_with_fewer, change.fewer), *own) for command in commands)
+
+
+def _of_holder(holder: ClaimHolder) -> tuple[CommandLine, ...]:
+    """What to do about a claim whose pods nothing makes again."""
     space, claim = holder.claim.metadata.namespace, holder.claim.metadata.name
     users = [user.name for user in holder.claim.reserved_for]
     if holder.standing is HolderState.ENDED:
@@ -148,56 +158,33 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
         return (kubectl("get", kind="resourceclaim", name=claim, namespace=space, more=("-o", "yaml")),)
     if holder.standing is HolderState.ENDING:
         return tuple(kubectl("dra", "explain", kind="pod", name=user, namespace=space) for user in users)
-    if holder.owner is None:
-        return tuple(deleting("pod", user, space) for user in users)
-    return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()
+    return tuple(deleting("pod", user, space) for user in users)
 
 
 def why_not_made(changes: Sequence[object]) -> str:
     """Why no command makes a change that ends a pod; empty of other changes, and where one does."""
     free = changes[0] if len(changes) == 1 else None
-    if not isinstance(free, Free) or len(free.holders) != 1 or making(changes):
+    if not isinstance(free, Free) or free.by_command:
         return ""
-    (holder,) = free.holders
-    if holder.owner is None or holder.standing not in (HolderState.RUNNING, HolderState.PENDING):
-        return ""
-    return f"No command ends it alone: {holder.owner} replaces a deleted pod. The answer without it:"
+    pods = (pod for holder in free.holders if holder.standing in USED for pod in holder.pods)
+    owner = next(owner for pod in pods if (owner := owner_of(pod)) is not None and owner.kind not in MAKES_AGAIN)
+    return f"No command does it: {owner} may replace a deleted pod. The answer without it:"
 
 
-def _without_successor(holder: ClaimHolder, owner: Owner, space: str) -> tuple[CommandLine, ...]:
-    """Ends the only pod of a claim so that its owner makes no other one; none where that would end another pod."""
-    alike, ends = holder.alike, CommandEffect.DESTROYS
-    if not alike:
-        return ()
-    (pod,) = holder.pods
-    if owner.kind == "Job" and len(alike) == 1:
-        more = ("--type=merge", "-p", _SUSPEND)
-        return (kubectl("patch", kind="job", name=owner.name, namespace=space, more=more, effect=ends),)
-    if owner.kind not in _SCALED:
-        return ()
-    fewer = (f"--replicas={len(alike) - 1}",)
-    scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=fewer, effect=ends)
-    if len(alike) == 1:
-        return (scale,)
-    if owner.kind == STATEFUL:
-        # The pod with the highest number goes first; one that does not run keeps it from that.
-        runs = all(other.phase == "Running" for other in alike)
-        ordered = by_number(alike)
-        if not ordered or ordered[-1] is not pod:
-            return ()
-        return (scale,) if runs else _of_fewer(owner, len(alike) - 1, (pod,))
-    # Pods that do not run go first, whatever their cost.
-    if any(other.phase != "Running" for other in alike):
-        return ()
-    writes, name = CommandEffect.WRITES, pod.metadata.name
-    return kubectl("annotate", kind="pod", name=name, namespace=space, more=(_COST,), effect=writes), scale
-
-
-def _of_fewer(owner: Owner, replicas: int, ended: Sequence[Pod]) -> tuple[CommandLine, ...]:
-    """Ends pods of a StatefulSet, which itself ends none while one with a lower number does not run."""
-    space, ends, fewer = ended[0].metadata.namespace, CommandEffect.DESTROYS, (f"--replicas={replicas}",)
-    scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=fewer, effect=ends)
-    return scale, *(deleting("pod", pod.metadata.name, space, "--ignore-not-found") for pod in ended)
+def _with_fewer(fewer: FewerReplicas) -> tuple[CommandLine, ...]:
+    """Ends pods so that their owner makes no others."""
+    owner, space, ends = fewer.owner, fewer.ended[0].metadata.namespace, CommandEffect.DESTROYS
+    if owner.kind == "Job":
+        suspend = ("--type=merge", "-p", _SUSPEND)
+        return (kubectl("patch", kind="job", name=owner.name, namespace=space, more=suspend, effect=ends),)
+    more = (f"--replicas={fewer.replicas}",)
+    scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=more, effect=ends)
+    if fewer.first:
+        (pod,), writes = fewer.ended, CommandEffect.WRITES
+        cost = kubectl("annotate", kind="pod", name=pod.metadata.name, namespace=space, more=(_COST,), effect=writes)
+        return cost, scale
+    left = fewer.ended if fewer.stays else ()
+    return scale, *(deleting("pod", pod.metadata.name, space, "--ignore-not-found") for pod in left)
 
 
 def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> CommandLine | None:

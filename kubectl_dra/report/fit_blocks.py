@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kubectl_dra.command import creating_namespace
-from kubectl_dra.explain.cause_kinds import Family, Look, NextStep
+from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
@@ -24,19 +23,22 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
-from kubectl_dra.report.explain_commands import Invocation, command
+from kubectl_dra.report.explain_commands import Invocation, making
 from kubectl_dra.report.fit_words import (
     NodeOfPods,
+    broken_node,
     change,
     code,
-    commands,
+    fix_commands,
     gain,
     headline,
+    missing,
     needed,
     own_fix,
     places,
     stop,
     tried,
+    with_node,
 )
 from kubectl_dra.report.phrases import assumed, commands_of, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
@@ -70,7 +72,7 @@ def write_fit(
     from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
 
     out = Painter(color=color)
-    write_blocks(out, _missing(answer, invocation))
+    write_blocks(out, missing(answer.missing_namespaces, invocation.where))
     write_blocks(out, list(_new_nodes(answer)))
     for workload in answer.workloads:
         # What a note says of the workload comes before a question with one more node.
@@ -120,7 +122,10 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     from kubectl_dra.report.html.page import page, tag
     from kubectl_dra.report.html.shares import divided
 
-    parts = [tag("header", tag("h1", "What fits")), *blocks_html(list(_missing(answer, invocation)), 2)]
+    parts = [
+        tag("header", tag("h1", "What fits")),
+        *blocks_html(missing(answer.missing_namespaces, invocation.where), 2),
+    ]
     parts += blocks_html(list(_new_nodes(answer)), 2)
     for workload in answer.workloads:
         first, *blocks = blocks_of(workload, invocation)
@@ -138,15 +143,6 @@ def _beside(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
     """The commands of notes."""
     for beside in commands_of(answer.notes).values():
         yield shell(beside, invocation.where)
-
-
-def _missing(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
-    """That namespaces do not exist, which the rest supposes, and how to create them."""
-    if names := answer.missing_namespaces:
-        one = len(names) == 1
-        what = f"Namespace {names[0]} does not exist" if one else f"Namespaces {some(names)} do not exist"
-        yield prose(f"{what}, so no pod in {'it is' if one else 'them is'} created. With {'it' if one else 'them'}:")
-        yield shell([creating_namespace(name) for name in names], invocation.where)
 
 
 def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
@@ -186,18 +182,18 @@ def blocks_of(
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(row.pods for row in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(row, devices),) for row in rows), "  ", None if full else shown, rest)
-    if broken := (*workload.begin.nodes, *workload.begin.maybe):
-        look = NextStep(Look.EXPLAIN_NODE, broken[0].node)
-        if why := command(look, invocation):
-            yield shell((why,), invocation.where, f"What is wrong on {broken[0].node}")
+    if why := broken_node(workload, invocation):
+        node = (*workload.begin.nodes, *workload.begin.maybe)[0].node
+        yield shell((why,), invocation.where, f"What is wrong on {node}")
     if workload.stop is not None:
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
-        blocks = [Para((*cause, stop(workload)), hang=2)]
+        blocks: list[Block] = [Para((*cause, stop(workload)), hang=2)]
         if own := own_fix(workload):
             blocks.append(prose(f"Fix: {own}", Tone.GOOD, 2))
+            blocks += [shell(how, invocation.where)] if (how := fix_commands(workload)) else []
         blocks += _second(workload.stop)
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
@@ -214,10 +210,10 @@ def blocks_of(
 
 
 def _beside_room(diagnosis: Diagnosis) -> bool:
-    """Whether the first pod lacks what no room gives: a template, a class, devices that match, a node to be tried."""
+    """Whether the first pod lacks what no room gives: a template, a class, published devices that match, a node."""
     findings = diagnosis.findings
     return not diagnosis.nodes or (
-        bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST)
+        bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST, Family.POOLS)
     )
 
 
@@ -245,17 +241,16 @@ def _best(gains: Sequence[More]) -> list[More]:
 def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterator[Para | ShellCommand]:
     text = f"{change(more.change)}: {gain(workload, more)}."
     yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
-    if makes := commands(more.change):
+    if makes := making([more.change]):
         yield shell(makes, invocation.where)
-    elif isinstance(more.change, OneMoreNode) and invocation.argv:
-        yield shell(
-            (invocation.refined("--with-node", more.change.like, others=(more.change.like,)),), invocation.where
-        )
+    elif tried := with_node(more.change, invocation):
+        yield shell((tried,), invocation.where)
 
 
 def _notes(answer: FitAnswer) -> list[str]:
     notes = sentences(answer.notes)
     if answer.first:
-        verb = "waits" if answer.first == 1 else "wait"
-        notes.append(f"{amount(answer.first, 'other pod')} that {verb} for devices may be placed first")
+        verb = "waits" if len(answer.first) == 1 else "wait"
+        who = f"{amount(len(answer.first), 'other pod')} that {verb} for devices"
+        notes.append(f"{who} may be placed first: {some(answer.first, 2)}")
     return [*notes, *sentences(filter(None, (answer.other_nodes,))), assumed(answer)]

@@ -6,13 +6,27 @@ from collections import Counter
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.command import creating_namespace
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.report.explain_commands import Invocation, making
 from kubectl_dra.report.explain_words import answer as explained
-from kubectl_dra.report.fit_words import change, code, headline, maybe, needed, own_fix, places, stop
+from kubectl_dra.report.fit_words import (
+    broken_node,
+    change,
+    code,
+    fix_commands,
+    headline,
+    maybe,
+    needed,
+    own_fix,
+    places,
+    stop,
+    with_node,
+)
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
     device_json,
@@ -22,12 +36,15 @@ from kubectl_dra.report.json_shapes import (
     owner_json,
     refusal_json,
 )
-from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.phrases import commands_of, written
+from kubectl_dra.report.remedy_json import commands_json, unread_json
 
 
-def to_json(answer: FitAnswer) -> dict[str, Any]:
+def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
     """A FitReport."""
+    creating = map(creating_namespace, answer.missing_namespaces)
+    beside = (command for commands in commands_of(answer.notes).values() for command in commands)
+    commands = commands_json(*creating, *beside, where=invocation.where)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "FitReport",
@@ -37,7 +54,8 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
             "featureGates": list(answer.gates),
         },
         "missingNamespaces": list(answer.missing_namespaces),
-        "items": [_workload(workload) for workload in answer.workloads],
+        **({"commands": commands} if commands else {}),
+        "items": [_workload(workload, invocation) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
@@ -57,12 +75,20 @@ def _needed(nodes_needed: NodesNeeded) -> dict[str, Any]:
         "enough": nodes_needed.enough,
         "podCount": nodes_needed.placed,
         **fewer,
+        **_others_first(nodes_needed),
         "mostTried": nodes_needed.most,
         "text": needed(nodes_needed),
     }
 
 
-def _workload(workload: WorkloadFit) -> dict[str, Any]:
+def _others_first(nodes_needed: NodesNeeded) -> dict[str, Any]:
+    if not nodes_needed.others:
+        return {}
+    pods = [*map(key_json, nodes_needed.others)]
+    return {"othersFirst": {"pods": pods, "enough": nodes_needed.after is not None, "number": nodes_needed.after}}
+
+
+def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
     out: dict[str, Any] = {
         **counts_json(workload),
         "moreMayFit": workload.at_least,
@@ -95,10 +121,13 @@ def _workload(workload: WorkloadFit) -> dict[str, Any]:
             "others": workload.stop.others,
         }
         if text := own_fix(workload):
-            out["stop"]["fix"] = {"text": text}
+            commands = commands_json(*fix_commands(workload), where=invocation.where)
+            out["stop"]["fix"] = {"text": text, **({"commands": commands} if commands else {})}
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
-    out["changes"] = [_more(more) for more in workload.more]
+    if look := commands_json(broken_node(workload, invocation), where=invocation.where):
+        (out["next"],) = look
+    out["changes"] = [_more(more, invocation) for more in workload.more]
     out["changesTried"] = sum(workload.tried.values())
     return out
 
@@ -154,14 +183,18 @@ def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
     return out
 
 
-def _more(more: More) -> dict[str, Any]:
+def _more(more: More, invocation: Invocation) -> dict[str, Any]:
     what = more.change
     if isinstance(what, OneMoreNode):
         said: dict[str, Any] = {"kind": "add-node", "like": what.like, "alike": what.alike}
     elif isinstance(what, Free):
         said = {"kind": "release-claims", "holders": [_holder(holder) for holder in what.holders]}
     else:
-        said = {"kind": "end-pods", "pods": [_pod(what.ended[0])]}
+        said = {"kind": "end-pods", "pods": [*map(_pod, what.ended)]}
+    if commands := commands_json(*making([what]), where=invocation.where):
+        said["commands"] = commands
+    if tried := commands_json(with_node(what, invocation), where=invocation.where):
+        (said["tryWith"],) = tried
     idle = {"notStarting": [*map(not_starting_json, more.not_starting)]} if more.not_starting else {}
     rivals = {"rivals": [*map(key_json, more.rivals)]} if more.rivals else {}
     return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle, **rivals}

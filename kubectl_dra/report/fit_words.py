@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
@@ -18,7 +19,9 @@ from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
-from kubectl_dra.report.explain_commands import making
+from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.report.blocks import Block, prose, shell
+from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_words import fix, idle, proof, reason, taken_first
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended, join, some
@@ -33,6 +36,16 @@ def headline(workload: WorkloadFit) -> str:
     if workload.verdict is Verdict.UNDETERMINED:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
     return f"{_count(workload)}{_beside(workload)}{_idle(workload)}."
+
+
+def missing(names: Sequence[str], where: ClusterFlags) -> list[Block]:
+    """That namespaces do not exist, which the rest supposes, and how to create them."""
+    if not names:
+        return []
+    one = len(names) == 1
+    what = f"Namespace {names[0]} does not exist" if one else f"Namespaces {some(names)} do not exist"
+    said = prose(f"{what}, so no pod in {'it is' if one else 'them is'} created. With {'it' if one else 'them'}:")
+    return [said, shell([creating_namespace(name) for name in names], where)]
 
 
 def maybe(workload: WorkloadFit) -> str:
@@ -51,11 +64,11 @@ def _starting(fitted: WorkloadFit) -> str:
         lead = f"{workload.title} does not start"
         where = f"it goes to {begin.nodes[0].node}" if begin.nodes else ""
     elif not fitted.starting:
-        lead = f"None of the {amount(fitted.placed, unit)} of {workload.title} starts"
+        lead = f"None of the {amount(fitted.placed, unit)} {_of(workload)} starts"
         where = f"all go to {_broken(begin)}"
     else:
         verb = "starts" if fitted.starting == 1 else "start"
-        lead = f"{fitted.starting:,} of {amount(fitted.placed, unit)} of {workload.title} {verb}"
+        lead = f"{fitted.starting:,} of {amount(fitted.placed, unit)} {_of(workload)} {verb}"
         where = "the other one goes" if begin.lost == 1 else f"the other {begin.lost:,} go"
         where = f"{where} to {_broken(begin)}"
     if begin.refused:
@@ -89,14 +102,14 @@ def _count(fitted: WorkloadFit) -> str:
     inner = f" ({fitted.placed:,} of {amount(fitted.pods, 'pod')})" if size > 1 else ""
     if fitted.as_many:
         if not fitted.fitting:
-            return f"Not one {unit} of {title} fits"
+            return f"Not one {unit} {_of(workload)} fits"
         how = "At least" if fitted.at_least else "At most"
         verb = "fits" if fitted.fitting == 1 else "fit"
-        return f"{how} {amount(fitted.fitting, unit)} of {title} {verb}"
+        return f"{how} {amount(fitted.fitting, unit)} {_of(workload)} {verb}"
     if fitted.stop is not None and fitted.stop.minimum:
         at_once = f"it needs {fitted.stop.minimum:,} at once"
         if fitted.placed:
-            return f"{fitted.placed:,} of the {amount(fitted.pods, 'pod')} of {title} fit, and {at_once}"
+            return f"{fitted.placed:,} of the {amount(fitted.pods, 'pod')} {_of(workload)} fit, and {at_once}"
         return (
             f"{title} {does} not fit: {fitted.stop.placed:,} of its {amount(fitted.pods, 'pod')} would, and {at_once}"
         )
@@ -108,11 +121,16 @@ def _count(fitted: WorkloadFit) -> str:
         )
     if fitted.all_placed:
         every = "Both" if fitted.replicas == 2 else f"All {fitted.replicas:,}"
-        return f"{every} {unit}s of {title} fit"
+        return f"{every} {unit}s {_of(workload)} fit"
     if not fitted.fitting:
-        return f"None of the {amount(fitted.replicas, unit)} of {title} fits{inner}"
+        return f"None of the {amount(fitted.replicas, unit)} {_of(workload)} fits{inner}"
     verb = "fits" if fitted.fitting == 1 else "fit"
-    return f"{fitted.fitting:,} of {amount(fitted.replicas, unit)} of {title} {verb}{inner}"
+    return f"{fitted.fitting:,} of {amount(fitted.replicas, unit)} {_of(workload)} {verb}{inner}"
+
+
+def _of(workload: WorkloadPods) -> str:
+    """Whose pods they are; of a pod there are others only like it."""
+    return f"{'like' if workload.name and workload.kind == 'Pod' else 'of'} {workload.title}"
 
 
 def _on(placed_pods: Sequence[PlacedPod]) -> str:
@@ -153,12 +171,25 @@ def needed(needed: NodesNeeded) -> str:
         count, placed = needed.fewer
         does = f"{placed or 'none'} of {amount(needed.pods, 'pod')}" if needed.pods > 1 else "the pod does not"
         fewer = f"; with {count or 'none'}, {does} {fits}"
-    if not needed.number:
-        return f"No new node {which} is needed" if needed.enough else f"New nodes {which} do not help: {_tried(needed)}"
     if needed.enough:
-        return f"It takes {number} {which}{fewer}"
+        takes = f"It takes {number} {which}{fewer}" if needed.number else f"No new node {which} is needed"
+        return takes + _after_others(needed)
+    if not needed.number:
+        return f"New nodes {which} do not help: {_tried(needed)}"
     fit = f"{needed.placed:,} of {amount(needed.pods, 'pod')}"
     return f"With {number} {which} {fit} {fits}, and more do not help: {_tried(needed)}"
+
+
+def _after_others(needed: NodesNeeded) -> str:
+    """How many it takes where pods that wait are placed first; empty where there are none."""
+    if not needed.others:
+        return ""
+    one = len(needed.others) == 1
+    who = f"pod {needed.others[0]}" if one else f"pods {some(needed.others, 2)}"
+    if needed.after == needed.number:
+        return f". The same if {who}, which {'waits' if one else 'wait'} already, {'is' if one else 'are'} placed first"
+    takes = f"it takes {needed.after:,}" if needed.after is not None else f"not all of them fit: {_tried(needed)}"
+    return f". If {who}, which {'waits' if one else 'wait'} already, {'is' if one else 'are'} placed first, {takes}"
 
 
 def _tried(needed: NodesNeeded) -> str:
@@ -257,7 +288,7 @@ def change(what: ClusterChange) -> str:
         exist = f"{amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'}"
         return f"add one more node like {what.like} ({exist})"
     if isinstance(what, EndPods):
-        owner = owner_of(what.ended[0])
+        owner = owner_of(what.ended[0]) if what.fewer is None else None
         again = f" (of {owner}, which may recreate it)" if owner is not None else ""
         return f"{written(what.what)}{again}"
     return written(what.what)
@@ -284,8 +315,22 @@ def _gain(workload: WorkloadFit, more: More) -> str:
     )
 
 
-def commands(what: ClusterChange) -> tuple[CommandLine, ...]:
-    """The commands that make a change; none where it takes more than commands."""
-    if isinstance(what, EndPods) and owner_of(what.ended[0]) is None:
-        return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in what.ended)
-    return making([what])
+def with_node(what: ClusterChange, invocation: Invocation) -> CommandLine | None:
+    """The question with one more node; None of other changes."""
+    if not isinstance(what, OneMoreNode) or not invocation.argv:
+        return None
+    return invocation.refined("--with-node", what.like, others=(what.like,))
+
+
+def broken_node(workload: WorkloadFit, invocation: Invocation) -> CommandLine | None:
+    """What shows why pods do not start on the first such node; None where they start."""
+    broken = (*workload.begin.nodes, *workload.begin.maybe)
+    return command(NextStep(Look.EXPLAIN_NODE, broken[0].node), invocation) if broken else None
+
+
+def fix_commands(workload: WorkloadFit) -> tuple[CommandLine, ...]:
+    """The commands of ``own_fix``."""
+    finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
+    if finding is None or finding.remedy is None:
+        return ()
+    return (*making(finding.remedy.offers[:1]), *finding.remedy.commands)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kubectl_dra.command import ClusterFlags, CommandLine
+from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace
 from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.fit.result import WorkloadFit
-from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay
+from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, WrittenWay
 from kubectl_dra.fit.sharing_amounts import Amount
-from kubectl_dra.fit.sharing_proof import TriedWay
-from kubectl_dra.report.blocks import ShellCommand, TableBlock, Tone, prose, shell
+from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay
+from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
-from kubectl_dra.report.fit_words import stop
+from kubectl_dra.report.fit_words import missing, stop
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
@@ -45,65 +45,61 @@ _BEST: Final = (
 """Of the ways with which all pods get a node, the one whose command is printed."""
 
 
+def headline(answer: ShareAnswer) -> str:
+    """The answer in one sentence."""
+    return f"{_who(answer)}, class {answer.device_class}: {_said(answer)[0]}."
+
+
+def _who(answer: ShareAnswer) -> str:
+    return f"{answer.containers} containers of one pod" if answer.containers else amount(answer.pods, "pod")
+
+
+def _said(answer: ShareAnswer) -> tuple[str, Tone]:
+    """How the pods run, and how good that is."""
+    ways, one = answer.ways, answer.pods == 1 and not answer.containers
+    if SharingWay.EACH in answer.works:
+        if amount_today := _amount_today(ways):
+            asks = "it asks for" if answer.pods == 1 else "each asks for"
+            return f"there is room for what {asks}, {_of(amount_today)} of a device that several share", Tone.GOOD
+        return f"there is {_each(ways, answer.pods)}", Tone.GOOD
+    if names := _by(ways):
+        placed = "it would be placed" if one else "all would be placed"
+        lack = "they would be placed" if answer.containers else f"{_lack(answer)}; {placed}"
+        after = all(way.after for way in ways if way.works and way.written.way is not SharingWay.ADMIN)
+        first = " once the pods that run now have ended" if after else ""
+        return f"{lack} {names}{first}", Tone.GOOD if answer.containers else Tone.WARNING
+    if any(way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED for way in ways):
+        if idle := next((way.fit.begin.maybe for way in ways if way.fit is not None and way.fit.begin.maybe), ()):
+            start = "it starts" if one else "all of them start"
+            return f"whether {start} is undetermined: {_elsewhere(idle)}", Tone.WARNING
+        return f"whether {'it' if one else 'all of them'} can run is undetermined", Tone.WARNING
+    do = "it does not run" if one else "they do not all run"
+    return f"{do} in any of these ways on the cluster as it is", Tone.BAD
+
+
 def write_ways(
-    ways: list[TriedWay],
-    device_class: str,
+    answer: ShareAnswer,
     command: CommandLine,
     color: str = "auto",
     *,
-    containers: int = 0,
+    where: ClusterFlags,
     otherwise: CommandLine | None = None,
 ) -> None:
-    """Write the table, and the command that writes the best way. ``containers``: those of one pod share.
+    """Write the table, and the command that writes the best way.
 
     ``otherwise`` says more where they do not all run in any way.
     """
     out = Painter(color=color)
-    pods = next((way.fit.pods for way in ways if way.fit is not None), 0)
-    works = {way.written.way for way in ways if way.works}
-    who = f"{containers} containers of one pod" if containers else amount(pods, "pod")
-    names = _by(ways)
-    if SharingWay.EACH in works:
-        said, tone = f"there is {_each(ways)}", Tone.GOOD
-        if amount_today := _amount_today(ways):
-            asks = "each asks for" if pods > 1 else "it asks for"
-            said = f"there is room for what {asks}, {_of(amount_today)} of a device that several share"
-    elif names:
-        lack = "they would be placed" if containers else f"{_lack(ways)}; all would be placed"
-        after = all(way.after for way in ways if way.works and way.written.way is not SharingWay.ADMIN)
-        first = " once the pods that run now have ended" if after else ""
-        said, tone = f"{lack} {names}{first}", Tone.GOOD if containers else Tone.WARNING
-    elif any(way.fit is not None and way.fit.verdict is Verdict.UNDETERMINED for way in ways):
-        said, tone = "whether all of them can run is undetermined", Tone.WARNING
-        if idle := next((way.fit.begin.maybe for way in ways if way.fit is not None and way.fit.begin.maybe), ()):
-            said = f"whether all of them start is undetermined: {_elsewhere(idle)}"
-    else:
-        said, tone = "they do not all run in any of these ways on the cluster as it is", Tone.BAD
-    write_blocks(out, [prose(f"{who}, class {device_class}: {said}.", tone)])
+    ways, works = answer.ways, answer.works
+    write_blocks(out, missing(answer.missing_namespaces, where))
+    write_blocks(out, [prose(headline(answer), _said(answer)[1])])
     out.write("")
-    rows = [("BY", "PODS", "SHARED", "NEEDS"), *(_row(way) for way in ways if way.fit is not None)]
+    rows = [("BY", "PODS", "SHARED", "NEEDS"), *map(_row, _different(ways))]
     write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
-    stopped = _stopped(ways)
-    rest = [way for way in ways if way.fit is None or way.findings or way.refused]
-    if rest or stopped:
+    blocks = [*_why_not(answer), *_beside(answer)]
+    if blocks:
         out.write("")
-    for way in rest:
-        if way.fit is None:
-            write_blocks(out, [prose(f"Not by {way.written.way}: {written(way.written.impossible)}.")])
-    for (placed, why), of_ways in stopped.items():
-        lead = "Not all by" if placed else "Not by"
-        write_blocks(out, [prose(f"{lead} {', '.join(of_ways)}: {_after(placed, why)}.")])
-    for way in ways:
-        for need in way.refused:
-            write_blocks(out, [prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)])
-    said_of: dict[str, list[str]] = {}
-    for way in ways:
-        for finding in way.findings:
-            said_of.setdefault(finding, []).append(way.written.way)
-    for finding, of in said_of.items():
-        write_blocks(out, [prose(f"Lint says of {', '.join(of)}: {finding}.", Tone.WARNING)])
-    if SharingWay.CLAIM in works and pods > MAX_CONSUMERS:
-        write_blocks(out, [prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")])
+        write_blocks(out, blocks)
     best = next((way for way in _BEST if way in works), None)
     if best is not None:
         amount_each = next((_part(way) for way in ways if way.written.way is best), ())
@@ -115,32 +111,72 @@ def write_ways(
         write_command(out, ShellCommand((otherwise,), "Next"))
 
 
-def _lack(ways: list[TriedWay]) -> str:
+def _why_not(answer: ShareAnswer) -> Iterator[Block]:
+    """Why not by a way, or not for all pods."""
+    impossible: dict[str, list[str]] = {}
+    for way in answer.ways:
+        if way.fit is None:
+            impossible.setdefault(written(way.written.impossible), []).append(way.written.way)
+    for why, of_ways in impossible.items():
+        yield prose(f"Not by {', '.join(of_ways)}: {why}.")
+    # What access for monitoring needs is in the table.
+    others = [way for way in answer.ways if way.written.way is not SharingWay.ADMIN or not way.written.needs]
+    for (placed, why), of_ways in _stopped(others).items():
+        yield prose(f"{'Not all by' if placed else 'Not by'} {', '.join(of_ways)}: {_after(placed, why)}.")
+    for way in answer.ways:
+        for need in way.refused:
+            yield prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)
+
+
+def _beside(answer: ShareAnswer) -> Iterator[Block]:
+    """What else to know of the ways."""
+    said_of: dict[str, list[str]] = {}
+    for way in answer.ways:
+        if way.written.device_class:
+            yield prose(f"By {way.written.way}: {_other_class(way.written, answer.device_class)}.")
+        for finding in way.findings:
+            said_of.setdefault(finding, []).append(way.written.way)
+    for finding, of in said_of.items():
+        # Nobody applies what does not work.
+        if answer.works.isdisjoint(of):
+            continue
+        yield prose(f"Lint says of {', '.join(of)}: {finding}.", Tone.WARNING)
+    if SharingWay.CLAIM in answer.works and answer.pods > MAX_CONSUMERS:
+        yield prose(f"Note: one claim serves at most {MAX_CONSUMERS} pods; make one for each group.")
+
+
+def _other_class(way: WrittenWay, device_class: str) -> str:
+    """That a way takes devices that the class asked about does not admit."""
+    return f"class {device_class} takes whole devices only, so the claims ask for class {way.device_class}"
+
+
+def _lack(answer: ShareAnswer) -> str:
     """Why not each pod gets a device of its own: too few are free, or a defect of the scheduler refuses them."""
+    ways, one = answer.ways, answer.pods == 1
     each = next((way.fit for way in ways if way.fit is not None and way.written.way is SharingWay.EACH), None)
     findings = each.stop.diagnosis.findings if each is not None and each.stop is not None else ()
     if findings and findings[0].kind is KNOWN_DEFECT:
-        return "a known defect of this release's scheduler refuses each a device"
+        return f"a known defect of this release's scheduler refuses {'it' if one else 'each'} a device"
     if each is not None and each.begin.lost and each.begin.nodes:
         there = each.begin.nodes[0]
         lost = f"with a device each, {amount(each.begin.lost, 'pod')} would not start on {there.node}"
         return f"{lost}: {written(there.why)}"
     if amount_today := _amount_today(ways):
-        return f"there is not room for what each asks for, {_of(amount_today)}"
+        return f"there is not room for what {'it' if one else 'each'} asks for, {_of(amount_today)}"
     if each is not None and any(way.spread.shared for way in ways):
-        return "there is not a share of a device for each"
-    return "there is not a device for each"
+        return f"there is not a share of a device for {'it' if one else 'each'}"
+    return "there is no free device for it" if one else "there is not a device for each"
 
 
-def _each(ways: list[TriedWay]) -> str:
+def _each(ways: Sequence[TriedWay], pods: int) -> str:
     """That there is a device for each pod, or a share of one, where several claims may have a device."""
     spread = next(way.spread for way in ways if way.written.way is SharingWay.EACH)
     if not spread.shared:
-        return "a device for each, nothing has to be shared"
+        return f"a device for {'it' if pods == 1 else 'each'}, nothing has to be shared"
     serve = "serves another claim" if spread.others == 1 else "serve other claims"
     others = f", of which {spread.others:,} {serve}, too" if spread.others else ""
     on = f"{amount(spread.claims, 'claim')} on {amount(spread.devices)}"
-    return f"a share of a device for each ({on}{others})"
+    return f"a share of a device for {'it' if pods == 1 else 'each'} ({on}{others})"
 
 
 def _elsewhere(idle: Sequence[NotStarting]) -> str:
@@ -148,7 +184,7 @@ def _elsewhere(idle: Sequence[NotStarting]) -> str:
     return f"the scheduler may as well take {idle[0].node}, where {written(idle[0].why)}"
 
 
-def _stopped(ways: list[TriedWay]) -> dict[tuple[int, str], list[str]]:
+def _stopped(ways: Sequence[TriedWay]) -> dict[tuple[int, str], list[str]]:
     """How many pods start and why no more, where that are not all, with the ways of which it is true."""
     out: dict[tuple[int, str], list[str]] = {}
     for way in ways:
@@ -171,7 +207,7 @@ def _why(fit: WorkloadFit) -> str:
     )
 
 
-def _by(ways: list[TriedWay]) -> str:
+def _by(ways: Sequence[TriedWay]) -> str:
     """The ways by which all pods would be placed, last those that the driver refuses unless a gate of it is on."""
     working = [way for way in ways if way.works and way.written.way not in (SharingWay.ADMIN, SharingWay.EACH)]
     sure = [_named(way) for way in working if not way.gates]
@@ -189,7 +225,7 @@ def _of(each: Amount) -> str:
     return f"{each.value} of {each.capacity}"
 
 
-def _amount_today(ways: list[TriedWay]) -> Amount | None:
+def _amount_today(ways: Sequence[TriedWay]) -> Amount | None:
     """What each pod asks of a device that several may have, as it is written."""
     return next((way.written.amount for way in ways if way.written.way is SharingWay.EACH), None)
 
@@ -203,6 +239,15 @@ def _part(way: TriedWay) -> tuple[str, ...]:
 def _gates(way: TriedWay) -> str:
     gates = way.gates
     return f"the driver's gate{'s' if gates[1:] else ''} {', '.join(gates)} {'are' if gates[1:] else 'is'} on"
+
+
+def _different(ways: Sequence[TriedWay]) -> list[TriedWay]:
+    """The ways that were tried; of those with the same manifest the first."""
+    first: dict[str, TriedWay] = {}
+    for way in ways:
+        if way.fit is not None:
+            first.setdefault(way.written.text, way)
+    return list(first.values())
 
 
 def _row(tried_way: TriedWay) -> tuple[str, ...]:
@@ -225,13 +270,17 @@ def _refused(way: TriedWay, need: SharingNeed) -> str:
     if need.refused is not None:
         return f"the driver's error for pod {need.refused} names gate {need.name}"
     placed, pods = (way.fit.placed, way.fit.pods) if way.fit is not None else (0, 0)
-    then = f"with it {f'all {pods:,}' if placed == pods else f'{placed:,} of {pods:,}'} pods would be placed"
-    return f"gate {need.name} of driver {need.driver} is off on {some(need.off_on, 2)}; {then}"
+    every = "the pod" if pods == 1 else f"all {pods:,} pods"
+    who = every if placed == pods else f"{placed:,} of {amount(pods, 'pod')}"
+    off = f"gate {need.name} of driver {need.driver} is off on {some(need.off_on, 2)}"
+    return f"{off}; with it {who} would be placed"
 
 
-def write_needs(way: TriedWay, where: ClusterFlags) -> None:
+def write_needs(answer: ShareAnswer, where: ClusterFlags) -> None:
     """On standard error, so that standard output is the manifest: how many pods run with it, and what it needs."""
+    (way,) = answer.ways
     assert way.fit is not None
+    write_blocks(Painter(sys.stderr, "never"), missing(answer.missing_namespaces, where))
     if way.fit.verdict is Verdict.UNDETERMINED:
         fit, idle = way.fit, way.fit.begin.maybe
         why = written(fit.unclear[0]) if fit.unclear else _elsewhere(idle) if idle else "the search did not end"
@@ -244,6 +293,8 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
         tell(f"note: {who} {does} with it{after}, by the scheduler's steps")
         for placed, why in _stopped([way]):
             tell(f"note: {_after(placed, why)}")
+    if way.written.device_class:
+        tell(f"note: {_other_class(way.written, answer.device_class)}")
     for need in way.written.needs:
         here = f"; here {_refused(way, need)}" if need in way.refused else ""
         tell(f"note: needs {written(need.how)}{here}")
@@ -256,14 +307,18 @@ def write_needs(way: TriedWay, where: ClusterFlags) -> None:
 # As JSON or YAML, in the shape of ``schemas/share.json``.
 
 
-def to_json(ways: list[TriedWay], device_class: str, containers: int, where: ClusterFlags) -> dict[str, Any]:
+def to_json(answer: ShareAnswer, where: ClusterFlags) -> dict[str, Any]:
     """A ShareReport: every way with its manifest."""
+    spaces = list(answer.missing_namespaces)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ShareReport",
-        "deviceClass": device_class,
-        **({"containers": containers} if containers else {}),
-        "items": [_way_json(way, where) for way in ways],
+        "answer": headline(answer),
+        "missingNamespaces": spaces,
+        **({"commands": commands_json(*map(creating_namespace, spaces), where=where)} if spaces else {}),
+        "deviceClass": answer.device_class,
+        **({"containers": answer.containers} if answer.containers else {}),
+        "items": [_way_json(way, where) for way in answer.ways],
     }
 
 
@@ -284,6 +339,8 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
             for need in way.written.needs
         ],
     }
+    if way.written.device_class:
+        out["deviceClass"] = way.written.device_class
     if way.fit is None:
         return {**out, "verdict": "impossible", "reason": written(way.written.impossible)}
     return {

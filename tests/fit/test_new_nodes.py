@@ -283,3 +283,18 @@ def test_a_command_beside_a_note_asks_the_same_cluster(tmp_path: Path) -> None:
     _, out, _ = said(tmp_path, node("a", 1), [deployment(2), template()], "--full")
     share = f"$ kubectl dra share -f {tmp_path / 'manifest.json'} --snapshot {tmp_path / 'cluster.json'}"
     assert share in out.splitlines()
+
+
+def test_others_that_wait_may_take_new_nodes_first(tmp_path: Path) -> None:
+    (other,) = running("other", "", resourceClaims=[{"name": "gpu", "resourceClaimName": "other"}])
+    other["status"] = {"phase": "Pending"}
+    cluster = [*node("gpu", 1), other, claim("other")]
+    code, report = fitted(tmp_path, cluster, [template(), deployment(2)], "--with-node", "like=gpu")
+    found = report["newNodes"]
+    assert (code, found["number"]) == (0, 1)
+    assert found["othersFirst"] == {
+        "pods": [{"namespace": "default", "name": "other"}],
+        "enough": True,
+        "number": 2,
+    }
+    assert found["text"].endswith("If pod default/other, which waits already, is placed first, it takes 2")

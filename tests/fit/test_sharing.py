@@ -616,3 +616,25 @@ def test_a_gate_that_is_on_is_no_need(dra: Dra) -> None:
     assert "DRAConsumableCapacity" not in dra(*words).out
     off = dra(*words, "--feature-gates", "DRAConsumableCapacity=false").out
     assert next(line for line in off.splitlines() if line.startswith("capacity")).endswith("DRAConsumableCapacity")
+
+
+def test_partitions_of_another_class_where_the_own_admits_none(dra: Dra) -> None:
+    words = ("share", "--class", "gpu.amd.com-spx", "--snapshot", PARTITIONS_IN_USE)
+    ran = dra(*words)
+    told = " ".join(ran.out.split())
+    assert "class gpu.amd.com-spx takes whole devices only, so the claims ask for class gpu.amd.com." in told
+    assert "all would be placed by partitions" in told and "Lint says" not in told
+    report = json.loads(dra(*words, "-o", "json").out)
+    way = next(item for item in report["items"] if item["way"] == "partitions")
+    assert (way["deviceClass"], way["verdict"], way["placed"]) == ("gpu.amd.com", "can-be-scheduled", 2)
+    assert report["answer"].startswith("2 pods, class gpu.amd.com-spx: ")
+
+
+def test_a_missing_namespace_is_supposed(dra: Dra, tmp_path: Path) -> None:
+    text = (SAMPLES.parents[1] / "examples" / "fit" / "as-many-as-fit" / "manifest.yaml").read_text()
+    (file := tmp_path / "m.yaml").write_text(text.replace("namespace: ran", "namespace: nowhere"))
+    saved = str(SAMPLES.parents[1] / "examples" / "explain" / "shared-capacity-fits" / "cluster.yaml")
+    ran = dra("share", "-f", str(file), "--snapshot", saved)
+    assert ran.code == 1 and "$ kubectl create namespace nowhere\n1 pod, class dra.cpu: there is room" in ran.out
+    report = json.loads(dra("share", "-f", str(file), "--snapshot", saved, "-o", "json").out)
+    assert report["missingNamespaces"] == ["nowhere"] and report["commands"][0]["effect"] == "writes"

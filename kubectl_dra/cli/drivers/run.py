@@ -149,7 +149,7 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
     if output in ("json", "yaml"):
         from kubectl_dra.report.drain_check import drain_json
 
-        write(drain_json(users, node), output, sys.stdout, code)
+        write(drain_json(users, node, cluster_flags(flags, connection)), output, sys.stdout, code)
     else:
         from kubectl_dra.report.drain_check import write_drain
 

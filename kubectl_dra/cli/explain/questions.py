@@ -33,6 +33,7 @@ from kubectl_dra.cli.explain.target import (
 from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.cluster.workload_pods import apart
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.attributes_read import complete
@@ -151,6 +152,7 @@ def read(flags: ExplainFlags, connection: ConnectionFlags, targets: Sequence[Typ
     if not flags.manifests:
         return Given(cluster, cluster, None, namespace)
     manifest = read_manifest(flags, namespace, target=bool(flags.target))
+    manifest = apart(manifest, cluster)
     return Given(applied(cluster, manifest, flags), cluster, manifest, namespace)
 
 
@@ -290,7 +292,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     codes: list[int] = []
     several = [workload for workload in fit_answer.workloads if workload.pods > 1 or workload.running]
     of_pods = {
-        (role.pod.metadata.namespace, role.pod.metadata.name): workload
+        (role.pod.metadata.namespace, role.stand_in): workload
         for workload in several
         for role in workload.workload.roles
     }
@@ -312,8 +314,9 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
-    from kubectl_dra.fit.answer import FitOptions, fit
+    from kubectl_dra.fit.answer import fit
     from kubectl_dra.fit.pod_factory import pods_of
+    from kubectl_dra.fit.result import FitOptions
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
     snapshot = posed[0].snapshot

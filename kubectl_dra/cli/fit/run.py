@@ -33,9 +33,9 @@ from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import FitOptions, diagnosis_of, fit
+from kubectl_dra.fit.answer import diagnosis_of, fit
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
-from kubectl_dra.fit.result import FitAnswer
+from kubectl_dra.fit.result import FitAnswer, FitOptions
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
 
@@ -191,4 +191,4 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
     from kubectl_dra.report.fit_json import to_json
     from kubectl_dra.report.table import write
 
-    write(to_json(answer), output, sys.stdout, answer.exit_code)
+    write(to_json(answer, invocation), output, sys.stdout, answer.exit_code)

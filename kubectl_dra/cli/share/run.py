@@ -14,12 +14,14 @@ from kubectl_dra.cli.explain.reading import applied, completed_for_new, read_clu
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.share import ShareBy, ShareFlags
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.sharing import (
     IN_ONE_POD,
     SharingWay,
@@ -27,8 +29,9 @@ from kubectl_dra.fit.sharing import (
     read_manifest,
     shared_template,
 )
-from kubectl_dra.fit.sharing_proof import TriedWay, matching_devices, tried
+from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay, matching_devices, tried
 from kubectl_dra.fit.sharing_sample import manifest_of
+from kubectl_dra.fit.workload import workloads_of
 from kubectl_dra.manifests.inputs import STDIN_NAME, find_inputs, read
 from kubectl_dra.text import did_you_mean_or_known
 
@@ -48,8 +51,8 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     documents = read_manifest(text, name, flags.namespace)
     paths = [name] if flags.manifests and name != STDIN_NAME else ["-"]
     manifest = read_snapshot(paths, namespace=namespace, stdin=text.encode(), workloads=True, only=flags.namespace)
-    if flags.namespace not in manifest.namespaces:
-        cluster.require_namespace(flags.namespace)
+    missing = missing_namespaces(workloads_of(manifest), applied(cluster, replace(manifest, pods={}), flags))
+    cluster = Cluster(cluster).adding_namespaces(missing).snapshot if missing else cluster
     template = shared_template(documents, name, namespace, cluster.templates)
     device_class = template.device_class
     if device_class not in cluster.classes and not cluster.unread(("DeviceClass",)):
@@ -57,12 +60,12 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         raise InputError(f"there is no DeviceClass {device_class}; {hint}")
     if not flags.snapshots:
         cluster = completed_for_new(manifest, cluster, flags, connection)
-    devices, located, left = matching_devices(device_class, cluster, settings)
+    devices, located, left, classes_of = matching_devices(device_class, cluster, settings)
     matching = [device for device, _ in located]
     one_pod = flags.containers is not None
     taken = (template.namespace or namespace, template.name) in cluster.claims
     gates = settings.scheduler.gates
-    writer = SharingWriter(documents, template, gates, devices, matching, one_pod, taken, located, left)
+    writer = SharingWriter(documents, template, gates, devices, matching, one_pod, taken, located, left, classes_of)
     with Progress() as progress:
 
         def overlaid(manifest: Snapshot) -> Snapshot:
@@ -71,7 +74,7 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         ways = list(IN_ONE_POD if flags.containers else SharingWay)
         ways = [SharingWay(flags.by.value)] if flags.by is not None else ways
         tried_ways = tried(writer, ways, flags.part, cluster, namespace, settings, overlaid, progress)
-    return _print(tried_ways, device_class, flags, connection)
+    return _print(ShareAnswer(tuple(tried_ways), device_class, flags.containers or 0, missing), flags, connection)
 
 
 def _check(flags: ShareFlags) -> None:
@@ -116,9 +119,10 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
     return file.name, decode(read(file), file.name).text
 
 
-def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connection: ConnectionFlags) -> int:
+def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) -> int:
     from kubectl_dra.report.sharing import to_json, write_needs, write_ways
 
+    ways = answer.ways
     if typed.by is not None and ways[0].written.impossible:
         from kubectl_dra.report.phrases import written
 
@@ -127,15 +131,16 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
     sharing = [way for way in ways if typed.by is not None or way.written.way is not SharingWay.ADMIN]
     codes = {_code(way) for way in sharing if way.fit is not None}
     code = next((code for code in (0, EXIT_UNDETERMINED) if code in codes), EXIT_NO)
+    code = EXIT_NO if answer.missing_namespaces else code
     where = cluster_flags(typed, connection)
     if typed.output is not Output.text:
         from kubectl_dra.report.table import write
 
-        write(to_json(ways, device_class, typed.containers or 0, where), typed.output.value, sys.stdout, code)
+        write(to_json(answer, where), typed.output.value, sys.stdout, code)
         return code
     if typed.by is not None:
         put(ways[0].written.text)
-        write_needs(ways[0], where)
+        write_needs(answer, where)
         return code
     of_class = {
         "--class": (typed.device_class,),
@@ -148,8 +153,7 @@ def _print(ways: list[TriedWay], device_class: str, typed: ShareFlags, connectio
     fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")
     # Without --part an amount is proposed.
     otherwise = CommandLine(fit) if typed.manifests else command if typed.part else None
-    color, containers = typed.color.value, typed.containers or 0
-    write_ways(ways, device_class, command, color, containers=containers, otherwise=otherwise)
+    write_ways(answer, command, typed.color.value, where=where, otherwise=otherwise)
     return code
 
 

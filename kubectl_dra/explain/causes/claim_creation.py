@@ -11,7 +11,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
-from kubectl_dra.command import CommandEffect, kubectl
+from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import pod_group
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
@@ -140,12 +140,15 @@ def _denied(pod: Pod, name: str, event: Event) -> Finding:
     )
 
 
+def allowing_admin(namespace: str) -> CommandLine:
+    """The command that allows admin access in a namespace."""
+    label = f"{ADMIN_LABEL}=true"
+    return kubectl("label", kind="namespace", name=namespace, more=(label,), effect=CommandEffect.WRITES)
+
+
 def _labelling(namespace: str) -> Remedy:
-    allowing = kubectl(
-        "label", kind="namespace", name=namespace, more=(f"{ADMIN_LABEL}=true",), effect=CommandEffect.WRITES
-    )
     text = "Let an administrator label namespace {namespace} to allow it, or leave adminAccess out."
-    return Remedy(say(text, namespace=namespace), commands=(allowing,))
+    return Remedy(say(text, namespace=namespace), commands=(allowing_admin(namespace),))
 
 
 def without_admin_label(claim: ResourceClaim, snapshot: Snapshot) -> bool:

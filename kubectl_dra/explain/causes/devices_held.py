@@ -240,9 +240,9 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
     search = first_enough(blocked.world, blocking.single)
     if search.found is not None:
         free, proof = search.found
-        (holder,) = free.holders
+        holder, users = free.holders[0], sum(len(each.claim.reserved_for) for each in free.holders)
         text = "{what:capital}, or wait until {pods:it ends|they end}." if holder.ends else "{what:capital}."
-        words = say(text, what=free.what, pods=len(holder.claim.reserved_for))
+        words = say(text, what=free.what, pods=users)
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)
         stuck = Stuck(holder, proof.node, _ending(blocked, holder)) if cause is not kind else None
         if stuck is not None and stuck.ending is not None and stuck.ending.step is not None:
@@ -331,8 +331,8 @@ def _with_room(finding: Finding, analysis: Analysis) -> Finding:
     """With the end of those who use the claim as its remedy, where the claim is then allocated for the pod."""
     claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
     change = freeing(claim, analysis.view, analysis.holders)
-    proof = analysis.world.proof_with(change)
-    if proof is None:
+    proof = analysis.world.proof_with(change) if change is not None else None
+    if change is None or proof is None:
         return finding
     text = (
         "Let the pod run on the claim's node, or give each pod its own claim by a template. Or {what}, so that the "

@@ -19,7 +19,7 @@ from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, co
 from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
-from kubectl_dra.explain.remedies.freeing_claims import first_enough, freeing
+from kubectl_dra.explain.remedies.freeing_claims import fewest_first, first_enough, freeing
 
 CAPACITY = CauseKind(code="capacity-insufficient", family=Family.DEVICES, held=True)
 CAPACITY_UNKNOWN = CauseKind(code="capacity-unknown", family=Family.DEVICES)
@@ -168,7 +168,8 @@ def _remedy(blocked: Blocked) -> Remedy | None:
         if device[:2] in pools
     }
     ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
-    search = first_enough(blocked.world, [freeing(claim, blocked.view, holders) for claim in ranked])
+    frees = fewest_first(freeing(claim, blocked.view, holders) for claim in ranked)
+    search = first_enough(blocked.world, frees)
     if search.found is None:
         return None
     free, proof = search.found

@@ -35,7 +35,7 @@ from kubectl_dra.explain.remedies.change import (
     Tolerate,
     UseClass,
 )
-from kubectl_dra.explain.remedies.freeing_claims import freeing
+from kubectl_dra.explain.remedies.freeing_claims import fewest_first, freeing
 from kubectl_dra.explain.remedies.node_rules import can_end, relaxed
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
@@ -241,8 +241,7 @@ def _holders(view: DeviceView, funnels: Sequence[Located], holders: HolderIndex)
     # Who ends a replica of the pod's own owner makes another one wait.
     others = [claim for claim in claims.values() if not holders.holder(claim).replica]
     ranked = nsmallest(MAX_HOLDERS, others, lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
-    for claim in ranked:
-        yield freeing(claim, view, holders)
+    yield from fewest_first(freeing(claim, view, holders) for claim in ranked)
 
 
 def _in_the_way(

@@ -69,8 +69,9 @@ def _distinct(
         if about in seen or shown == MAX_WAYS:
             continue
         seen.add(about)
-        if len(group) == 1 and group[0] in offered:
+        if len(group) == 1 and (group[0] in offered or _ends_more(group[0], offered)):
             continue
+        offered += group if len(group) == 1 else ()
         frees = any(isinstance(change, Free) for change in group)
         holders += frees
         if frees and holders > MAX_HOLDERS:
@@ -79,6 +80,12 @@ def _distinct(
             continue
         shown += 1
         yield RemedyPlan(group, proof, as_what_if(world, group), as_steps(world, group))
+
+
+def _ends_more(change: Change, offered: Sequence[Change]) -> bool:
+    """Whether one that is offered already ends fewer pods, all of which this one ends as well."""
+    ended = {pod.key for pod in change.ended_pods}
+    return any(own < ended for each in offered if (own := {pod.key for pod in each.ended_pods}))
 
 
 def as_steps(world: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]:

@@ -12,6 +12,7 @@ from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.holders import late
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.chain import Chain
@@ -32,20 +33,31 @@ _SYSTEM: Final = 2_000_000_000
 class EndPods(Change, frozen=True):
     """Pods of one node that end, so that the pod may run on the nodes ``onto``.
 
-    ``late``: how long ago their grace period ended, in words, where all of them are being deleted.
+    ``late``: how long ago their grace period ended, in words, where all of them are being deleted. ``fewer``: how their
+    owner ends them for good.
     """
 
     TEXT = "{what}"
-    ASIDE = frozenset(("ended", "onto", "late"))
+    ASIDE = frozenset(("ended", "onto", "late", "fewer"))
     node: str
     keys: tuple[str, ...]
     ended: tuple[Pod, ...]
     onto: tuple[str, ...]
     late: Words
+    fewer: FewerReplicas | None = None
+
+    @classmethod
+    def by(cls, fewer: FewerReplicas) -> EndPods:
+        """With fewer replicas."""
+        ended = fewer.ended
+        nodes = tuple(dict.fromkeys(pod.node_name for pod in ended if pod.node_name))
+        return cls(ended[0].node_name, tuple(pod.key for pod in ended), ended, nodes, "", fewer)
 
     @property
     def what(self) -> Phrase:
         """The change in words."""
+        if self.fewer is not None:
+            return self.fewer.what
         text = "wait until {pods} on {node} {count:has|have} ended" if self.ending else "end {pods} on {node}"
         if self.late:
             text = "get {pods} on {node} to end (Terminating, {count:its|their} grace period ended {late})"

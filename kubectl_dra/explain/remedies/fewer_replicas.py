@@ -1,28 +1,44 @@
-"""Fewer replicas of a StatefulSet, whose pods end in a known order: the one with the highest number first."""
+"""How pods end so that their owner makes no others in their place: with fewer replicas, or a suspended Job."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.explain.phrase import Phrase, say
-from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.text import whole_number
 
 STATEFUL: Final = "StatefulSet"
+_SCALED: Final = ("Deployment", "ReplicaSet", STATEFUL, "ReplicationController", "Rollout")
 
 
-class FewerReplicas(EndPods, frozen=True):
-    """So many replicas of a StatefulSet that these pods end and nothing makes them again."""
+class FewerReplicas(Struct, frozen=True):
+    """So many ``replicas`` of an owner that the pods ``ended`` end; 0 of a Job: it is suspended.
+
+    ``stays``: the owner ends none of them by itself, because it waits for a pod that does not run. ``first``: its pods
+    are alike to it, and the one to end has to be told.
+    """
 
     owner: Owner
     replicas: int
+    ended: tuple[Pod, ...]
+    stays: bool = False
+    first: bool = False
 
     @property
     def what(self) -> Phrase:
-        text = "lower the replicas of {owner} to {replicas}, which ends {pods}: the highest number goes first"
-        return say(text, owner=str(self.owner), replicas=self.replicas, pods=self.pods)
+        """The change in words."""
+        text = "lower the replicas of {owner} to {replicas}, which ends {pods}"
+        if self.owner.kind == "Job":
+            text = "suspend {owner}, which ends {pods}"
+        elif self.owner.kind == STATEFUL and self.replicas:
+            text += " (the highest number goes first)"
+        keys = [pod.key for pod in self.ended]
+        pods = say("pod {keys}" if len(keys) == 1 else "pods {keys:some 3}", keys=keys)
+        return say(text, owner=str(self.owner), replicas=self.replicas, pods=pods)
 
 
 def by_number(pods: Sequence[Pod]) -> Sequence[Pod]:
@@ -31,13 +47,32 @@ def by_number(pods: Sequence[Pod]) -> Sequence[Pod]:
     return [numbered[number] for number in range(len(pods))] if numbered.keys() == {*range(len(pods))} else ()
 
 
-def fewer_replicas(owner: Owner, pods: Sequence[Pod], keep: Pod) -> Sequence[FewerReplicas]:
+def fewer_replicas(owner: Owner, pods: Sequence[Pod], alike: Sequence[Pod]) -> FewerReplicas | None:
+    """The most replicas without these pods, of the owner's pods ``alike``; None where no number of them does that."""
+    # Who is being deleted counts only for a StatefulSet, which makes it anew.
+    every = tuple(pod for pod in alike if owner.kind == STATEFUL or not pod.metadata.deletion_timestamp)
+    keys = {pod.key for pod in pods if owner.kind == STATEFUL or not pod.metadata.deletion_timestamp}
+    if not keys or not keys <= {pod.key for pod in every}:
+        return None
+    if owner.kind == "Job":
+        return FewerReplicas(owner, 0, every)
+    if owner.kind not in _SCALED:
+        return None
+    runs = all(pod.phase == "Running" for pod in every)
+    if owner.kind == STATEFUL:
+        ordered = by_number(every)
+        left = next((number for number, pod in enumerate(ordered) if pod.key in keys), 0)
+        return FewerReplicas(owner, left, tuple(ordered[left:]) or every, stays=bool(left) and not runs)
+    # Pods that do not run go first, whatever their cost.
+    if len(keys) == 1 < len(every) and runs:
+        ended = tuple(pod for pod in every if pod.key in keys)
+        return FewerReplicas(owner, len(every) - 1, ended, first=True)
+    return FewerReplicas(owner, 0, every)
+
+
+def fewer_for(owner: Owner, pods: Sequence[Pod], keep: Pod) -> Sequence[FewerReplicas]:
     """Fewer and fewer replicas of a StatefulSet with these pods, as long as they leave one of them."""
     ordered = by_number(pods) if owner.kind == STATEFUL else ()
     first = next((number for number, pod in enumerate(ordered) if pod.key == keep.key), len(ordered))
-    return [_of(owner, replicas, ordered[replicas:]) for replicas in range(len(ordered) - 1, first, -1)]
-
-
-def _of(owner: Owner, replicas: int, ended: Sequence[Pod]) -> FewerReplicas:
-    nodes = tuple(dict.fromkeys(pod.node_name for pod in ended if pod.node_name))
-    return FewerReplicas(ended[0].node_name, tuple(pod.key for pod in ended), tuple(ended), nodes, "", owner, replicas)
+    numbers = range(len(ordered) - 1, first, -1)
+    return [FewerReplicas(owner, number, tuple(ordered[number:]), stays=True) for number in numbers]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import HOLDERS_COUNTED, HOLDERS_TRIED
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import MAKES_AGAIN, Pod
+from kubectl_dra.api.pods import MAKES_AGAIN, Owner, Pod, owner_of
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.funnel.blocked import Blocked
@@ -17,6 +19,7 @@ from kubectl_dra.explain.funnel.device_view import MAX_NEAR, DeviceView, Publish
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas, fewer_replicas
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.default_preemption import fewest
@@ -30,15 +33,22 @@ _PRICES: Final = {
     HolderState.RUNNING: Price.END_RUNNING,
 }
 
+USED: Final = (HolderState.PENDING, HolderState.RUNNING)
+"""What consumers do whose end somebody has to bring about."""
+
 
 class Free(Change, frozen=True):
-    """Claims that give their devices back, because their ``holders`` end; ``near`` are nodes where to try it."""
+    """Claims that give their devices back, because their ``holders`` end; ``near`` are nodes where to try it.
+
+    ``fewer``: how the owners of their pods end them for good, and with them the pods of other holders among these.
+    """
 
     TEXT = "{what}"
-    ASIDE = frozenset(("holders", "near"))
+    ASIDE = frozenset(("holders", "near", "fewer"))
     keys: tuple[str, ...]
     holders: tuple[ClaimHolder, ...]
     near: tuple[Node, ...] = ()
+    fewer: tuple[FewerReplicas, ...] = ()
 
     @classmethod
     def of(cls, holders: Sequence[ClaimHolder], near: Sequence[Node]) -> Free:
@@ -48,7 +58,18 @@ class Free(Change, frozen=True):
     @property
     def what(self) -> Words:
         """What has to be done."""
-        return Joined(tuple(_ending(holder) for holder in self.holders), " and ")
+        several = [fewer for fewer in self.fewer if len(fewer.ended) > 1]
+        by_owner = {pod.key for fewer in several for pod in fewer.ended}
+        rest = [holder for holder in self.holders if not by_owner or not by_owner & {pod.key for pod in holder.pods}]
+        return Joined((*(fewer.what for fewer in several), *map(_ending, rest)), " and ")
+
+    @property
+    def by_command(self) -> bool:
+        """Whether commands do it: each pod is nobody's, or its owner has a number of replicas without it."""
+        by_owner = {pod.key for fewer in self.fewer for pod in fewer.ended}
+        used = [pod for holder in self.holders if holder.standing in USED for pod in holder.pods]
+        seen = not by_owner or all(len(holder.pods) == len(holder.claim.reserved_for) for holder in self.holders)
+        return seen and all(pod.key in by_owner or owner_of(pod) is None for pod in used)
 
     @property
     def devices(self) -> int:
@@ -153,9 +174,39 @@ def _owner(holder: ClaimHolder) -> Words:
     return say(text, owner=str(holder.owner))
 
 
-def freeing(claim: ResourceClaim, view: DeviceView, holders: HolderIndex) -> Free:
-    """One claim that gives its devices back."""
-    return Free.of([holders.holder(claim)], view.held_near(claim))
+def freeing(claim: ResourceClaim, view: DeviceView, holders: HolderIndex) -> Free | None:
+    """One claim that gives its devices back; None where nothing ends its pods for good."""
+    return for_good([holders.holder(claim)], holders, view.held_near(claim))
+
+
+def for_good(asked: Sequence[ClaimHolder], holders: HolderIndex, near: Sequence[Node] = ()) -> Free | None:
+    """These holders end, and with pods that their owner would make again those that end with fewer replicas of it.
+
+    None where no number of replicas is without them, or the pod that waits would end as well.
+    """
+    pods = {pod.key: pod for holder in asked if holder.standing in USED for pod in holder.pods}
+    of_owner: dict[Owner, list[Pod]] = {}
+    for pod in pods.values():
+        if (owner := owner_of(pod)) is not None and owner.kind in MAKES_AGAIN:
+            of_owner.setdefault(owner, []).append(pod)
+    fewer = [fewer_replicas(owner, own, holders.alike(own[0])) for owner, own in of_owner.items()]
+    found = [each for each in fewer if each is not None]
+    ended = {**pods, **{pod.key: pod for each in found for pod in each.ended}}
+    if len(found) < len(fewer) or (holders.asking is not None and holders.asking.key in ended):
+        return None
+    claims = {holder.claim.key: holder for holder in asked}
+    more = ended.keys() != pods.keys()
+    for pod in ended.values() if more else ():
+        space = pod.metadata.namespace
+        for name in pod.claim_names:
+            claim = holders.cluster.snapshot.claims.get((space, name))
+            if claim is None or claim.allocation is None or claim.key in claims:
+                continue
+            if all(f"{space}/{use.name}" in ended for use in claim.reserved_for):
+                claims[claim.key] = holders.holder(claim)
+    # Whoever of them is asked first, it is the same change.
+    ordered = [claims[key] for key in sorted(claims)] if more else list(claims.values())
+    return replace(Free.of(ordered, near), fewer=tuple(found))
 
 
 class HolderSearch(NamedTuple):
@@ -192,7 +243,7 @@ class Spot(NamedTuple):
 class InTheWay(NamedTuple):
     """``single``: holders of whom each one alone is enough, in the order in which to ask them.
 
-    ``spots`` are the nodes, the nearest to having enough first; ``every``: no node was left out.
+    ``spots`` are the nodes, the nearest to having enough first; ``every``: no node and no holder was left out.
     """
 
     single: list[Free]
@@ -215,11 +266,16 @@ def in_the_way(blocked: Blocked) -> InTheWay:
     def order(claim: ResourceClaim) -> tuple[object, ...]:
         return holders.holder(claim).order, where[id(claim)][0].lacking, len(claim.results), claim.key
 
-    single = [
-        Free.of([holders.holder(claim)], _nodes(blocked, where[id(claim)]))
-        for claim in sorted(claims.values(), key=order)
-    ]
-    return InTheWay(single, spots, len(spots) == len(blocked.nodes))
+    first = nsmallest(HOLDERS_TRIED, claims.values(), order)
+    single = [for_good([holders.holder(claim)], holders, _nodes(blocked, where[id(claim)])) for claim in first]
+    every = len(spots) == len(blocked.nodes) and None not in single and len(single) == len(claims)
+    return InTheWay(fewest_first(single), spots, every)
+
+
+def fewest_first(frees: Iterable[Free | None]) -> list[Free]:
+    """Each change once; of holders to ask alike, first the one with whom the fewest pods end."""
+    each = dict.fromkeys(free for free in frees if free is not None)
+    return sorted(each, key=lambda free: (free.holders[0].duty, len(free.ended_pods)))
 
 
 def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
@@ -235,7 +291,9 @@ def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:
         if first is None:
             continue
         claims = fewest(first, enough, last_first=True)
-        yield Free.of([holders.holder(claim) for claim in claims], _nodes(blocked, [spot]))
+        free = for_good([holders.holder(claim) for claim in claims], holders, _nodes(blocked, [spot]))
+        if free is not None:
+            yield free
 
 
 def _spots(blocked: Blocked) -> Iterator[Spot]:

@@ -12,7 +12,8 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies.claim_edits import with_claims
-from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_replicas
+from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_for
 from kubectl_dra.explain.remedies.proof import Proof
 
 
@@ -20,8 +21,9 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     """What helps a pod whose siblings hold everything: the end of one of them only makes another one wait."""
     owner, pod = sibling.owner, blocked.analysis.pod
     assert owner is not None and pod is not None
-    fewer = fewer_replicas(owner, sibling.alike, pod)
-    for change in fewer:
+    fewer = fewer_for(owner, sibling.alike, pod)
+    for each in fewer:
+        change = EndPods.by(each)
         if (proof := blocked.world.proof_with(change)) is not None:
             given = blocked.world.cluster.ending(change.ended).delta.freed
             words = say("{what:capital}.", what=change.what)
