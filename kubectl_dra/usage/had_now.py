@@ -117,7 +117,7 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
         row
         for row in joined(snapshot).rows
         if row.driver in drivers
-        and (row.state.broken or row.wanted_by)
+        and row.ails
         and (row.node in nodes if rows else not row.devices)
     )
     refused = _refused(rows, largest, snapshot) if largest is not None else None
