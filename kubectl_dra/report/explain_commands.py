@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, FewerReplicas, by_number
 from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.explain.remedies.proof import Price, Proof
+from kubectl_dra.explain.remedies.prove import Change
 
 
 class Invocation(NamedTuple):
@@ -143,6 +145,56 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
     if holder.owner is None:
         return tuple(deleting("pod", user, space) for user in users)
     return _without_successor(holder, holder.owner, space) if len(users) == 1 else ()
+
+
+Fix: TypeAlias = Finding | RemedyPlan
+"""What helps: what ends a cause, or changes beside that."""
+
+
+def fixes(diagnosis: Diagnosis) -> list[Fix]:
+    """What ends the first cause or helps instead of that, and whatever is proved, in the order in which all outputs
+    have them: what is only tried before what changes the cluster, and of these the mildest first.
+    """
+    causes = [
+        finding
+        for number, finding in enumerate(diagnosis.findings)
+        if not number or finding.proof is not None or finding.kind.instead
+    ]
+    found: list[Fix] = [each for each in causes if each.remedy is None or not each.remedy.not_alone]
+    found += diagnosis.ways
+    # Where one change is the fix of several requests, the last proof has it for all of them.
+    last = {offered: each for each in found if (offered := changes_of(each))}
+    found = [each for each in found if last.get(changes_of(each), each) is each]
+    joint = [each for each in found if is_joint(each.proof)]
+
+    def place(each: Fix) -> tuple[bool, Price]:
+        alike = joint if is_joint(each.proof) else [each]
+        return any(map(_changes_cluster, alike)), max(map(_price, alike))
+
+    return sorted(found, key=place)
+
+
+def changes_of(fix: Fix) -> tuple[Change, ...]:
+    """The changes of a fix: of a cause's the first that its remedy offers."""
+    if isinstance(fix, RemedyPlan):
+        return fix.changes
+    return fix.remedy.offers[:1] if fix.remedy is not None else ()
+
+
+def is_joint(proved: Proof | None) -> bool:
+    """Whether it is the fix of one of several requests that all fail: it is none without those of the others."""
+    beside = proved.beside if proved else None
+    return beside is not None and bool(beside.changed or beside.aside)
+
+
+def _price(fix: Fix) -> Price:
+    remedy = fix.remedy if isinstance(fix, Finding) else fix
+    return remedy.price if remedy is not None else Price.WAIT
+
+
+def _changes_cluster(fix: Fix) -> bool:
+    own = fix.remedy.commands if isinstance(fix, Finding) and fix.remedy is not None else ()
+    return any(command.effect.changes for command in (*making(changes_of(fix)), *own))
 
 
 def why_not_made(changes: Sequence[object]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
@@ -23,11 +24,11 @@ from kubectl_dra.report.json_shapes import (
     refusal_json,
 )
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.remedy_json import notes_json, unread_json
 
 
-def to_json(answer: FitAnswer) -> dict[str, Any]:
-    """A FitReport."""
+def to_json(answer: FitAnswer, where: ClusterFlags) -> dict[str, Any]:
+    """A FitReport, whose commands ask the cluster of ``where``."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "FitReport",
@@ -41,7 +42,7 @@ def to_json(answer: FitAnswer) -> dict[str, Any]:
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
-        "notes": [written(note) for note in (*answer.notes, answer.other_nodes) if note],
+        **notes_json([note for note in (*answer.notes, answer.other_nodes) if note], where),
     }
 
 

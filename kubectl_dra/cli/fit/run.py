@@ -191,4 +191,4 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
     from kubectl_dra.report.fit_json import to_json
     from kubectl_dra.report.table import write
 
-    write(to_json(answer), output, sys.stdout, answer.exit_code)
+    write(to_json(answer, invocation.where), output, sys.stdout, answer.exit_code)
