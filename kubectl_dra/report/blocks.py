@@ -162,13 +162,14 @@ PROVED: Final = ", proved by running the scheduler's steps with them"
 class FixOffer(Struct, frozen=True):
     """A change that helps. Brief text has those that are ``listed``, in their order: ``told``, and the command.
 
-    ``own``: it ends the first cause; ``instead``: it helps instead of that. Those that help only together (``joint``)
-    are told as one.
+    Where there is no room for all, the lowest ``price`` comes first. ``own``: it ends the first cause; ``instead``: it
+    helps instead of that. Those that help only together (``joint``) are told as one.
     """
 
     blocks: tuple[Para | ShellCommand, ...]
     told: str = ""
     proved: bool = False
+    price: int = 0
     change: Hashable = ()
     joint: bool = False
     instead: bool = False

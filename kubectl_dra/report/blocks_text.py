@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from kubectl_dra.command import LIVE
@@ -217,7 +216,7 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 class _Piece(NamedTuple):
     """Lines that are said together or not at all, in which part of the text, and the blocks that they tell.
 
-    ``several`` is said instead if there are several fixes.
+    ``several`` is said instead if there are several fixes. Of one rank the first by ``turn`` is chosen first.
     """
 
     part: int
@@ -225,6 +224,7 @@ class _Piece(NamedTuple):
     lines: Sequence[Line]
     told: Sequence[blocks.Block | blocks.Fact] = ()
     several: Sequence[Line] = ()
+    turn: int = 0
 
 
 _BODY, _FIXES, _FOOT = range(3)
@@ -267,7 +267,9 @@ def _chosen(pieces: Sequence[_Piece], lines: int) -> set[int]:
     chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
     room = lines - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
     fixes_end = False
-    for at in sorted(range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES)):
+    for at in sorted(
+        range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES, pieces[at].turn)
+    ):
         piece = pieces[at]
         if not piece.rank or (piece.part == _FIXES and fixes_end):
             continue
@@ -300,8 +302,8 @@ def _pieces(
 ) -> Iterator[_Piece]:
     """What brief text may have, in the order in which it is read; ``places``: with what fixes are made in."""
     offered = [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.listed]
-    first = offered[0].blocks if offered and places else ()
-    texts = {block.text for block in first if isinstance(block, blocks.ShellCommand)}
+    own = (block for fix in offered if fix.own and places for block in fix.blocks)
+    texts = {block.text for block in own if isinstance(block, blocks.ShellCommand)}
     for leaf, part in leaves:
         brief = getattr(leaf, "brief", None)
         if isinstance(leaf, blocks.ShellCommand) and brief is not None and leaf.text not in texts:
@@ -362,13 +364,20 @@ def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Ite
     short = [(part, whole) for part, whole in texts if len(whole) <= LONGEST_FIX]
     if not short:
         yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
-    # What ends the first cause is not left out for what costs less, nor what helps instead of it.
-    first = [number for number, (part, _) in enumerate(short) if not number or any(f.own or f.instead for f in part)]
-    order = [*first, *(number for number in range(len(short)) if number not in first)]
-    second = _OTHER_WAY if any(short[number][0][0].instead for number in order[:2]) else _NEXT_FIX
-    ranks = dict(zip_longest(order, (0, second)[: len(order)], fillvalue=_MORE_FIXES))
-    for number, (part, whole) in enumerate(short):
-        yield _Piece(_FIXES, ranks[number], whole, part)
+    prices = [max(fix.price for fix in part) for part, _ in short]
+    cheapest = prices.index(min(prices)) if prices else 0
+
+    def turn(at: int) -> tuple[bool, bool, int]:
+        # What ends the first cause is not left out for what costs less, nor what helps instead of it.
+        part = short[at][0]
+        needed = at == cheapest or any(fix.own for fix in part)
+        return not needed, not needed and not part[0].instead, prices[at]
+
+    order = sorted(range(len(short)), key=turn)
+    second = _OTHER_WAY if any(short[at][0][0].instead for at in order[:2]) else _NEXT_FIX
+    for at, (part, whole) in enumerate(short):
+        number = order.index(at)
+        yield _Piece(_FIXES, (0, second)[number] if number < 2 else _MORE_FIXES, whole, part, turn=number)
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:

@@ -56,9 +56,11 @@ from kubectl_dra.report.explain_commands import (
     Invocation,
     changes_of,
     command,
+    first_with_fix,
     fixes,
     is_joint,
     making,
+    price_of,
     supposing,
     why_not_made,
 )
@@ -204,7 +206,7 @@ def _fixes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
         else replace(
             _fix(each, several, invocation, f"Cause {findings.index(each) + 1}: " if findings[1:] else "", 0),
             listed=True,
-            own=each is findings[0],
+            own=each is first_with_fix(diagnosis),
         )
         for each in found
     ]
@@ -230,7 +232,7 @@ def _fix(cause: Finding, several: bool, invocation: Invocation, label: str = "Fi
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     title = "" if remedy and remedy.not_alone else _told(text, cause.proof, copied)
     proved, joint = cause.proof is not None, is_joint(cause.proof)
-    return FixOffer(tuple(blocks), title, proved, changes, joint, cause.kind.instead)
+    return FixOffer(tuple(blocks), title, proved, price_of(cause), changes, joint, cause.kind.instead)
 
 
 def _commands(
@@ -279,7 +281,7 @@ def _way(way: RemedyPlan, invocation: Invocation) -> FixOffer:
     told = changes(way)
     text = prose(f"{told[:1].upper()}{told[1:]}{there}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
     title, commands = _told(changes_told(way), way.proof, copied), _commands(way, way.changes, invocation, way.place)
-    return FixOffer((text, *commands), title, True, way.changes, is_joint(way.proof), listed=True)
+    return FixOffer((text, *commands), title, True, way.price, way.changes, is_joint(way.proof), listed=True)
 
 
 def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:

@@ -153,25 +153,35 @@ Fix: TypeAlias = Finding | RemedyPlan
 
 def fixes(diagnosis: Diagnosis) -> list[Fix]:
     """What ends the first cause or helps instead of that, and whatever is proved, in the order in which all outputs
-    have them: what is only tried before what changes the cluster, and of these the mildest first.
+    have them: what is only tried before what changes the cluster, of these the mildest first, and more hardware last.
     """
-    causes = [
+    first = first_with_fix(diagnosis)
+    found: list[Fix] = [
         finding
-        for number, finding in enumerate(diagnosis.findings)
-        if not number or finding.proof is not None or finding.kind.instead
+        for finding in diagnosis.findings
+        if finding is first or (_has_fix(finding) and (finding.proof is not None or finding.kind.instead))
     ]
-    found: list[Fix] = [each for each in causes if each.remedy is None or not each.remedy.not_alone]
     found += diagnosis.ways
     # Where one change is the fix of several requests, the last proof has it for all of them.
     last = {offered: each for each in found if (offered := changes_of(each))}
     found = [each for each in found if last.get(changes_of(each), each) is each]
     joint = [each for each in found if is_joint(each.proof)]
 
-    def place(each: Fix) -> tuple[bool, Price]:
+    def place(each: Fix) -> tuple[bool, bool, Price]:
         alike = joint if is_joint(each.proof) else [each]
-        return any(map(_changes_cluster, alike)), max(map(_price, alike))
+        price = max(map(price_of, alike))
+        return price is Price.BUY, any(map(_changes_cluster, alike)), price
 
     return sorted(found, key=place)
+
+
+def first_with_fix(diagnosis: Diagnosis) -> Finding | None:
+    """The first cause that one change ends."""
+    return next(filter(_has_fix, diagnosis.findings), None)
+
+
+def _has_fix(finding: Finding) -> bool:
+    return finding.remedy is None or not finding.remedy.not_alone
 
 
 def changes_of(fix: Fix) -> tuple[Change, ...]:
@@ -187,14 +197,17 @@ def is_joint(proved: Proof | None) -> bool:
     return beside is not None and bool(beside.changed or beside.aside)
 
 
-def _price(fix: Fix) -> Price:
+def price_of(fix: Fix) -> Price:
+    """What a fix asks of people."""
     remedy = fix.remedy if isinstance(fix, Finding) else fix
     return remedy.price if remedy is not None else Price.WAIT
 
 
 def _changes_cluster(fix: Fix) -> bool:
+    """Whether it ends a pod, or has a command that changes something."""
     own = fix.remedy.commands if isinstance(fix, Finding) and fix.remedy is not None else ()
-    return any(command.effect.changes for command in (*making(changes_of(fix)), *own))
+    ends = price_of(fix) in (Price.END_IDLE, Price.END_RUNNING)
+    return ends or any(command.effect.changes for command in (*making(changes_of(fix)), *own))
 
 
 def why_not_made(changes: Sequence[object]) -> str:
