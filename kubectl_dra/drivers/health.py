@@ -233,6 +233,11 @@ class NodeDriver(Struct, frozen=True):
     left_out: LeftOut | None = None
 
     @property
+    def ails(self) -> bool:
+        """Whether somebody who wants devices of it has to do something: it is broken, or runs nowhere."""
+        return self.state.broken or bool(self.wanted_by)
+
+    @property
     def since(self) -> str:
         """Since when it is so, as far as objects say: empty if they do not."""
         if self.failing is not None:

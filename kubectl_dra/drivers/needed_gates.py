@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import DeviceClass, ResourceClaim
+from kubectl_dra.api.meta import JSONObject
 from kubectl_dra.cluster.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
 
 class GateNeeded(NamedTuple):
-    """A claim needs a gate of its driver, as ``needing`` in its configuration says."""
+    """A claim needs a gate of its driver, as ``needing`` in its configuration says, or in that of a DeviceClass."""
 
     driver: str
     gate: DriverGate
     claim: str
     needing: str
+    device_class: str = ""
 
     def known_on(self, node: str, snapshot: Snapshot) -> bool:
         """Whether the driver's pod on a node was seen, and tells its gates."""
@@ -33,28 +35,46 @@ class GateNeeded(NamedTuple):
         return any(row.pod is not None and row.pod.gates_known for row in rows)
 
 
-def gates_needed(claim: ResourceClaim, had: Mapping[str, Collection[str]] | None = None) -> Iterator[GateNeeded]:
-    """The gates that a claim's configurations need; with the requests ``had`` of each driver, those that apply to them.
+def gates_needed(
+    claim: ResourceClaim,
+    classes: Mapping[str, DeviceClass],
+    had: Mapping[str, Collection[str]] | None = None,
+) -> Iterator[GateNeeded]:
+    """The gates that configurations of a claim and of its classes need; with the requests ``had`` of each driver, those
+    that apply to them.
 
-    Of configurations of one kind the last one that names a request, or all of them, applies to it.
+    Of configurations of one kind the last one that names a request, or all of them, applies to it; those of classes
+    come before the claim's own.
     """
-    applying: dict[tuple[str, object, str], Mapping[str, object]] = {}
-    for number, config in enumerate(claim.config):
+    applying: dict[tuple[str, object, str], tuple[Mapping[str, object], str]] = {}
+    for number, (config, named, device_class) in enumerate(_configs(claim, classes)):
         opaque = config.get("opaque") or {}
         driver, parameters = str(opaque.get("driver") or ""), opaque.get("parameters")
         if not isinstance(parameters, dict):
             continue
-        named = config.get("requests") or ()
         requests = [str(number)] if had is None else had.get(driver, ())
         for request in requests:
             if had is None or not named or request in named or request.partition("/")[0] in named:
-                applying[driver, parameters.get("kind"), request] = parameters
+                applying[driver, parameters.get("kind"), request] = parameters, device_class
     needed = (
-        GateNeeded(driver, gate, claim.key, needing)
-        for (driver, _, _), parameters in applying.items()
+        GateNeeded(driver, gate, claim.key, needing, device_class)
+        for (driver, _, _), (parameters, device_class) in applying.items()
         for gate, needing in _needed(driver, parameters)
     )
     yield from {(each.driver, each.gate.name): each for each in needed}.values()
+
+
+def _configs(
+    claim: ResourceClaim, classes: Mapping[str, DeviceClass]
+) -> Iterator[tuple[JSONObject, Sequence[str], str]]:
+    """Each configuration, the requests that it names, all if it names none, and the class that has it."""
+    for request in claim.requests:
+        for alternative in request.alternatives():
+            known = classes.get(alternative.device_class)
+            for config in known.config if known is not None else ():
+                yield config, (request.result_name(alternative),), alternative.device_class
+    for config in claim.config:
+        yield config, config.get("requests") or (), ""
 
 
 def gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:

@@ -26,13 +26,16 @@ class PartOfNode(NamedTuple):
 
 
 class GateLacking(NamedTuple):
-    """A claim needs a gate of its driver, as ``needing`` in its configuration says, and it is off on a node."""
+    """A claim needs a gate of its driver, as ``needing`` in its configuration says, or in that of its
+    ``device_class``, and it is off on a node.
+    """
 
     claim: str
     driver: str
     node: str
     gate: DriverGate
     needing: str
+    device_class: str = ""
 
 
 class OfSeveralPods(NamedTuple):
@@ -74,17 +77,15 @@ def refusals(
             yield from _of_several_pods(claim, [each for each in had if each.claim is claim], node, pod)
     yield from parts_of_node(((each.claim.key, each.device) for each in had), node, slices)
     for claim in claims.values() if snapshot.has_plugins else ():
-        if not claim.config:
-            continue
         from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
 
         requests: dict[str, set[str]] = {}
         for each in had:
             if each.claim.key == claim.key:
                 requests.setdefault(each.device.driver, set()).add(each.request)
-        for needed in gates_needed(claim, requests):
+        for needed in gates_needed(claim, snapshot.classes, requests):
             if gate_off(snapshot, needed.driver, needed.gate, node):
-                yield GateLacking(claim.key, needed.driver, node, needed.gate, needed.needing)
+                yield GateLacking(claim.key, needed.driver, node, needed.gate, needed.needing, needed.device_class)
 
 
 def _of_several_pods(claim: ResourceClaim, had: Sequence[Had], node: str, pod: Pod) -> Iterator[OfSeveralPods]:

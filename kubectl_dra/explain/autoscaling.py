@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kubectl_dra.allocation.budgets import PROOF_STEPS, unlimited
 from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER, Speaker
+from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.node_copy import copies_of
 
 _LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autoscaler.kubernetes.io/"}
 """How labels and annotations of nodes begin that an autoscaler reads or writes."""
@@ -46,15 +49,13 @@ def autoscaler_notes(
         but = say(". That is not certain: {why}", why=Joined(tuple(other))) if other else ""
         likes = [addition.like for addition in added if not addition.nodes]
         tainted = _taints_taken_over(asking, likes, snapshot, settings) if who == CLUSTER_AUTOSCALER else {}
-        if tainted:
-            text = (
-                "{who} may come to another result: if node {node} is of one of its groups, it assumes that the next "
-                "one has the same slices, with the taints of their devices ({taints:some 2}), which a new node is "
-                "taken here not to have{besides}"
-            )
+        fits = {_fits_tainted(each, name, snapshot, settings) for each in asking for name in tainted}
+        alone = len(asking) == len(likes) == len(added) == 1
+        if tainted and not (alone and fits == {True}):
             besides = say(". Besides, {why}", why=Joined(tuple(other))) if other else ""
             node = ObjectName("Node", next(iter(tainted)))
             keys = tuple({key: None for keys in tainted.values() for key in keys})
+            text = _OTHER_RESULT if fits == {False} else _MAYBE_OTHER_RESULT
             yield say(text, who=who, node=node, taints=keys, besides=besides)
         elif likes:
             text = (
@@ -68,6 +69,33 @@ def autoscaler_notes(
                 "for the next one; of a group without nodes it usually knows no devices{but}. {zero}"
             )
             yield say(text, who=who, zero=cloud_of(snapshot.nodes.values()).zero, but=but)
+
+
+_TAKES_OVER: Final = (
+    "if node {node} is of one of its groups, it assumes that the next one has the same slices, with the taints of "
+    "their devices ({taints:some 2})"
+)
+_OTHER_RESULT: Final = (
+    f"{{who}} comes to another result: {_TAKES_OVER}, and the scheduler's steps find no place on such a node; a "
+    "new node is taken here not to have them{besides}"
+)
+_MAYBE_OTHER_RESULT: Final = (
+    f"{{who}} may come to another result: {_TAKES_OVER}, which a new node is taken here not to have; how many pods fit "
+    "with them was not tried{besides}"
+)
+
+
+def _fits_tainted(question: Question, like: str, snapshot: Snapshot, settings: Settings) -> bool | None:
+    """Whether a pod gets a new node on which devices have the taints of those of ``like``; None if that is open."""
+    cluster = Cluster(snapshot).with_named_nodes()
+    copy = next(copies_of(like, settings.scheduler.sees(cluster), tainted=True))
+    pod, cluster = as_created(question, cluster.adding_node(copy))
+    if pod is None or pod.node_name:
+        return None
+    outcome = settings.scheduler.attempt(pod, cluster, unlimited(PROOF_STEPS), only=(copy.node.name,))
+    if copy.node.name in outcome.taking:
+        return True
+    return None if outcome.undetermined or outcome.errors else False
 
 
 def _taints_taken_over(

@@ -56,14 +56,14 @@ def _refusals(analysis: Analysis, had: Sequence[Had], node: str) -> Iterator[Ref
 
 def _asked_gates(analysis: Analysis) -> Iterator[GateLacking]:
     """Gates that the configurations need and that are off on every node."""
-    for claim in (*analysis.allocated, *analysis.claims):
-        if not claim.config:
-            continue
-        from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
+    if not analysis.snapshot.has_plugins:
+        return
+    from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
 
-        for needed in gates_needed(claim):
+    for claim in (*analysis.allocated, *analysis.claims):
+        for needed in gates_needed(claim, analysis.snapshot.classes):
             for row in gate_off(analysis.snapshot, needed.driver, needed.gate):
-                yield GateLacking(claim.key, needed.driver, row.node, needed.gate, needed.needing)
+                yield GateLacking(claim.key, needed.driver, row.node, needed.gate, needed.needing, needed.device_class)
 
 
 def _asked_for(analysis: Analysis, claim: ResourceClaim) -> Iterator[PartOfNode]:

@@ -64,7 +64,7 @@ def _failing(row: NodeDriver, call: FailingCall) -> dict[str, object]:
 def at_fault(row: NodeDriver) -> Words:
     """What is wrong with a driver of a node, as a sentence that names the driver."""
     if row.wanted_by and row.state is not DriverState.PART_OFF:
-        return say("no node has a ResourceSlice or a pod of driver {driver}", driver=row.driver)
+        return say(_NOWHERE[row.pods_read], driver=say("driver {driver}", driver=row.driver))
     words: dict[str, object] = {"driver": row.driver, "pod": pod_named(row.pod), "devices": row.devices}
     words |= {"beside": _beside(row), "pool": row.incomplete}
     return say(_AT_FAULT.get(row.state, "driver {driver}: {why}"), why=why(row), **words)
@@ -126,9 +126,17 @@ def _wanted(row: NodeDriver) -> Words:
     if row.state is DriverState.PART_OFF:
         text = "its GPU part is off: the node has GPUs, and only {other} publishes{waits}"
         return say(text, waits=waits, **words)
-    text = "no node has a ResourceSlice or a pod of it, and DeviceClass {classes:some 2} wants it{waits}{there}"
+    text = "{nowhere}, and DeviceClass {classes:some 2} wants it{waits}{there}"
+    nowhere = say(_NOWHERE[row.pods_read], driver="it")
     there = say("; its hardware is on {nodes:some 3}", nodes=nodes_named(row.hardware)) if row.hardware else ""
-    return say(text, waits=waits, there=there, **words)
+    return say(text, nowhere=nowhere, waits=waits, there=there, **words)
+
+
+_NOWHERE: Final = {
+    True: "no node has a ResourceSlice or a pod of {driver}",
+    False: "no node has a ResourceSlice of {driver}",
+}
+"""That a driver runs nowhere, by whether pods were read."""
 
 
 def pod_named(pod: DriverPod | None) -> ObjectName | str:

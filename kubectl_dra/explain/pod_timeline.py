@@ -146,7 +146,7 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
     for name in fits:
         if name not in where and (found := list(_refusals(outcome, name, snapshot))):
             where[name] = refused(found)
-    gates = [gate for claim in claims_of(pod, snapshot) for gate in gates_needed(claim)]
+    gates = [gate for claim in claims_of(pod, snapshot) for gate in gates_needed(claim, snapshot.classes)]
     others = [name for name in fits if name != pod.node_name and name not in where]
     bad = [name for name in fits if name != pod.node_name and name in where]
     words: dict[str, object] = {"others": nodes_named(others), "count": len(others), "bad": nodes_named(bad)}

@@ -25,11 +25,12 @@ def refused(refusals: Sequence[Refusal], verb: str = "gets") -> Phrase:
     if isinstance(first, GateLacking):
         nodes = dict.fromkeys(each.node for each in refusals if _sort(each) == _sort(first))
         text = (
-            "driver {driver} has gate {gate} off on {nodes:some 2}, and claim {claim} needs it ({needing}): its driver "
-            "refuses the claim; install it with featureGates.{gate}=true"
+            "driver {driver} has gate {gate} off on {nodes:some 2}, and claim {claim} needs it ({needing}{of_class}): "
+            "its driver refuses the claim; install it with featureGates.{gate}=true"
         )
         words = {"driver": first.driver, "claim": first.claim, "needing": first.needing, "gate": first.gate.name}
-        return say(text, nodes=nodes_named(nodes), **words)
+        of_class = say(" of DeviceClass {name}", name=first.device_class) if first.device_class else ""
+        return say(text, nodes=nodes_named(nodes), of_class=of_class, **words)
     text = (
         "driver {driver} gives a claim all devices of a node or none: it refuses claim {claim}, which {verb} {got} of "
         "the {of} of {node}; allocationMode All asks for all"
@@ -49,7 +50,7 @@ def each_sort(refusals: Sequence[Refusal]) -> Iterator[list[Refusal]]:
 def mending(reason: Refusal, pod: ObjectName) -> Words:
     """What ends a refusal. Specs of claims and templates that exist cannot be changed."""
     if isinstance(reason, GateLacking):
-        return without_gate(reason.gate)
+        return without_gate(reason.gate, reason.device_class)
     words = {"driver": reason.driver, "claim": reason.claim}
     if isinstance(reason, OfSeveralPods):
         text = (
@@ -64,13 +65,13 @@ def mending(reason: Refusal, pod: ObjectName) -> Words:
     return say(text, pod=pod, node=ObjectName("Node", reason.node), got=reason.got, of=reason.of, **words)
 
 
-def without_gate(gate: DriverGate) -> Words:
-    """What ends a driver's refusal for want of a gate."""
-    text = (
-        "Install the driver with the Helm value featureGates.{gate}=true, or make a new claim or template without "
-        "{does} in its config."
-    )
-    return say(text, gate=gate.name, does=gate.does)
+def without_gate(gate: DriverGate, device_class: str = "") -> Words:
+    """What ends a driver's refusal for want of a gate, which the configuration of a claim or its class needs."""
+    text = "Install the driver with the Helm value featureGates.{gate}=true, or {other} without {does} in its config."
+    other: Words = "make a new claim or template"
+    if device_class:
+        other = say("ask in a new claim or template for another class than {name},", name=device_class)
+    return say(text, gate=gate.name, does=gate.does, other=other)
 
 
 def _sort(refusal: Refusal) -> tuple[object, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from kubectl_dra.command import LIVE, ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.command import CURRENT, LIVE, ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.explain.diagnosis import TraceStep
 from kubectl_dra.text import amount, ended
 
@@ -154,11 +155,15 @@ class ShellCommand(Struct, frozen=True):
         return f"{self.label}, {self.warning.lower()}" if self.warning else self.label
 
 
-class FixOffer(Struct, frozen=True):
-    """A change that helps. Brief text gathers them, the lowest ``price`` first: ``told``, and the command.
+MILDEST_FIRST: Final = ", the mildest first"
+PROVED: Final = ", proved by running the scheduler's steps with them"
 
-    Unless it is proved, or helps ``instead`` of what ends the first cause, only the first is told.
-    Of those with the same ``change`` the last is told; those that help only together (``joint``) are told as one.
+
+class FixOffer(Struct, frozen=True):
+    """A change that helps. Brief text has those that are ``listed``, in their order: ``told``, and the command.
+
+    Where there is no room for all, the lowest ``price`` comes first. ``own``: it ends the first cause; ``instead``: it
+    helps instead of that. Those that help only together (``joint``) are told as one.
     """
 
     blocks: tuple[Para | ShellCommand, ...]
@@ -168,10 +173,8 @@ class FixOffer(Struct, frozen=True):
     change: Hashable = ()
     joint: bool = False
     instead: bool = False
-
-    def changes_cluster(self) -> bool:
-        """Whether one of its commands does: it stands after those that only show something."""
-        return any(isinstance(block, ShellCommand) and block.effect.changes for block in self.blocks)
+    listed: bool = False
+    own: bool = False
 
 
 class Items(Struct, frozen=True):
@@ -184,12 +187,6 @@ class Items(Struct, frozen=True):
     marker: str = "- "
     shown: int | None = None
     rest: str | None = None
-
-    def in_order(self) -> Sequence[tuple[Block, ...]]:
-        """As they are written: of changes to choose from, those of the cluster come after those that are only tried."""
-        if "1" in self.marker:
-            return self.items
-        return sorted(self.items, key=lambda item: any(isinstance(b, FixOffer) and b.changes_cluster() for b in item))
 
 
 class FunnelStep(NamedTuple):
@@ -290,9 +287,14 @@ def shell(commands: Sequence[CommandLine], where: ClusterFlags, label: str = "")
     return ShellCommand(tuple(map(where.asks, commands)), label, where.saved)
 
 
-def noted(notes: Sequence[str]) -> Section:
-    """What was assumed or not seen."""
-    return Section("Notes", (Items(tuple((prose(note, hang=0),) for note in notes)),))
+def noted(
+    notes: Sequence[str],
+    beside: Mapping[str, Sequence[CommandLine]] = MappingProxyType({}),
+    where: ClusterFlags = CURRENT,
+) -> Section:
+    """What was assumed or not seen, and the commands ``beside`` notes, which ask the cluster of ``where``."""
+    items = ((prose(note, hang=0), *([shell(beside[note], where)] if note in beside else [])) for note in notes)
+    return Section("Notes", (Items(tuple(items)),))
 
 
 def left_out(fixes: int, notes: int, *, evidence: bool = False) -> str:

@@ -121,7 +121,7 @@ def _fact(out: Painter, fact: blocks.Fact, indent: int) -> None:
 
 def _items(out: Painter, block: blocks.Items, indent: int) -> None:
     shown = block.shown if block.rest is not None else None
-    for number, item in enumerate(block.in_order()[:shown], 1):
+    for number, item in enumerate(block.items[:shown], 1):
         marker = block.marker.replace("1", str(number))
         write_blocks(out, item, indent + len(marker), " " * indent + marker)
     if block.rest and shown is not None and len(block.items) > shown:
@@ -214,18 +214,17 @@ def _tree(out: Painter, block: blocks.Tree) -> None:
 
 
 class _Piece(NamedTuple):
-    """Lines that are said together or not at all, in which part of the text, and the blocks that they tell; whether
-    they have a command that changes the cluster, and whether they are the fix of the first cause. ``apart``: what is
-    said instead if the first of several fixes is that of another cause.
+    """Lines that are said together or not at all, in which part of the text, and the blocks that they tell.
+
+    ``several`` is said instead if there are several fixes. Of one rank the first by ``turn`` is chosen first.
     """
 
     part: int
     rank: int | None
     lines: Sequence[Line]
     told: Sequence[blocks.Block | blocks.Fact] = ()
-    changes: bool = False
-    own: bool = False
-    apart: Sequence[Line] = ()
+    several: Sequence[Line] = ()
+    turn: int = 0
 
 
 _BODY, _FIXES, _FOOT = range(3)
@@ -251,14 +250,13 @@ def write_brief(out: Painter, parts: Sequence[blocks.Block], lines: int = LINES)
     for row in head[1:]:
         out.write(row)
     part = None
-    in_order = [pieces[at] for at in sorted(chosen, key=lambda at: (pieces[at].part, pieces[at].changes, at))]
-    fixes = [piece for piece in in_order if piece.part == _FIXES and piece.told]
-    sorted_by_price = len(fixes) > 1 and not fixes[0].own
+    in_order = [pieces[at] for at in sorted(chosen, key=lambda at: (pieces[at].part, at))]
+    several = sum(piece.part == _FIXES and bool(piece.told) for piece in in_order) > 1
     for piece in in_order:
         if piece.part != part:
             out.write("")
             part = piece.part
-        for line in piece.apart if piece.apart and sorted_by_price else piece.lines:
+        for line in piece.several if piece.several and several else piece.lines:
             block = piece.told[0] if piece.told else None
             has_rest = isinstance(block, blocks.ShellCommand) and block.has_rest
             out.write(*(_headed(block, rest) if isinstance(block, blocks.ShellCommand) and has_rest else line))
@@ -269,7 +267,9 @@ def _chosen(pieces: Sequence[_Piece], lines: int) -> set[int]:
     chosen = {at for at, piece in enumerate(pieces) if piece.rank == 0}
     room = lines - sum(len(pieces[at].lines) for at in chosen) - len({pieces[at].part for at in chosen})
     fixes_end = False
-    for at in sorted(range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES)):
+    for at in sorted(
+        range(len(pieces)), key=lambda at: (pieces[at].rank or 0, pieces[at].part != _FIXES, pieces[at].turn)
+    ):
         piece = pieces[at]
         if not piece.rank or (piece.part == _FIXES and fixes_end):
             continue
@@ -301,10 +301,9 @@ def _pieces(
     out: Painter, leaves: Sequence[tuple[blocks.Block | blocks.Fact, int]], *, places: bool
 ) -> Iterator[_Piece]:
     """What brief text may have, in the order in which it is read; ``places``: with what fixes are made in."""
-    fixes = [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.told]
-    offered = _offered(fixes)
-    first = offered[0].blocks if offered and places else ()
-    texts = {block.text for block in first if isinstance(block, blocks.ShellCommand)}
+    offered = [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.listed]
+    own = (block for fix in offered if fix.own and places for block in fix.blocks)
+    texts = {block.text for block in own if isinstance(block, blocks.ShellCommand)}
     for leaf, part in leaves:
         brief = getattr(leaf, "brief", None)
         if isinstance(leaf, blocks.ShellCommand) and brief is not None and leaf.text not in texts:
@@ -353,35 +352,32 @@ def _width(out: Painter) -> int:
     return min(out.width, PROSE_WIDTH)
 
 
-def _offered(fixes: Sequence[blocks.FixOffer]) -> list[blocks.FixOffer]:
-    """Those of brief text: what ends the first cause, or helps instead, and whatever is proved."""
-    chosen = [fix for number, fix in enumerate(fixes) if fix.proved or fix.instead or not number]
-    # Where one change is the fix of several requests, the last proof has it for all of them.
-    last = {fix.change: fix for fix in chosen if fix.change}
-    return [fix for fix in chosen if not fix.change or last[fix.change] is fix]
-
-
 def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Iterator[_Piece]:
     """The fixes, the first with a heading; ``places``: with what they are made in."""
     if not chosen:
         return
-    own, *rest = _together(chosen)
-    parts = sorted((own, *rest), key=lambda part: max(fix.price for fix in part))
-    # What ends the first cause is not left out for what costs less, nor what helps instead of it.
-    needed = [parts[0], own, *(part for part in parts if part[0].instead)]
-    parts.sort(key=lambda part: part not in needed)
-    proved = ", proved by running the scheduler's steps with them" if all(fix.proved for fix in chosen) else ""
-    heads = [((f"Fixes{order}{proved}", "bold"),) for order in ("", ", the mildest first")]
-    yield _Piece(_FIXES, 0, heads[:1], apart=heads[1:])
-    texts = [(part, [line for fix in part for line in _fix(out, fix, places)]) for part in parts]
+    proved = blocks.PROVED if all(fix.proved for fix in chosen) else ""
+    heads = [((f"Fixes{order}{proved}", "bold"),) for order in ("", blocks.MILDEST_FIRST)]
+    yield _Piece(_FIXES, 0, heads[:1], several=heads[1:])
+    texts = [(part, [line for fix in part for line in _fix(out, fix, places)]) for part in _together(chosen)]
     # A fix is told whole or not at all: half of one would not help.
     short = [(part, whole) for part, whole in texts if len(whole) <= LONGEST_FIX]
     if not short:
         yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
-    for number, (part, whole) in enumerate(short):
-        second = _OTHER_WAY if any(part[0].instead for part, _ in short[:2]) else _NEXT_FIX
-        rank = _MORE_FIXES if number > 1 else second if number else 0
-        yield _Piece(_FIXES, rank, whole, part, any(fix.changes_cluster() for fix in part), part is own)
+    prices = [max(fix.price for fix in part) for part, _ in short]
+    cheapest = prices.index(min(prices)) if prices else 0
+
+    def turn(at: int) -> tuple[bool, bool, int]:
+        # What ends the first cause is not left out for what costs less, nor what helps instead of it.
+        part = short[at][0]
+        needed = at == cheapest or any(fix.own for fix in part)
+        return not needed, not needed and not part[0].instead, prices[at]
+
+    order = sorted(range(len(short)), key=turn)
+    second = _OTHER_WAY if any(short[at][0][0].instead for at in order[:2]) else _NEXT_FIX
+    for at, (part, whole) in enumerate(short):
+        number = order.index(at)
+        yield _Piece(_FIXES, (0, second)[number] if number < 2 else _MORE_FIXES, whole, part, turn=number)
 
 
 def _together(fixes: Sequence[blocks.FixOffer]) -> list[list[blocks.FixOffer]]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
-from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.remedy_json import notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, narrowed, owned_by
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount, some
@@ -121,8 +122,8 @@ def _next(claim_uses: ClaimUses) -> CommandLine | None:
 # Claims as JSON or YAML, in the shape of ``schemas/claims.json``.
 
 
-def to_json(claim_uses: ClaimUses) -> dict[str, Any]:
-    """A ClaimList."""
+def to_json(claim_uses: ClaimUses, notes: Sequence[Words], where: ClusterFlags) -> dict[str, Any]:
+    """A ClaimList with notes, whose commands ask the cluster of ``where``."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ClaimList",
@@ -131,7 +132,7 @@ def to_json(claim_uses: ClaimUses) -> dict[str, Any]:
             "states": {state.value: count for state, count in claim_uses.states().items()},
         },
         "items": [_claim(item) for item in claim_uses.items],
-        "notes": [written(note) for note in claim_uses.unread],
+        **notes_json(notes, where),
         "unread": unread_json(claim_uses.unread),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.blocks import FunnelStep, Section, Steps, noted
@@ -11,10 +12,10 @@ from kubectl_dra.report.html.fleet import fleet_html
 from kubectl_dra.report.html.lines import fleet_of
 from kubectl_dra.report.html.page import Markup, PageOrigin, join, page, tag
 from kubectl_dra.report.html.shares import bars_html, spaces_html
-from kubectl_dra.report.phrases import sentences
+from kubectl_dra.report.phrases import commands_of, sentences
 
 
-def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str:
+def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin, where: ClusterFlags) -> str:
     """The page: the selection, the picture, and notes."""
     parts: list[Markup] = [tag("header", tag("h1", "Devices"))]
     if inventory.rows:
@@ -32,5 +33,5 @@ def to_html(inventory: Inventory, settings: Settings, origin: PageOrigin) -> str
         parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
     source = f" ({settings.release_source})" if settings.release_source else ""
     notes = (*sentences(inventory.notes), f"assumed: Kubernetes {settings.scheduler.version}{source}")
-    parts += blocks_html([noted(notes)], 2)
+    parts += blocks_html([noted(notes, commands_of(inventory.notes), where)], 2)
     return page("Devices", parts, origin)

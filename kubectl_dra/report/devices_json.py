@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.explain.devices.alike_devices import Tally
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, model_of
@@ -15,13 +16,18 @@ from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, owner_json, taint_json
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.remedy_json import notes_json, unread_json
 
 
 def to_json(
-    inventory: Inventory, settings: Settings, by: CountedBy | None = None, counts: Sequence[Tally] = ()
+    inventory: Inventory,
+    settings: Settings,
+    by: CountedBy | None = None,
+    counts: Sequence[Tally] = (),
+    *,
+    where: ClusterFlags,
 ) -> dict[str, Any]:
-    """A DeviceList, with the counts where they are asked for."""
+    """A DeviceList, with the counts where they are asked for; its commands ask the cluster of ``where``."""
     counted = {"by": by.value, "counts": [_count(count) for count in counts]} if by is not None else {}
     return {
         "schemaVersion": SCHEMA_VERSION,
@@ -38,7 +44,7 @@ def to_json(
         },
         **counted,
         "items": [_device(row) for row in inventory.rows],
-        "notes": [written(note) for note in inventory.notes],
+        **notes_json(inventory.notes, where),
         "unread": unread_json((*inventory.unread, *inventory.notes)),
     }
 

@@ -87,7 +87,7 @@ def write_drivers(
     hidden, below = len(by_node.rows) - len(shown), BELOW if wide else _BELOW
     write_blocks(out, [TableBlock(table, below, True, "STATE", marks, hidden, "--limit shows more")])
     if headers:
-        _write_steps(out, by_node, explained, where, mends)
+        _write_steps(out, by_node, where, mends)
 
 
 def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState, str], explained: str) -> None:
@@ -102,18 +102,16 @@ def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState,
     out.write("")
 
 
-def _write_steps(
-    out: Painter, by_node: NodeDrivers, explained: str, where: ClusterFlags, mends: Mapping[str, Words]
-) -> None:
+def _write_steps(out: Painter, by_node: NodeDrivers, where: ClusterFlags, mends: Mapping[str, Words]) -> None:
     """Write what to do about the worst, and the command that shows why it is as it is."""
     first = by_node.rows[0]
-    if fix_of := _fix(first, explained, mends):
+    if fix_of := _fix(first, mends):
         out.write("")
         out.sentence(f"Fix: {written(fix_of)}")
     if fix := labelling(first):
         write_blocks(out, [shell(fix, where)])
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
-    shows = first.state.broken or (first.state is DriverState.UNKNOWN and not by_node.gaps)
+    shows = first.ails or (first.state is DriverState.UNKNOWN and not by_node.gaps)
     if shows and (following := command(next_look(first), Invocation())) is not None:
         write_blocks(out, [shell((following,), where, "Next")])
 
@@ -129,18 +127,12 @@ def _filled(table: Sequence[tuple[str, ...]], optional: Sequence[str]) -> list[t
     return [tuple(row[number] for number in kept) for row in table]
 
 
-def _mended(row: NodeDriver, explained: str = "") -> bool:
-    """Whether a fix is told: where a pod waits for the driver, its own answer has more, but why the driver is away."""
-    if explained and row.wanted_by:
-        return True
-    return row.state.broken and (row.failing is None or bool(labelling(row)))
-
-
-def _fix(row: NodeDriver, explained: str, mends: Mapping[str, Words]) -> Words:
+def _fix(row: NodeDriver, mends: Mapping[str, Words]) -> Words:
     """What ends the state of a driver; empty where nothing is told."""
     if row.state is DriverState.PREPARE_FAILING and row.driver in mends:
         return mends[row.driver]
-    return repair(row) if _mended(row, explained) else ""
+    # Where a pod waits for the driver, its own answer has more, but why the driver is away.
+    return repair(row) if row.ails and (row.failing is None or labelling(row)) else ""
 
 
 def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
@@ -272,7 +264,7 @@ def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> di
     out: dict[str, Any] = {
         "driver": row.driver,
         "state": row.state.value,
-        "healthy": not row.state.broken and not row.state.open,
+        "healthy": not row.ails and not row.state.open,
         "deviceCount": row.devices,
         "slices": row.slices,
         "pools": [{"driver": row.driver, "name": pool} for pool in row.pools],
@@ -295,10 +287,10 @@ def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> di
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
-    if fix := _fix(row, "", mends):
+    if fix := _fix(row, mends):
         commands = commands_json(*labelling(row), where=where)
         out["fix"] = {"text": written(fix), **({"commands": commands} if commands else {})}
-    if row.state.broken and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
+    if row.ails and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
         (out["next"],) = shown
     return out
 

@@ -23,13 +23,16 @@ from kubectl_dra.explain.diagnosis import (
     Verdict,
 )
 from kubectl_dra.explain.next_step import OUR_PAGE
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import DropConstraint, RequestChange
-from kubectl_dra.explain.remedies.proof import Price, Proof
+from kubectl_dra.explain.remedies.proof import Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
+    MILDEST_FIRST,
+    PROVED,
     SAID,
     Answer,
     Block,
@@ -49,7 +52,18 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
-from kubectl_dra.report.explain_commands import Invocation, command, making, supposing, why_not_made
+from kubectl_dra.report.explain_commands import (
+    Invocation,
+    changes_of,
+    command,
+    first_with_fix,
+    fixes,
+    is_joint,
+    making,
+    price_of,
+    supposing,
+    why_not_made,
+)
 from kubectl_dra.report.explain_words import (
     about,
     changes,
@@ -63,7 +77,7 @@ from kubectl_dra.report.explain_words import (
     proof,
 )
 from kubectl_dra.report.funnel_blocks import claim_section
-from kubectl_dra.report.phrases import assumed, sentences, written
+from kubectl_dra.report.phrases import assumed, commands_of, sentences, written
 from kubectl_dra.text import amount, some
 
 MAX_PLACEMENTS: Final = 3
@@ -106,20 +120,20 @@ def write_text(
         (write_blocks if full else write_brief)(out, blocks_of(diagnosis, invocation.about(diagnosis)))
 
 
-def blocks_of(diagnosis: Diagnosis, invocation: Invocation, more_notes: Sequence[str] = ()) -> list[Block]:
+def blocks_of(diagnosis: Diagnosis, invocation: Invocation, more_notes: Sequence[Words] = ()) -> list[Block]:
     """The answer from its first sentence to the next command."""
     tone = _TONES[Verdict.UNSCHEDULABLE if diagnosis.troubled else diagnosis.verdict]
     return [
         Answer(*parts(diagnosis), tone),
         *_causes(diagnosis, invocation),
-        *_ways(diagnosis.ways, invocation),
+        *_fixes(diagnosis, invocation),
         *_way_so_far(diagnosis),
         *map(claim_section, diagnosis.claims),
         *map(_trace, diagnosis.traces),
         *_second_opinion(diagnosis.second_opinion),
         *_nodes(diagnosis),
         *_said(diagnosis),
-        _notes(diagnosis, more_notes),
+        _notes(diagnosis, more_notes, invocation),
         *_next(diagnosis, invocation),
     ]
 
@@ -129,14 +143,23 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
     if not findings:
         return
     quoted = _quoted(diagnosis)
-    several = sum(len(claim.funnels) for claim in diagnosis.claims) > 1
+    several, listed = _several(diagnosis), [id(each) for each in fixes(diagnosis)]
     # The answer counts them: brief text names each, whatever else it has room for.
     items = Items(
-        tuple((*_cause(finding, at, quoted, several, invocation),) for at, finding in enumerate(findings)), "1. "
+        tuple(
+            (*_cause(finding, at, quoted), *(() if id(finding) in listed else (_fix(finding, several, invocation),)))
+            for at, finding in enumerate(findings)
+        ),
+        "1. ",
     )
     codes = ", ".join(dict.fromkeys(finding.kind.code for finding in findings[2:]))
     more = Para((f"and {len(findings) - 2} more: {codes}",), brief=Brief(), full=False)
     yield Section("Why", (items, more) if findings[2:] else (items,), beside=True, name="causes")
+
+
+def _several(diagnosis: Diagnosis) -> bool:
+    """Whether there are several requests, so that a fix says of which it is."""
+    return sum(len(claim.funnels) for claim in diagnosis.claims) > 1
 
 
 def _quoted(diagnosis: Diagnosis) -> str:
@@ -149,7 +172,7 @@ def _quoted(diagnosis: Diagnosis) -> str:
     return diagnosis.scheduler[0].message if diagnosis.scheduler else ""
 
 
-def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: Invocation) -> Iterator[Block]:
+def _cause(cause: Finding, number: int, quoted: str) -> Iterator[Block]:
     kind, code = cause.kind, Marked(cause.kind.code, WordMark.CAUSE)
     request = f'request "{cause.request}"' if cause.request else ""
     claim = claim_named(cause.claim) if cause.claim else ""
@@ -167,29 +190,49 @@ def _cause(cause: Finding, number: int, quoted: str, several: bool, invocation: 
     pairs = zip_longest(facts, briefs[: len(facts)])
     if facts:
         yield Facts(tuple(Fact(about(fact), written(fact.value), fact.is_cel, brief) for fact, brief in pairs))
-    yield _fix(cause, several, invocation)
     why = prose(kind.why)
     seen = Para((Marked("Kubernetes shows: ", WordMark.LABEL), kind.seen_as))
     yield Fold(f"What {kind.code} means", (why, seen) if kind.seen_as else (why,))
 
 
-def _fix(cause: Finding, several: bool, invocation: Invocation) -> FixOffer:
+def _fixes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
+    """What helps, in one order, whichever cause it ends."""
+    found, several, findings = fixes(diagnosis), _several(diagnosis), diagnosis.findings
+    if not found:
+        return
+    offers = [
+        _way(each, invocation)
+        if isinstance(each, RemedyPlan)
+        else replace(
+            _fix(each, several, invocation, f"Cause {findings.index(each) + 1}: " if findings[1:] else "", 0),
+            listed=True,
+            own=each is first_with_fix(diagnosis),
+        )
+        for each in found
+    ]
+    proved = PROVED if all(each.proved for each in offers) else ""
+    yield Section(
+        f"Fixes{MILDEST_FIRST if offers[1:] else ''}{proved}", (Items(tuple((each,) for each in offers)),), beside=True
+    )
+
+
+def _fix(cause: Finding, several: bool, invocation: Invocation, label: str = "Fix: ", hang: int = 5) -> FixOffer:
     """What ends a cause. With several requests, brief text says of which it is."""
     remedy, text = cause.remedy, fix(cause)
-    changes = remedy.offers[:1] if remedy else ()
+    changes = changes_of(cause)
     copied = _copied(changes, cause.place_of_fix, remedy.what_if if remedy else ())
     whole = f"{text} Write that into {copied}: what exists cannot be changed." if copied else text
-    blocks: list[Para | ShellCommand] = [Para((Marked("Fix: ", WordMark.LABEL), whole), Tone.GOOD, len("Fix: "))]
+    spans = (Marked(label, WordMark.LABEL), whole) if label else (whole,)
+    blocks: list[Para | ShellCommand] = [Para(spans, Tone.GOOD, hang)]
     if remedy and remedy.proof:
         shown = f"{proof(remedy.proof)}."
-        blocks.append(Para((Marked("Proved: ", WordMark.LABEL), shown), Tone.GOOD, len("Proved: ")))
+        blocks.append(Para((Marked("Proved: ", WordMark.LABEL), shown), Tone.GOOD, hang and len("Proved: ")))
     blocks += _commands(remedy, changes, invocation, cause.place_of_fix)
     if several and changes and isinstance(changes[0], RequestChange) and (where := written(changes[0].where)):
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     title = "" if remedy and remedy.not_alone else _told(text, cause.proof, copied)
-    price = remedy.price if remedy else Price.WAIT
-    proved, joint = cause.proof is not None, _is_joint(cause.proof)
-    return FixOffer(tuple(blocks), title, proved, price, changes, joint, cause.kind.instead)
+    proved, joint = cause.proof is not None, is_joint(cause.proof)
+    return FixOffer(tuple(blocks), title, proved, price_of(cause), changes, joint, cause.kind.instead)
 
 
 def _commands(
@@ -232,25 +275,13 @@ def _told(text: str, proved: Proof | None, copied: str = "") -> str:
     return f"{text[:1].upper()}{text[1:]}{there}."
 
 
-def _is_joint(proved: Proof | None) -> bool:
-    """Whether it is the fix of one of several requests that all fail: it is none without those of the others."""
-    beside = proved.beside if proved else None
-    return beside is not None and bool(beside.changed or beside.aside)
-
-
-def _ways(ways: Sequence[RemedyPlan], invocation: Invocation) -> Iterator[Section]:
-    if ways:
-        note = " (each one proved by running the allocation with it)"
-        items = Items(tuple((_way(way, invocation),) for way in ways))
-        yield Section("What would help", (items,), note, beside=True)
-
-
 def _way(way: RemedyPlan, invocation: Invocation) -> FixOffer:
     copied = _copied(way.changes, way.place)
     there = f" (in {copied})" if copied else ""
-    text = prose(f"{changes(way)}{there}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
+    told = changes(way)
+    text = prose(f"{told[:1].upper()}{told[1:]}{there}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
     title, commands = _told(changes_told(way), way.proof, copied), _commands(way, way.changes, invocation, way.place)
-    return FixOffer((text, *commands), title, True, way.price, way.changes, _is_joint(way.proof))
+    return FixOffer((text, *commands), title, True, way.price, way.changes, is_joint(way.proof), listed=True)
 
 
 def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:
@@ -357,20 +388,20 @@ def _reasons(message: str) -> list[str]:
     return sorted(re.split(r", |: |\. ", message.strip().rstrip(".")))
 
 
-def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
+def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) -> Section:
     """What is only supposed first, what is assumed of every answer last.
 
     Why the answer is undetermined stands in its first sentence, and brief text does not repeat it.
     """
     ranks = iter((*[0] * len(diagnosis.supposed), *_BRIEF_NOTES))
     items: list[tuple[Block, ...]] = []
-    everywhere = assumed(diagnosis)
+    everywhere, beside = assumed(diagnosis), commands_of((*diagnosis.notes, *more))
     first = diagnosis.unclear[:1]
     said = tuple(map(written, first))
     # What keeps a pod has a name of its own in brief text.
     named = diagnosis.verdict is Verdict.UNSCHEDULABLE
     names = {written(note) for note in diagnosis.notes if isinstance(note, RequestOfContainer)} if named else set()
-    for text in (*sentences(diagnosis.notes, alone=first), *more, everywhere):
+    for text in (*sentences(diagnosis.notes, alone=first), *map(written, more), everywhere):
         brief = SAID
         if len(text) > MAX_NOTE:
             # What was typed is repeated; nothing else is as long.
@@ -380,7 +411,8 @@ def _notes(diagnosis: Diagnosis, more: Sequence[str]) -> Section:
             if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
             brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), is_note=True)
-        items.append((Para((text,), brief=brief),))
+        shown = (shell(beside[text], invocation.where),) if text in beside else ()
+        items.append((Para((text,), brief=brief), *shown))
     return Section("Notes", (Items(tuple(items)),), foot=True)
 
 

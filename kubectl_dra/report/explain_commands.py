@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
+from kubectl_dra.explain.remedies.proof import Price, Proof
+from kubectl_dra.explain.remedies.prove import Change
 
 
 class Invocation(NamedTuple):
@@ -159,6 +161,69 @@ def _of_holder(holder: ClaimHolder) -> tuple[CommandLine, ...]:
     if holder.standing is HolderState.ENDING:
         return tuple(kubectl("dra", "explain", kind="pod", name=user, namespace=space) for user in users)
     return tuple(deleting("pod", user, space) for user in users)
+
+
+Fix: TypeAlias = Finding | RemedyPlan
+"""What helps: what ends a cause, or changes beside that."""
+
+
+def fixes(diagnosis: Diagnosis) -> list[Fix]:
+    """What ends the first cause or helps instead of that, and whatever is proved, in the order in which all outputs
+    have them: what is only tried before what changes the cluster, of these the mildest first, and more hardware last.
+    """
+    first = first_with_fix(diagnosis)
+    found: list[Fix] = [
+        finding
+        for finding in diagnosis.findings
+        if finding is first or (_has_fix(finding) and (finding.proof is not None or finding.kind.instead))
+    ]
+    found += diagnosis.ways
+    # Where one change is the fix of several requests, the last proof has it for all of them.
+    last = {offered: each for each in found if (offered := changes_of(each))}
+    found = [each for each in found if last.get(changes_of(each), each) is each]
+    joint = [each for each in found if is_joint(each.proof)]
+
+    def place(each: Fix) -> tuple[bool, bool, Price]:
+        alike = joint if is_joint(each.proof) else [each]
+        price = max(map(price_of, alike))
+        return price is Price.BUY, any(map(_changes_cluster, alike)), price
+
+    return sorted(found, key=place)
+
+
+def first_with_fix(diagnosis: Diagnosis) -> Finding | None:
+    """The first cause that one change ends."""
+    return next(filter(_has_fix, diagnosis.findings), None)
+
+
+def _has_fix(finding: Finding) -> bool:
+    return finding.remedy is None or not finding.remedy.not_alone
+
+
+def changes_of(fix: Fix) -> tuple[Change, ...]:
+    """The changes of a fix: of a cause's the first that its remedy offers."""
+    if isinstance(fix, RemedyPlan):
+        return fix.changes
+    return fix.remedy.offers[:1] if fix.remedy is not None else ()
+
+
+def is_joint(proved: Proof | None) -> bool:
+    """Whether it is the fix of one of several requests that all fail: it is none without those of the others."""
+    beside = proved.beside if proved else None
+    return beside is not None and bool(beside.changed or beside.aside)
+
+
+def price_of(fix: Fix) -> Price:
+    """What a fix asks of people."""
+    remedy = fix.remedy if isinstance(fix, Finding) else fix
+    return remedy.price if remedy is not None else Price.WAIT
+
+
+def _changes_cluster(fix: Fix) -> bool:
+    """Whether it ends a pod, or has a command that changes something."""
+    own = fix.remedy.commands if isinstance(fix, Finding) and fix.remedy is not None else ()
+    ends = price_of(fix) in (Price.END_IDLE, Price.END_RUNNING)
+    return ends or any(command.effect.changes for command in (*making(changes_of(fix)), *own))
 
 
 def why_not_made(changes: Sequence[object]) -> str:

@@ -117,7 +117,7 @@ def _sections(
     The bars of ``shared`` and its use by namespace stand elsewhere on the page.
     """
     drawn = inventory if inventory is not None and inventory.rows and diagnosis.claims else None
-    more = [written(note) for note in drawn.notes if note not in diagnosis.notes] if drawn else []
+    more = [note for note in drawn.notes if note not in diagnosis.notes] if drawn else []
     first, *blocks = blocks_of(diagnosis, invocation, more)
     yield tag("header", tag(f"h{level}", _name(diagnosis), " ", _badge(diagnosis)), *blocks_html([first], level))
     if drawn is not None:

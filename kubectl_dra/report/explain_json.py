@@ -14,7 +14,7 @@ from kubectl_dra.explain.answer_notes import SearchLimit
 from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Finding
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
-from kubectl_dra.report.explain_commands import Invocation, command
+from kubectl_dra.report.explain_commands import Invocation, command, fixes
 from kubectl_dra.report.explain_words import answer, node_groups, overview_answer
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
@@ -84,6 +84,7 @@ def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
 
 
 def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
+    ranks = {id(each): rank for rank, each in enumerate(fixes(diagnosis), 1)}
     out: dict[str, Any] = {
         "subject": _subject(diagnosis.kind, diagnosis.namespace, diagnosis.name),
         "verdict": diagnosis.verdict.value,
@@ -94,7 +95,7 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
             "source": diagnosis.release_source,
             "featureGates": list(diagnosis.gates),
         },
-        "causes": [_finding(finding, invocation) for finding in diagnosis.findings],
+        "causes": [_finding(finding, invocation, ranks.get(id(finding))) for finding in diagnosis.findings],
         "claims": [_claim(claim) for claim in diagnosis.claims],
         "nodeGroups": [_plain(group) for group in node_groups(diagnosis)],
         "placements": [placement_json(placement) for placement in diagnosis.placements],
@@ -112,7 +113,8 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     if limits := [_limit(note) for note in diagnosis.notes if isinstance(note, SearchLimit)]:
         out["limits"] = limits
     if diagnosis.ways:
-        out["fixes"] = [plan_json(plan, invocation) for plan in diagnosis.ways]
+        found = sorted(diagnosis.ways, key=lambda way: ranks[id(way)])
+        out["fixes"] = [plan_json(plan, invocation, ranks[id(plan)]) for plan in found]
     if diagnosis.way:
         out["stations"] = [
             {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
@@ -142,14 +144,14 @@ def _limit(limit: SearchLimit) -> dict[str, Any]:
     return {"code": limit.CODE, **given, **counted}
 
 
-def _finding(finding: Finding, invocation: Invocation) -> dict[str, Any]:
+def _finding(finding: Finding, invocation: Invocation, rank: int | None) -> dict[str, Any]:
     out: dict[str, Any] = {
         "code": finding.kind.code,
         "title": finding.kind.title,
         "page": page_of_cause(finding.kind.code),
         "text": written(finding.summary),
         "evidence": [evidence_json(fact) for fact in finding.evidence],
-        "fix": fix_json(finding, invocation),
+        "fix": fix_json(finding, invocation, rank),
     }
     if finding.claim:
         out["claim"] = key_json(finding.claim)

@@ -40,7 +40,7 @@ _WITH: Final = {
 """What was changed for a proof."""
 MAX_VALUES: Final = 6
 MAX_FITTING: Final = 3
-_TOGETHER: Final = "No single change is enough, but several together are: see what would help."
+_TOGETHER: Final = "No single change is enough, but several together are: see the fixes."
 
 
 def answer(diagnosis: Diagnosis) -> str:

@@ -135,14 +135,8 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         bar = divided([(_CLASSES[share.mark], share.size) for share in shares])
         parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
         parts += blocks_html(blocks, 3)
-    parts += blocks_html([noted(_notes(answer)), *_beside(answer, invocation)], 2)
+    parts += blocks_html([noted(_notes(answer), commands_of(answer.notes), invocation.where)], 2)
     return page("What fits", parts, origin)
-
-
-def _beside(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
-    """The commands of notes."""
-    for beside in commands_of(answer.notes).values():
-        yield shell(beside, invocation.where)
 
 
 def _new_nodes(answer: FitAnswer) -> Iterator[Block]:

@@ -36,15 +36,14 @@ from kubectl_dra.report.json_shapes import (
     owner_json,
     refusal_json,
 )
-from kubectl_dra.report.phrases import commands_of, written
-from kubectl_dra.report.remedy_json import commands_json, unread_json
+from kubectl_dra.report.phrases import written
+from kubectl_dra.report.remedy_json import commands_json, notes_json, unread_json
 
 
 def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
-    """A FitReport."""
-    creating = map(creating_namespace, answer.missing_namespaces)
-    beside = (command for commands in commands_of(answer.notes).values() for command in commands)
-    commands = commands_json(*creating, *beside, where=invocation.where)
+    """A FitReport, whose commands ask the cluster of the invocation."""
+    where = invocation.where
+    creating = commands_json(*map(creating_namespace, answer.missing_namespaces), where=where)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "FitReport",
@@ -54,12 +53,12 @@ def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
             "featureGates": list(answer.gates),
         },
         "missingNamespaces": list(answer.missing_namespaces),
-        **({"commands": commands} if commands else {}),
+        **({"commands": creating} if creating else {}),
         "items": [_workload(workload, invocation) for workload in answer.workloads],
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None else {}),
         **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
-        "notes": [written(note) for note in (*answer.notes, answer.other_nodes) if note],
+        **notes_json([note for note in (*answer.notes, answer.other_nodes) if note], where),
     }
 
 

@@ -56,6 +56,7 @@ def refusal_json(refusal: Refusal) -> dict[str, Any]:
     why: dict[str, Any]
     if isinstance(refusal, GateLacking):
         why = {"reason": "gate-off", "gate": refusal.gate.name, "needing": refusal.needing}
+        why |= {"deviceClass": refusal.device_class} if refusal.device_class else {}
     elif isinstance(refusal, OfSeveralPods):
         why = {"reason": "several-pods", "otherPods": [*map(key_json, refusal.others)]}
     else:

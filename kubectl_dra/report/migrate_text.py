@@ -154,12 +154,14 @@ def _item(out: Painter, item: Remark, seen: dict[tuple[str, str], Remark]) -> No
     # A field that is too long for the line is found by its line and column.
     if item.new and not beside:
         out.paragraph(item.new, indent="        ", first="      ", style="dim")
-    if item.message:
-        out.paragraph(_once(item.message, item, seen), indent="      ")
+    message, way_out = _once(item.message, item, seen), _once(item.way_out, item, seen)
+    if message:
+        out.paragraph(message, indent="      ")
     if item.origin:
         out.paragraph(item.origin, indent="         ", first="      from: ", style="dim")
-    if item.way_out:
-        out.paragraph(_once(item.way_out, item, seen), indent="         ", first="      do: ", style="green")
+    # Where both stand already, that is said once.
+    if way_out and way_out != message:
+        out.paragraph(way_out, indent="         ", first="      do: ", style="green")
 
 
 def _once(text: str, item: Remark, seen: dict[tuple[str, str], Remark]) -> str:

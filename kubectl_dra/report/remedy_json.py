@@ -20,7 +20,7 @@ from kubectl_dra.explain.unread import gaps_of
 from kubectl_dra.report.explain_commands import Invocation, command, making, supposing
 from kubectl_dra.report.explain_words import fix
 from kubectl_dra.report.json_shapes import device_json, key_json, not_starting_json, object_json, owner_json, pool_json
-from kubectl_dra.report.phrases import fields_of, template_of, written
+from kubectl_dra.report.phrases import commands_of, fields_of, template_of, written
 from kubectl_dra.report.table import gap_json
 
 # A fact as data: its words, and the objects, devices and numbers that they are made of; and what was not read.
@@ -114,9 +114,16 @@ def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
     return [{**gap_json(gap), "decides": decides} for gap, decides in gaps_of(said).items()]
 
 
-def fix_json(finding: Finding, asked: Invocation) -> dict[str, Any]:
-    """What ends a cause: its text, and if it was proved the changes and the proof."""
-    remedy, out = finding.remedy, {"text": fix(finding)}
+def notes_json(notes: Sequence[Words], where: ClusterFlags) -> dict[str, Any]:
+    """Notes, and the commands that text has beside them."""
+    beside = (command for commands in commands_of(notes).values() for command in commands)
+    shown = commands_json(*beside, where=where)
+    return {"notes": [written(note) for note in notes], **({"noteCommands": shown} if shown else {})}
+
+
+def fix_json(finding: Finding, asked: Invocation, rank: int | None) -> dict[str, Any]:
+    """What ends a cause: its text, its ``rank`` among all fixes, and if it was proved the changes and the proof."""
+    remedy, out = finding.remedy, {"text": fix(finding), **({"rank": rank} if rank else {})}
     changes = remedy.offers[:1] if remedy is not None else ()
     how = _how(changes, remedy, asked, finding.place_of_fix)
     if remedy is None or remedy.proof is None:
@@ -124,9 +131,9 @@ def fix_json(finding: Finding, asked: Invocation) -> dict[str, Any]:
     return out | _changes(changes, remedy.steps, remedy.price, remedy.proof) | how
 
 
-def plan_json(plan: RemedyPlan, asked: Invocation) -> dict[str, Any]:
+def plan_json(plan: RemedyPlan, asked: Invocation, rank: int) -> dict[str, Any]:
     """Changes that help together, in the same shape."""
-    text = {"text": ", and ".join(written(change) for change in plan.changes)}
+    text = {"text": ", and ".join(written(change) for change in plan.changes), "rank": rank}
     return (
         text | _changes(plan.changes, plan.steps, plan.price, plan.proof) | _how(plan.changes, plan, asked, plan.place)
     )

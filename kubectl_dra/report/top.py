@@ -16,9 +16,8 @@ from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import PICTURE, with_bars
-from kubectl_dra.report.remedy_json import unread_json
+from kubectl_dra.report.remedy_json import notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN, legend, nameless, narrowed, owned_by
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount
@@ -27,8 +26,8 @@ from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, UseReport
 
 
-def to_json(report: UseReport) -> dict[str, Any]:
-    """A UseReport."""
+def to_json(report: UseReport, where: ClusterFlags) -> dict[str, Any]:
+    """A UseReport, whose commands ask the cluster of ``where``."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "UseReport",
@@ -45,7 +44,7 @@ def to_json(report: UseReport) -> dict[str, Any]:
             *(_demand(row) for row in report.demand),
             *(_claim(row) for row in report.claims),
         ],
-        "notes": [written(note) for note in report.notes],
+        **notes_json(report.notes, where),
         "unread": unread_json((*report.unread, *report.notes)),
     }
 

@@ -80,15 +80,16 @@ def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Cont
             yield _Copier(like, slices, state, index).copied(len(nodes))
 
 
-def copies_of(name: str, state: ClusterState, *, as_is: bool = False) -> Iterator[NodeCopy]:
+def copies_of(name: str, state: ClusterState, *, as_is: bool = False, tainted: bool = False) -> Iterator[NodeCopy]:
     """As many copies of one node as are wanted, each with names of its own.
 
     ``as_is``: the node is itself one that is not there yet, so nothing of it has passed; but for names, they are equal.
+    ``tainted``: the devices have the taints of those that are there, as cluster-autoscaler takes it.
     """
     index, number = state.cycle.index, 1
     slices = _local(state.snapshot.nodes, index).get(name, ())
     while True:
-        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, as_is=as_is)
+        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, as_is=as_is, tainted=tainted)
         yield copier.copied(1)
         number = copier.number + 1
 
@@ -177,12 +178,14 @@ class _Copier:
         number: int = 1,
         *,
         as_is: bool = False,
+        tainted: bool = False,
     ) -> None:
         """``number`` of the copy; the next one of which no name is taken."""
         self._like = like
         self._slices = slices
         self._state = state
         self._as_is = as_is
+        self._tainted = as_is or tainted
         self._pools = {slice_.pool: slice_.pool for slice_ in slices}
         self.number = number
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
@@ -267,7 +270,7 @@ class _Copier:
         return pool._replace(name=pool.name + self._more)
 
     def _slice(self, slice_: ResourceSlice) -> ResourceSlice:
-        """A slice with the same devices, healthy ones unless ``as_is``; what rules taint is told where it is added."""
+        """A slice with the same devices; what rules taint is told where it is added."""
         exact = slice_.exact()
         devices = tuple(map(self._device, exact.devices))
         return structs.replace(
@@ -285,7 +288,7 @@ class _Copier:
                 name: {kind: f"{text}{self._more}" for kind, text in value.items()} if identifies(name) else value
                 for name, value in attributes.items()
             }
-        taints = device.taints if self._as_is else ()
+        taints = device.taints if self._tainted else ()
         same = taints == device.taints and attributes is device.attributes and device.scope.empty
         if same:
             return device

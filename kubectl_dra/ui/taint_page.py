@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queue import SimpleQueue
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -16,6 +16,8 @@ from kubectl_dra.ui.pages import MARGIN, ScreenPage
 from kubectl_dra.ui.worker import Tainting
 
 USUAL = "maintenance:NoSchedule"
+_GOES_ON: Final = (0, 3)
+"""Exit codes of saying what would happen after which a yes is asked for: where it is undetermined, that was said."""
 
 
 class TaintPage(ScreenPage):
@@ -102,7 +104,7 @@ class TaintPage(ScreenPage):
         self.writing = False
         if not self.is_attached:
             return
-        self._said, self._planned = said, only_say and not code
+        self._said, self._planned = said, only_say and code in _GOES_ON
         self.draw()
         if self._planned:
             what = "Take these taints back?" if self._remove else "Write it?"

@@ -137,9 +137,7 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     broken = tuple(
         row
         for row in joined(snapshot).rows
-        if row.driver in drivers
-        and (row.state.broken or row.wanted_by)
-        and (row.node in nodes if rows else not row.devices)
+        if row.driver in drivers and row.ails and (row.node in nodes if rows else not row.devices)
     )
     refused = _refused(rows, largest, snapshot) if largest is not None else None
     whole = refused is None and any_of_whole_nodes({row.id.driver for row in rows if row.state is DeviceState.FREE})

@@ -162,11 +162,18 @@ def test_a_driver_with_its_cause_first(dra: Dra, example: str) -> None:
 def test_a_driver_that_is_nowhere_is_to_be_installed(dra: Dra) -> None:
     """A class that nobody asks for is no fault of the cluster, but whoever asks about the driver is told no."""
     path = str(EXAMPLES / "driver-not-installed" / "cluster.yaml")
-    ran = dra("explain", "driver/gpu.amd.com", "--snapshot", path)
-    assert ran.code == 1 and "Fix: Install driver gpu.amd.com, or see why it runs on no node." in ran.out
-    found = json.loads(dra("explain", "driver/gpu.amd.com", "--snapshot", path, "-o", "json").out)
-    jsonschema.validate(found, DRIVERS)
-    assert found["exitCode"] == 1
+    for asked in (("explain", "driver/gpu.amd.com"), ("drivers", "gpu.amd.com")):
+        ran = dra(*asked, "--snapshot", path)
+        assert ran.code == 1 and "Fix: Install driver gpu.amd.com, or see why it runs on no node." in ran.out
+        assert "kubectl get daemonsets -A" in ran.out
+        found = json.loads(dra(*asked, "--snapshot", path, "-o", "json").out)
+        jsonschema.validate(found, DRIVERS)
+        (row,) = found["items"]
+        assert (found["exitCode"], row["healthy"], row["fix"]["text"]) == (
+            1,
+            False,
+            "Install driver gpu.amd.com, or see why it runs on no node.",
+        )
 
 
 def test_drivers_says_what_explain_says(dra: Dra) -> None:
@@ -188,12 +195,12 @@ def test_a_driver_that_is_nowhere_and_a_claim_that_waits_for_it(dra: Dra, tmp_pa
     waits = held("waits")
     waits["status"] = {}
     waits["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "absent"
-    for objects, state, code in ((OBJECTS, "no-devices", 0), ([*OBJECTS, waits], "publishes-nothing", 1)):
+    for objects, state, claims in ((OBJECTS, "no-devices", 0), ([*OBJECTS, waits], "publishes-nothing", 1)):
         (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
         ran = dra("drivers", "absent.example.com", "--snapshot", "cluster.yaml", "--complete", "-o", "json")
         (row,) = json.loads(ran.out)["items"]
-        assert (row["state"], ran.code) == (state, code)
-        assert row["wantedBy"] == {"classes": ["absent"], "claimCount": code}
+        assert (row["state"], row["healthy"], ran.code) == (state, False, 1)
+        assert row["wantedBy"] == {"classes": ["absent"], "claimCount": claims}
         jsonschema.validate(json.loads(ran.out), DRIVERS)
 
 

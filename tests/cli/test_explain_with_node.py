@@ -134,9 +134,9 @@ def test_the_autoscaler_takes_over_the_taints_of_devices(dra: Dra, tmp_path: Pat
     found = asked(dra, tmp_path, tainted(node("gpu-0", 1)), "--with-node", "like=gpu-0")
     assert found["verdict"] == "can-be-scheduled"
     assert (
-        "cluster-autoscaler may come to another result: if node gpu-0 is of one of its groups, it assumes that the "
-        "next one has the same slices, with the taints of their devices (example.com/conflict), which a new node is "
-        "taken here not to have" in notes(found)
+        "cluster-autoscaler comes to another result: if node gpu-0 is of one of its groups, it assumes that the next "
+        "one has the same slices, with the taints of their devices (example.com/conflict), and the scheduler's steps "
+        "find no place on such a node; a new node is taken here not to have them" in notes(found)
     )
     assert "comes to the same result" not in notes(found)
     tolerating = {"tolerations": [{"key": "example.com/conflict", "operator": "Exists"}]}
@@ -145,6 +145,18 @@ def test_the_autoscaler_takes_over_the_taints_of_devices(dra: Dra, tmp_path: Pat
     other = {"selectors": [{"cel": {"expression": "device.driver == 'other.example.com'"}}]}
     found = asked(dra, tmp_path, tainted(node("gpu-0", 1), other), "--with-node", "like=gpu-0")
     assert "cluster-autoscaler comes to the same result" in notes(found)
+
+
+def test_a_node_with_some_tainted_devices_is_tried(dra: Dra, tmp_path: Path) -> None:
+    """A device without a taint is left for one pod; how many fit with those that are there is not said of several."""
+    items = tainted(node("gpu-0", 2), {"count": 1})
+    (slice_,) = (item for item in items if item["kind"] == "ResourceSlice")
+    del slice_["spec"]["devices"][0]["taints"]
+    items += running("a", "gpu-0", [0])
+    found = asked(dra, tmp_path, items, "--with-node", "like=gpu-0")
+    assert "cluster-autoscaler comes to the same result" in notes(found)
+    found = asked(dra, tmp_path, items, "--with-node", "like=gpu-0", "--with-node", "like=gpu-0,count=2")
+    assert "cluster-autoscaler may come to another result" in notes(found)
 
 
 @pytest.mark.parametrize("what", ["device", "node"])

@@ -128,6 +128,11 @@ def test_what_is_the_same_is_said_once(dra: Dra) -> None:
     Path("a.yaml").write_text(f"{POD}---\n{POD.replace('train', 'other')}")
     shown = dra("migrate", "a.yaml").out
     assert shown.count("adds a toleration for taint nvidia.com/gpu") == 1 and "the same as for line 4" in shown
+    # A refusal and what to do about it stand there together, and once is enough to say so.
+    refused = POD.replace("nvidia.com/gpu", "rdma/roce_gdr")
+    Path("a.yaml").write_text(f"{refused}---\n{refused.replace('train', 'other')}")
+    said = [line.split("the same as")[1] for line in dra("migrate", "a.yaml").out.splitlines() if "the same as" in line]
+    assert len(said) == len({*said}) == 1
 
 
 def test_selectors_that_no_label_asked_for_are_explained(dra: Dra) -> None:

@@ -428,6 +428,31 @@ def test_a_gate_that_is_off(dra: Dra, server: APIServer, tmp_path: Path) -> None
     assert ran.code == 2 and "DRADeviceTaintRules off" in ran.err
 
 
+@pytest.mark.parametrize(("seen", "code"), [(True, 0), (False, 3)])
+def test_gates_that_cannot_be_seen_leave_a_dry_run_open(
+    dra: Dra, server: APIServer, tmp_path: Path, seen: bool, code: int
+) -> None:
+    """By default nothing acts on rules of 1.36, and without the right to get /metrics nobody sees more."""
+    kinds = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
+    server.serve_group(v1=kinds, v1beta2=("devicetaintrules",))
+    for kind in kinds:
+        server.routes[f"/apis/resource.k8s.io/v1/{kind}"] = [
+            raw for raw in OBJECTS if f"{raw['kind'].lower()}s".replace("sss", "sses") == kind
+        ]
+    server.routes["/apis/resource.k8s.io/v1beta2/devicetaintrules"] = []
+    for kind in ("pods", "nodes", "namespaces"):
+        server.routes[f"/api/v1/{kind}"] = []
+    for kind in ("apps/v1/daemonsets", "apps/v1/statefulsets", "scheduling.k8s.io/v1/priorityclasses"):
+        server.routes[f"/apis/{kind}"] = []
+    server.routes["/version"] = {"gitVersion": "v1.36.4"}
+    metric = 'kubernetes_feature_enabled{name="DRADeviceTaintRules",stage="BETA"} 1\n'
+    server.routes["/metrics"] = (lambda asked: _text(metric)) if seen else forbidden("metrics")
+    words = ["taint", "gpu-0", "k:NoSchedule", "--dry-run=client", "-o", "json"]
+    report = checked(dra(*words, "--kubeconfig", server.kubeconfig(tmp_path)))
+    assert report["exitCode"] == code
+    assert any("undetermined whether anything acts" in each for each in report["warnings"]) is not seen
+
+
 def _text(text: str) -> Any:
     from tools.api_server import Answer
 

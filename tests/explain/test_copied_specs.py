@@ -46,7 +46,7 @@ def test_a_guard_can_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pod_whose_siblings_hold_some_devices_is_told_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     full = said("extended-resource", monkeypatch, "--full")
     assert "hold 3 of the 4 that match (1 is free, 2 are needed)" in full
-    fix = full.partition("Fix: ")[2].partition("What would help")[0]
+    fix = full.partition(" Fixes")[2].partition(" Timeline ")[0]
     assert "--with-node gpu-2" in fix and "kubectl dra devices" not in fix
     assert full.count("--with-node gpu-2") == 1
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from kubectl_dra.fit.result import NodesNeeded
 from kubectl_dra.report.fit_words import needed
@@ -193,16 +194,30 @@ def _gated(folder: Path, replicas: int, cluster: str) -> tuple[str, ...]:
     return "--snapshot", str(folder / "cluster.yaml"), "--complete", "-f", str(folder / "manifest.json")
 
 
+def _of_class(text: str) -> str:
+    """The cluster with the configuration of its claims in their class instead."""
+    cluster = yaml.load(text, yaml.CSafeLoader)
+    (spec,) = (item["spec"] for item in cluster["items"] if item["metadata"]["name"] == "gpu.nvidia.com")
+    for each in cluster["items"]:
+        if each["kind"] in ("ResourceClaim", "ResourceClaimTemplate"):
+            devices = each["spec"].get("spec", each["spec"])["devices"]
+            spec["config"] = [{"opaque": config["opaque"]} for config in devices.pop("config")]
+    return json.dumps(cluster)
+
+
+@pytest.mark.parametrize("device_class", [None, "gpu.nvidia.com"], ids=("of-the-claim", "of-its-class"))
 @pytest.mark.parametrize("more", [(), ("--max",)], ids=("written", "max"))
-def test_a_gate_of_the_driver_is_off(more: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_gate_of_the_driver_is_off(more: tuple[str, ...], device_class: str | None, tmp_path: Path) -> None:
     """Claims need a gate that the driver's pods have off: no pod starts, and no further node of that sort helps."""
-    flags = _gated(tmp_path, 3, GATED.read_text())
+    flags = _gated(tmp_path, 3, _of_class(GATED.read_text()) if device_class else GATED.read_text())
     code, out, _ = ran("fit", *flags, *more, "-o", "json")
     SCHEMA.validate(json.loads(out))
     (found,) = json.loads(out)["items"]
     assert (code, found["verdict"], found["podCounts"]["starting"], found["changes"]) == (1, "does-not-start", 0, [])
-    reasons = {(each["reason"], each["gate"], each["needing"]) for each in found["refusedClaims"]}
-    assert reasons == {("gate-off", "TimeSlicingSettings", "sharing.strategy")}
+    reasons = {
+        (each["reason"], each["gate"], each["needing"], each.get("deviceClass")) for each in found["refusedClaims"]
+    }
+    assert reasons == {("gate-off", "TimeSlicingSettings", "sharing.strategy", device_class)}
     assert "starts: driver gpu.nvidia.com has gate TimeSlicingSettings off on l40s-2, l40s-1" in found["answer"]
     if not more:
         code, out, _ = ran("explain", *flags, "-o", "json")

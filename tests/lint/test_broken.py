@@ -157,6 +157,30 @@ def test_many_unknown_fields_take_time_that_grows_with_their_number_only() -> No
     assert many < 35 * few
 
 
+REQUESTS = [
+    "{name: gpu, exactly: {deviceClassName: a, allocationMode: Alll}}",
+    "{name: gpu, exactly: {deviceClassName: a, selectors: [{cel: {expression: device.}}]}}",
+    "{name: h, exactly: {deviceClassName: a, tolerations: [{key: b, operator: Existss}]}}",
+]
+
+
+@pytest.mark.parametrize("wrong", ['count: "2"', "adminAccess: 1", "deviceClassName: 7", "tolerations: no"])
+def test_a_value_that_cannot_be_decoded_hides_nothing_else(wrong: str) -> None:
+    """Whatever is wrong elsewhere in the object is found with it as without it, and one wrong type hides no other."""
+    head = CLAIM[: CLAIM.index("    - name")]
+    right = "    - {name: r0, exactly: {deviceClassName: a}}\n"
+    rest = "".join(f"    - {request}\n" for request in REQUESTS)
+    alone = [(one.code, one.line) for one in findings(f"{head}{right}{rest}")]
+    bad = f"    - {{name: r0, exactly: {{deviceClassName: a, {wrong}}}}}\n".replace(
+        "deviceClassName: a, deviceClassName", "deviceClassName"
+    )
+    beside = [(one.code, one.line) for one in findings(f"{head}{bad}{rest}")]
+    assert len(alone) >= 4 and [each for each in beside if each[0] != "DRA102"] == alone
+    assert [code for code, _ in beside].count("DRA102") == 1
+    twice = findings(f"{head}{bad}{bad.replace('r0', 'r1')}{rest}")
+    assert [one.code for one in twice].count("DRA102") == 2
+
+
 def test_a_number_of_many_digits_is_a_finding() -> None:
     found = report(CLAIM + f"        count: {'9' * 5000}\n", "DRA1")
     assert [one.code for one in found.findings] == ["DRA102"] and not found.defects

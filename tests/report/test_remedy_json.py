@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shlex
@@ -31,8 +32,8 @@ def asked(dra: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[
     return ask
 
 
-def remedies(found: JSON) -> Iterator[JSON]:
-    yield from (cause["fix"] for cause in found["causes"] if "proof" in cause["fix"])
+def remedies(found: JSON, *, unproved: bool = False) -> Iterator[JSON]:
+    yield from (cause["fix"] for cause in found["causes"] if unproved or "proof" in cause["fix"])
     yield from found.get("fixes", ())
 
 
@@ -59,7 +60,20 @@ def test_the_text_says_the_same(name: str, asked: Callable[[str], JSON], dra: Ca
         where = re.escape(proof.get("node", "the new node"))
         assert re.search(rf"it fits on (?:(?:at least )?\d+ (?:further )?nodes \([^)]*)?{where}", text), where
     for way in found.get("fixes", ()):
-        assert ", and ".join(change["text"] for change in way["changes"]) in text
+        said = ", and ".join(change["text"] for change in way["changes"])
+        assert f"{said[:1].upper()}{said[1:]}" in text
+    # Text and the page have the fixes in the order of their ranks, what changes the cluster last.
+    ranked = sorted((fix for fix in remedies(found, unproved=True) if "rank" in fix), key=lambda fix: fix["rank"])
+    told = [fix["text"][1:] for fix in ranked if "see the fixes" not in fix["text"]]
+    page = html.unescape(re.sub("<[^>]*>", " ", dra(*arguments(BY_NAME[name]), "-o", "html").out))
+    for shown in (text, " ".join(page.split())):
+        places = [shown.index(words, shown.index(" Fixes")) for words in told]
+        assert places == sorted(places)
+    changing = [
+        (fix.get("price") == "buy", any(each["effect"] == "destroys" for each in fix.get("commands", ())))
+        for fix in ranked
+    ]
+    assert changing == sorted(changing) and [fix["rank"] for fix in ranked] == [*range(1, len(ranked) + 1)]
 
 
 def test_a_claim_that_nobody_uses(asked: Callable[[str], JSON]) -> None:
@@ -93,7 +107,7 @@ def test_two_values_of_one_request(asked: Callable[[str], JSON]) -> None:
 
 
 def test_one_more_node(asked: Callable[[str], JSON]) -> None:
-    way = asked("all-held")["fixes"][-1]
+    (way,) = (way for way in asked("all-held")["fixes"] if way["price"] == "buy")
     (change,) = way["changes"]
     assert (way["price"], change["kind"]) == ("buy", "add-node")
     assert change["target"]["nodes"] == [way["proof"]["newNodeLike"]]

@@ -51,7 +51,7 @@ def _sample(code: str, scratch: Path) -> str:
         shown = _shown(case, scratch, full=False)
         if code in shown.partition("\n")[2]:
             return shown
-    shown = _shown(cases[0], scratch, full=True).partition("\n\nWhat would help")[0].partition("\n\nClaim ")[0] + "\n"
+    shown = _shown(cases[0], scratch, full=True).partition("\n\nTimeline")[0].partition("\n\nClaim ")[0] + "\n"
     if code not in shown:
         raise SystemExit(f"no case of {code} shows it: its first case has to")
     return shown

@@ -64,20 +64,21 @@ def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, C
 
 
 def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connection: ConnectionFlags) -> None:
-    output = flags.output.value
+    from kubectl_dra.explain.driver_words import driver_notes, twice_notes
+
+    output, where = flags.output.value, cluster_flags(flags, connection)
+    notes = (*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot)) if output != "name" else ()
     if output in ("json", "yaml"):
         from kubectl_dra.report.claims import to_json
 
-        write(to_json(claim_uses), output, sys.stdout, _code(claim_uses))
+        write(to_json(claim_uses, notes, where), output, sys.stdout, _code(claim_uses))
     elif output == "name":
         names = (item.claim.metadata.name for item in claim_uses.items[: flags.limit])
         put("".join(f"resourceclaim.resource.k8s.io/{name}\n" for name in names))
     else:
-        from kubectl_dra.explain.driver_words import driver_notes, twice_notes
         from kubectl_dra.report.claims import write_claims
 
-        where = cluster_flags(flags, connection)
-        listing.tell_notes((*claim_uses.unread, *driver_notes(snapshot), *twice_notes(snapshot)), where)
+        listing.tell_notes(notes, where)
         tell_age(at := moment(snapshot))
         write_claims(
             claim_uses,

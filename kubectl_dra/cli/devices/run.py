@@ -112,11 +112,13 @@ def print_devices(
         from kubectl_dra.report.devices_html import to_html
         from kubectl_dra.report.html.page import PageOrigin
 
-        put(to_html(inventory, settings, PageOrigin.of(snapshot, settings.scheduler.release)))
+        origin = PageOrigin.of(snapshot, settings.scheduler.release)
+        put(to_html(inventory, settings, origin, cluster_flags(flags, connection)))
         return
     from kubectl_dra.report.devices_json import to_json, write_json
 
-    result = to_json(inventory, settings, flags.by, tallies(inventory, flags.by, flags.sort) if flags.by else ())
+    counts = tallies(inventory, flags.by, flags.sort) if flags.by else ()
+    result = to_json(inventory, settings, flags.by, counts, where=cluster_flags(flags, connection))
     code = explained.code if explained is not None else _code(inventory, flags)
     if explained is not None:
         result |= explained.json

@@ -50,14 +50,13 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
     if flags.drain_check:
         return _drain(flags, connection)
     return listing.run(
-        lambda: _look(flags, connection, explained), lambda drivers: _code(drivers, explained), watch=flags.watch
+        lambda: _look(flags, connection, explained), lambda drivers: _code(drivers, flags), watch=flags.watch
     )
 
 
-def _code(drivers: NodeDrivers, explained: str) -> int:
-    if explained and drivers.rows and all(row.wanted_by for row in drivers.rows):
-        return EXIT_NO
-    if any(row.state.broken for row in drivers.rows):
+def _code(drivers: NodeDrivers, flags: DriversFlags) -> int:
+    # A class that nobody asks for is no fault of the cluster, but whoever names its driver is told no.
+    if any(row.ails if flags.drivers else row.state.broken for row in drivers.rows):
         return EXIT_NO
     if drivers.gaps or any(row.state.open for row in drivers.rows):
         return EXIT_UNDETERMINED
@@ -85,7 +84,7 @@ def _print(
         from kubectl_dra.report.drivers import to_json
 
         found = to_json(drivers, concerns, explained, where=cluster_flags(flags, connection), mends=mends)
-        write(found, output, sys.stdout, _code(drivers, explained))
+        write(found, output, sys.stdout, _code(drivers, flags))
     else:
         from kubectl_dra.report.drivers import write_drivers
 

@@ -105,6 +105,11 @@ class Plan(Struct, frozen=True):
         return _served(self.world)
 
     @property
+    def unseen(self) -> str:
+        """That it is invisible whether the cluster acts on rules; empty where it is visible, or the default."""
+        return _unseen(self.world)
+
+    @property
     def scheduler_is_blind(self) -> bool:
         """Whether the cluster's scheduler ignores DeviceTaintRules, so that writing one may do harm."""
         return rules_unseen(self.world.snapshot) is True
@@ -168,15 +173,18 @@ def _served(world: TaintWorld) -> bool | None:
     return world.cluster is not None or served_in(world.snapshot, world.settings.scheduler.release)
 
 
+def _unseen(world: TaintWorld) -> str:
+    return undetermined(world.serving) if world.serving is not None else ""
+
+
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
     if _served(world) is not True:
         yield f"for the taint to work: {how_to_turn_on(world.settings.scheduler.release)}"
     blind = blind_scheduler(world.snapshot)
     if blind:
         yield blind
-    unknown = undetermined(world.serving) if world.serving is not None else ""
-    if unknown:
-        yield unknown
+    if unseen := _unseen(world):
+        yield unseen
     yield from _shared(parts_of([target.id for target in targets], world.inventory.rows), world.devices)
     # What is said of one device is said of all alike at once.
     alike: dict[tuple[str, str], list[DeviceID]] = {}

@@ -161,9 +161,10 @@ class _Tainting:
 
     def _forecast_code(self) -> int:
         """The exit code of a dry run: its answer is whom the taint hits, if it works at all."""
-        if self._plan.served is False:
+        plan = self._plan
+        if plan.served is False:
             return EXIT_NO
-        return EXIT_UNDETERMINED if self._plan.served is None or self._plan.radius.open else 0
+        return EXIT_UNDETERMINED if plan.served is None or plan.unseen or plan.radius.open else 0
 
     def _write(self, rules: RuleWriter) -> int:
         # Somebody may have thought about it for a while: --grace begins with what is written.

@@ -70,4 +70,4 @@ def _print(report: UseReport, at: Moment, flags: TopFlags, where: ClusterFlags) 
     else:
         from kubectl_dra.report.top import to_json
 
-        write(to_json(report), flags.output.value, sys.stdout, _code(report))
+        write(to_json(report, where), flags.output.value, sys.stdout, _code(report))

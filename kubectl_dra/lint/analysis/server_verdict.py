@@ -110,30 +110,32 @@ def _is_of_limit(raw: Mapping[str, Any], violation: Violation) -> bool:
 
 
 def later_violations_of(context: Context) -> Iterator[Violation]:
-    """What the server says of the rest once the fields that it does not know are gone, where nothing else stops it.
+    """What the server says of the rest once the fields that it cannot decode are gone.
 
-    Such a field is most likely another one misspelled, so nothing is said of its neighbours, nor of what is missing.
+    Nothing is said of what is missing then. An unknown field is most likely another one misspelled, so nothing is said
+    of its neighbours either.
     """
     verdict = verdict_of(context)
-    if verdict is None or verdict.code != BAD_REQUEST or any(not _is_unknown(each) for each in verdict.violations):
+    if verdict is None or verdict.code != BAD_REQUEST:
         return
-    item, unknown = context.item, [violation.path for violation in verdict.violations]
-    raw = item.raw
-    for path in unknown:
+    item, raw = context.item, context.raw
+    for path in (violation.path for violation in verdict.violations):
         raw = _without(raw, path)
-    holders = {path[:-1] for path in unknown}
-    for violation in violations_of(Context(Item(raw, item.place, item.owner, item.complete), context.target)):
+    if raw == item.raw:
+        return
+    holders = {violation.path[:-1] for violation in verdict.violations}
+    misspelled = {violation.path[:-1] for violation in verdict.violations if violation.rule == "unknown-field"}
+    rest = Context(Item(raw, item.place, item.owner, item.complete), context.target)
+    for violation in (*violations_of(rest), *later_violations_of(rest)):
         missing = violation.reason == "Required" or violation.rule in _OF_THE_WHOLE
-        if not missing and not {violation.path, violation.path[:-1]} & holders:
+        if not missing and violation.path not in holders and violation.path[:-1] not in misspelled:
             yield violation
-
-
-def _is_unknown(violation: Violation) -> bool:
-    return violation.rule == "unknown-field" and bool(violation.path)
 
 
 def _without(value: Any, path: Path) -> Any:
     """The value without the field at a path; the same if that is not there."""
+    if not path:
+        return value
     head, *rest = path
     if isinstance(value, dict) and head in value:
         kept = {key: below for key, below in value.items() if key != head}

@@ -64,7 +64,7 @@ def _items(block: blocks.Items, level: int) -> Iterator[Markup]:
         return
     name = "ol" if "1" in block.marker else "ul"
     shown = len(block.items) if block.shown is None else block.shown
-    entries = [_item(item, level) for item in block.in_order()[: shown + blocks.MAX_FOLDED]]
+    entries = [_item(item, level) for item in block.items[: shown + blocks.MAX_FOLDED]]
     yield tag(name, *entries[:shown])
     if len(block.items) > shown:
         more = (block.rest or "").removesuffix(blocks.IN_JSON) or f"{len(block.items) - shown:,} more"
