@@ -169,7 +169,7 @@ Fix: TypeAlias = Finding | RemedyPlan
 
 def fixes(diagnosis: Diagnosis) -> list[Fix]:
     """What ends the first cause or helps instead of that, and whatever is proved, in the order in which all outputs
-    have them: what is only tried before what changes the cluster, of these the mildest first, and more hardware last.
+    have them: what is only tried before what changes the cluster, and of these the mildest first.
     """
     first = first_with_fix(diagnosis)
     found: list[Fix] = [
@@ -183,10 +183,9 @@ def fixes(diagnosis: Diagnosis) -> list[Fix]:
     found = [each for each in found if last.get(changes_of(each), each) is each]
     joint = [each for each in found if is_joint(each.proof)]
 
-    def place(each: Fix) -> tuple[bool, bool, Price]:
+    def place(each: Fix) -> tuple[bool, Price]:
         alike = joint if is_joint(each.proof) else [each]
-        price = max(map(price_of, alike))
-        return price is Price.BUY, any(map(_changes_cluster, alike)), price
+        return any(map(_changes_cluster, alike)), max(map(price_of, alike))
 
     return sorted(found, key=place)
 
