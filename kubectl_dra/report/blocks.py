@@ -160,20 +160,19 @@ PROVED: Final = ", proved by running the scheduler's steps with them"
 
 
 class FixOffer(Struct, frozen=True):
-    """A change that helps. Brief text has those that are ``listed``, in their order: ``told``, and the command.
+    """A change that helps. Brief text lists those that have a ``turn``: ``told``, and the command.
 
-    Where there is no room for all, the lowest ``price`` comes first. ``own``: it ends the first cause; ``instead``: it
+    Where there is no room for all, the lowest ``turn`` comes first. ``own``: it ends the first cause; ``instead``: it
     helps instead of that. Those that help only together (``joint``) are told as one.
     """
 
     blocks: tuple[Para | ShellCommand, ...]
     told: str = ""
     proved: bool = False
-    price: int = 0
     change: Hashable = ()
     joint: bool = False
     instead: bool = False
-    listed: bool = False
+    turn: int | None = None
     own: bool = False
 
 

@@ -301,7 +301,7 @@ def _pieces(
     out: Painter, leaves: Sequence[tuple[blocks.Block | blocks.Fact, int]], *, places: bool
 ) -> Iterator[_Piece]:
     """What brief text may have, in the order in which it is read; ``places``: with what fixes are made in."""
-    offered = [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.listed]
+    offered = [leaf for leaf, _ in leaves if isinstance(leaf, blocks.FixOffer) and leaf.turn is not None]
     own = (block for fix in offered if fix.own and places for block in fix.blocks)
     texts = {block.text for block in own if isinstance(block, blocks.ShellCommand)}
     for leaf, part in leaves:
@@ -364,14 +364,14 @@ def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Ite
     short = [(part, whole) for part, whole in texts if len(whole) <= LONGEST_FIX]
     if not short:
         yield _Piece(_FIXES, 0, [("  - It is too long for this page: see the full one.",)])
-    prices = [max(fix.price for fix in part) for part, _ in short]
-    cheapest = prices.index(min(prices)) if prices else 0
+    turns = [max(fix.turn or 0 for fix in part) for part, _ in short]
+    mildest = turns.index(min(turns)) if turns else 0
 
     def turn(at: int) -> tuple[bool, bool, int]:
         # What ends the first cause is not left out for what costs less, nor what helps instead of it.
         part = short[at][0]
-        needed = at == cheapest or any(fix.own for fix in part)
-        return not needed, not needed and not part[0].instead, prices[at]
+        needed = at == mildest or any(fix.own for fix in part)
+        return not needed, not needed and not part[0].instead, turns[at]
 
     order = sorted(range(len(short)), key=turn)
     second = _OTHER_WAY if any(short[at][0][0].instead for at in order[:2]) else _NEXT_FIX

@@ -54,13 +54,13 @@ from kubectl_dra.report.blocks import (
 )
 from kubectl_dra.report.explain_commands import (
     Invocation,
+    by_price,
     changes_of,
     command,
     first_with_fix,
     fixes,
     is_joint,
     making,
-    price_of,
     supposing,
     why_not_made,
 )
@@ -197,23 +197,21 @@ def _cause(cause: Finding, number: int, quoted: str) -> Iterator[Block]:
 
 def _fixes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
     """What helps, in one order, whichever cause it ends."""
-    found, several, findings = fixes(diagnosis), _several(diagnosis), diagnosis.findings
-    if not found:
-        return
+    several, findings = _several(diagnosis), diagnosis.findings
+    turns = {id(each): turn for turn, each in enumerate(by_price(diagnosis))}
     offers = [
-        _way(each, invocation)
-        if isinstance(each, RemedyPlan)
-        else replace(
-            _fix(each, several, invocation, f"Cause {findings.index(each) + 1}: " if findings[1:] else "", 0),
-            listed=True,
+        replace(
+            _way(each, invocation)
+            if isinstance(each, RemedyPlan)
+            else _fix(each, several, invocation, f"Cause {findings.index(each) + 1}: " if findings[1:] else "", 0),
+            turn=turns[id(each)],
             own=each is first_with_fix(diagnosis),
         )
-        for each in found
+        for each in fixes(diagnosis)
     ]
-    proved = PROVED if all(each.proved for each in offers) else ""
-    yield Section(
-        f"Fixes{MILDEST_FIRST if offers[1:] else ''}{proved}", (Items(tuple((each,) for each in offers)),), beside=True
-    )
+    if offers:
+        order, proved = MILDEST_FIRST if offers[1:] else "", PROVED if all(each.proved for each in offers) else ""
+        yield Section(f"Fixes{order}{proved}", (Items(tuple((each,) for each in offers)),), beside=True)
 
 
 def _fix(cause: Finding, several: bool, invocation: Invocation, label: str = "Fix: ", hang: int = 5) -> FixOffer:
@@ -232,7 +230,7 @@ def _fix(cause: Finding, several: bool, invocation: Invocation, label: str = "Fi
         text = f"{where.strip()}: {text[:1].lower()}{text[1:]}"
     title = "" if remedy and remedy.not_alone else _told(text, cause.proof, copied)
     proved, joint = cause.proof is not None, is_joint(cause.proof)
-    return FixOffer(tuple(blocks), title, proved, price_of(cause), changes, joint, cause.kind.instead)
+    return FixOffer(tuple(blocks), title, proved, changes, joint, cause.kind.instead)
 
 
 def _commands(
@@ -281,7 +279,7 @@ def _way(way: RemedyPlan, invocation: Invocation) -> FixOffer:
     told = changes(way)
     text = prose(f"{told[:1].upper()}{told[1:]}{there}: {proof(way.proof, short=True)}.", Tone.GOOD, 0)
     title, commands = _told(changes_told(way), way.proof, copied), _commands(way, way.changes, invocation, way.place)
-    return FixOffer((text, *commands), title, True, way.price, way.changes, is_joint(way.proof), listed=True)
+    return FixOffer((text, *commands), title, True, way.changes, is_joint(way.proof))
 
 
 def _way_so_far(diagnosis: Diagnosis) -> Iterator[Section]:

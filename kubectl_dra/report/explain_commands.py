@@ -168,9 +168,16 @@ Fix: TypeAlias = Finding | RemedyPlan
 
 
 def fixes(diagnosis: Diagnosis) -> list[Fix]:
-    """What ends the first cause or helps instead of that, and whatever is proved, in the order in which all outputs
-    have them: what is only tried before what changes the cluster, and of these the mildest first.
+    """The fixes in the order in which all outputs have them: what has a command that changes the cluster comes after
+    what is only tried, and the mildest of both first.
     """
+    found = by_price(diagnosis)
+    joint = any(_changes_cluster(each) for each in found if is_joint(each.proof))
+    return sorted(found, key=lambda each: joint if is_joint(each.proof) else _changes_cluster(each))
+
+
+def by_price(diagnosis: Diagnosis) -> list[Fix]:
+    """What ends the first cause or helps instead of that, and whatever is proved, the mildest first."""
     first = first_with_fix(diagnosis)
     found: list[Fix] = [
         finding
@@ -181,13 +188,8 @@ def fixes(diagnosis: Diagnosis) -> list[Fix]:
     # Where one change is the fix of several requests, the last proof has it for all of them.
     last = {offered: each for each in found if (offered := changes_of(each))}
     found = [each for each in found if last.get(changes_of(each), each) is each]
-    joint = [each for each in found if is_joint(each.proof)]
-
-    def place(each: Fix) -> tuple[bool, Price]:
-        alike = joint if is_joint(each.proof) else [each]
-        return any(map(_changes_cluster, alike)), max(map(price_of, alike))
-
-    return sorted(found, key=place)
+    joint = max((_price(each) for each in found if is_joint(each.proof)), default=Price.NOTHING)
+    return sorted(found, key=lambda each: joint if is_joint(each.proof) else _price(each))
 
 
 def first_with_fix(diagnosis: Diagnosis) -> Finding | None:
@@ -212,17 +214,14 @@ def is_joint(proved: Proof | None) -> bool:
     return beside is not None and bool(beside.changed or beside.aside)
 
 
-def price_of(fix: Fix) -> Price:
-    """What a fix asks of people."""
+def _price(fix: Fix) -> Price:
     remedy = fix.remedy if isinstance(fix, Finding) else fix
     return remedy.price if remedy is not None else Price.WAIT
 
 
 def _changes_cluster(fix: Fix) -> bool:
-    """Whether it ends a pod, or has a command that changes something."""
     own = fix.remedy.commands if isinstance(fix, Finding) and fix.remedy is not None else ()
-    ends = price_of(fix) in (Price.END_IDLE, Price.END_RUNNING)
-    return ends or any(command.effect.changes for command in (*making(changes_of(fix)), *own))
+    return any(command.effect.changes for command in (*making(changes_of(fix)), *own))
 
 
 def why_not_made(changes: Sequence[object]) -> str:
