@@ -39,6 +39,6 @@ def test_force_is_the_last_resort_and_is_marked(about: str) -> None:
 def test_who_waits_for_its_devices_is_sent_to_it() -> None:
     _, out, _ = ran("explain", "pod/sdxl-66d9f7b8c-h7m6r", "-n", "inference", "--snapshot", CLUSTER, "--full")
     text = " ".join(out.split())
-    assert "get pod research/video-prep-1 to end (Terminating, its grace period ended 88 minutes ago" in text
+    assert "Get pod research/video-prep-1 to end (Terminating, its grace period ended 88 minutes ago" in text
     assert f"$ kubectl dra explain pod/video-prep-1 -n research --snapshot {CLUSTER}" in text
     assert "wait until pod research/video-prep-1" not in text

@@ -89,9 +89,22 @@ def test_every_further_cause_that_the_answer_counts_is_named(
     assert len(causes[1:]) + sum(more) == (int(counted[1]) if counted else 0)
 
 
-def test_where_no_command_ends_a_pod_it_says_why(
+def test_pods_of_a_job_end_with_a_command_that_has_no_successors(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = shown(capsys, monkeypatch, "compute-domain-one-per-node")
-    said = "    No command ends it alone: Job moe replaces a deleted pod. The answer without it:"
+    at = next(number for number, line in enumerate(lines) if "Suspend Job moe, which ends pods ml/moe-0" in line)
+    assert "kubectl patch job/moe" in next(line for line in lines[at:] if "$" in line)
+
+
+def test_where_no_command_ends_a_pod_for_good_it_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = (EXAMPLES / "compute-domain-one-per-node" / "cluster.yaml").read_text()
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text.replace("kind: Job\n", "kind: Widget\n").replace(": batch/v1\n", ": example.com/v1\n"))
+    monkeypatch.setenv("COLUMNS", "100")
+    run(["explain", "pod/nccl-0", "-n", "ml", "--snapshot", str(path)])
+    lines = capsys.readouterr().out.splitlines()
+    said = "    No command does it: Widget moe may replace a deleted pod. The answer without it:"
     assert "--what-if free=ml/moe-0-channel-7kkg6" in lines[lines.index(said) + 1]
