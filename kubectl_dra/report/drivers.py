@@ -164,7 +164,8 @@ def summary(by_node: NodeDrivers) -> str:
     listed = ", ".join(f"{states[state]:,} {state.value}" for state in DriverState if states[state])
     drivers = {row.driver for row in by_node.rows}
     nodes = {row.node for row in by_node.rows} - {""}
-    return f"{amount(len(drivers), 'driver')} on {amount(len(nodes), 'node')}: {listed}"
+    places = amount(len(nodes), "node") if nodes else "no node"
+    return f"{amount(len(drivers), 'driver')} on {places}: {listed}"
 
 
 def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
