@@ -152,7 +152,7 @@ def test_pods_with_shares_of_a_device_do_share(dra: Dra) -> None:
     assert "there is a share of a device for each (20 claims on 4 devices, of which 4 serve other claims, too)." in said
     assert "each 20 of 20 a device: each pod has a share of one" in said and "nothing has to be shared" not in said
     one = " ".join(dra(*words, "1").out.split())
-    assert "a share of a device for each (1 claim on 1 device, of which 1 serves another claim, too)." in one
+    assert "a share of a device for it (1 claim on 1 device, of which 1 serves another claim, too)." in one
 
 
 def test_no_amount_that_is_proposed_is_zero(dra: Dra, tmp_path: Path) -> None:
