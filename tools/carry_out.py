@@ -304,9 +304,9 @@ class _Edit:
     # Who holds devices
 
     def _release_claims(self, change: JSON) -> None:
-        for holder in change["holders"]:
-            space = holder["claim"]["namespace"]
-            claim = self._named("ResourceClaim", holder["claim"]["name"], space)
+        # A pod may hold several of the claims, which go with it.
+        keys = ((holder, holder["claim"]["namespace"], holder["claim"]["name"]) for holder in change["holders"])
+        for holder, space, claim in [(holder, at, self._named("ResourceClaim", name, at)) for holder, at, name in keys]:
             users = (claim.get("status") or {}).get("reservedFor") or []
             if holder["state"] == "foreign":
                 claim["status"] = {}

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import ObjectMeta, OwnerReference
+from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.main import run
+from kubectl_dra.explain.holders import ClaimHolder, HolderState
+from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.report.explain_commands import making, why_not_made
 from tools.cases import CASES, run_case
 from tools.examples import EXAMPLES, arguments, examples
 
@@ -89,22 +95,17 @@ def test_every_further_cause_that_the_answer_counts_is_named(
     assert len(causes[1:]) + sum(more) == (int(counted[1]) if counted else 0)
 
 
-def test_pods_of_a_job_end_with_a_command_that_has_no_successors(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = shown(capsys, monkeypatch, "compute-domain-one-per-node")
-    at = next(number for number, line in enumerate(lines) if "Suspend Job moe, which ends pods ml/moe-0" in line)
-    assert "kubectl patch job/moe" in next(line for line in lines[at:] if "$" in line)
+def test_pods_of_a_job_end_with_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    said = " ".join(shown(capsys, monkeypatch, "compute-domain-one-per-node"))
+    assert "Suspend Job moe, which ends pods ml/moe-0, ml/moe-1, ml/moe-2" in " ".join(said.split())
+    assert "$ kubectl patch job/moe -n ml --type=merge" in said
 
 
-def test_where_no_command_ends_a_pod_for_good_it_says_why(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    text = (EXAMPLES / "compute-domain-one-per-node" / "cluster.yaml").read_text()
-    path = tmp_path / "cluster.yaml"
-    path.write_text(text.replace("kind: Job\n", "kind: Widget\n").replace(": batch/v1\n", ": example.com/v1\n"))
-    monkeypatch.setenv("COLUMNS", "100")
-    run(["explain", "pod/nccl-0", "-n", "ml", "--snapshot", str(path)])
-    lines = capsys.readouterr().out.splitlines()
-    said = "    No command does it: Widget moe may replace a deleted pod. The answer without it:"
-    assert "--what-if free=ml/moe-0-channel-7kkg6" in lines[lines.index(said) + 1]
+def test_where_no_command_ends_a_pod_it_says_why() -> None:
+    owner = OwnerReference(kind="Notebook", name="nb", controller=True, api_version="kubeflow.org/v1")
+    pod = Pod(ObjectMeta(name="nb-0", namespace="ml", owners=(owner,)))
+    claim = ResourceClaim(ObjectMeta(name="c", namespace="ml"))
+    free = Free.of([ClaimHolder(claim, HolderState.RUNNING, (pod,), Owner("Notebook", "nb"))], ())
+    assert making([free]) == ()
+    said = "No command does it: Notebook nb may replace a deleted pod. The answer without it:"
+    assert why_not_made([free]) == said
