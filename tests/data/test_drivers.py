@@ -83,7 +83,7 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
 
 def test_what_drivers_refuse_is_known_without_reading_all_of_them() -> None:
     assert catalogue().whole_node == {"tpu.google.com"}
-    assert catalogue().one_pod == {"dra.net", "sriovnetwork.k8snetworkplumbingwg.io"}
+    assert catalogue().one_pod == {"dra.cpu", "dra.net", "sriovnetwork.k8snetworkplumbingwg.io"}
 
 
 def test_no_field_is_misspelled() -> None:
