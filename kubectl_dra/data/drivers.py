@@ -178,7 +178,8 @@ class Driver(Struct, frozen=True):
     resource.k8s.io, each with the first release that writes it.
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
-    the claim. Claims of a ``shareable`` one are meant to be shared.
+    the claim. Claims of a ``shareable`` one are meant to be shared. ``passing_taints``: of its taints those that say no
+    fault, each with what ends it.
     """
 
     name: str
@@ -202,6 +203,7 @@ class Driver(Struct, frozen=True):
     mig_label: str
     without_mig: tuple[str, ...]
     taints: tuple[str, ...]
+    passing_taints: Mapping[str, str]
     pod_level: bool
     shareable: bool
     gates: tuple[DriverGate, ...] = ()
@@ -370,6 +372,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         mig_label=mig.get("label") or "",
         without_mig=tuple(mig.get("without") or ()),
         taints=tuple(raw.get("taints") or ()),
+        passing_taints=raw.get("passing_taints") or {},
         pod_level=bool(raw.get("pod_level")),
         shareable=bool(raw.get("shareable")),
         gates=tuple(convert(gate, DriverGate) for gate in raw.get("gates") or ()),

@@ -146,7 +146,8 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
         return replace(state, fault=fault, fix=fix, commands=commands, next=look, of=driver)
     if state.out_of_service and not state.troubled:
         look = NextStep(Look.TAINTS) if state.rules else NextStep(Look.TAINTED_DEVICES)
-        taken = ending_taints(state.rules)
+        own = {(row.id.driver, taint.key) for row in state.tainted for taint in row.taints}
+        taken = ending_taints(state.rules, own)
         return replace(state, fix=taken.change, commands=taken.commands, next=look)
     unclear = (why for pod in state.unclear for why in pod.unclear)
     more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)

@@ -203,7 +203,8 @@ def _mended(row: DeviceRow, snapshot: Snapshot) -> Remedy | None:
         return _repairing(driver, snapshot) if driver is not None and driver.state.broken else None
     if row.state is not DeviceState.TAINTED:
         return None
-    return ending_taints(sorted({taint.rule for taint in row.taints if taint.rule}))
+    rules = sorted({taint.rule for taint in row.taints if taint.rule})
+    return ending_taints(rules, {(row.id.driver, taint.key) for taint in row.taints})
 
 
 def _look(row: DeviceRow, blockers: Sequence[tuple[str, ClaimUse]]) -> NextStep | None:

@@ -233,3 +233,10 @@ def test_a_class_whose_driver_is_not_whole_leads_to_the_driver(dra: Dra) -> None
 def test_a_device_with_the_taint_of_a_rule_leads_to_the_rules(dra: Dra) -> None:
     path = str(EXAMPLES / "taint-rule-maintenance" / "cluster.yaml")
     assert "Next: kubectl dra taint --list --snapshot" in dra("explain", "device/h100-1/gpu-1", "--snapshot", path).out
+
+
+def test_a_taint_for_another_mode_is_no_fault_to_repair(dra: Dra) -> None:
+    path = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    for target in ("device/mi300x-2/gpu-3-spx-nps1", "class/gpu.amd.com-spx"):
+        said = dra("explain", target, "--snapshot", path).out
+        assert "The device is not broken" in " ".join(said.split()) and "Repair" not in said

@@ -127,3 +127,8 @@ def test_the_api_version_that_a_release_writes(driver: str, release: str, writte
 def test_names_hold_from_a_release_on() -> None:
     firsts = {"b": "1.10", "a": "1.9.2"}
     assert [newest_before(version, firsts) for version in ("1.9.1", "1.9.2", "1.10", "2")] == ["", "a", "b", "b"]
+
+
+def test_a_taint_that_says_no_fault_is_one_that_the_driver_sets() -> None:
+    passing = {driver.name: driver.passing_taints for driver in catalogue().drivers.values() if driver.passing_taints}
+    assert passing and all(set(keys) <= set(catalogue().drivers[name].taints) for name, keys in passing.items())

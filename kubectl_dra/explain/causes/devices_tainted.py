@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.command import deleting
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -63,8 +64,8 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]) -> Remedy:
-    blocking = (_blocking(blocked, item.device.taints) for item in blocked.lost)
-    rules = tuple(sorted({taint.rule for taint in blocking if taint is not None and taint.rule}))
+    blocking = [(item, _blocking(blocked, item.device.taints)) for item in blocked.lost]
+    rules = tuple(sorted({taint.rule for _, taint in blocking if taint is not None and taint.rule}))
     deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
     if rules and blocked.located.place.extended:
         return ending_taints(rules)
@@ -80,14 +81,19 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
         text = "Let the request tolerate the taint, or delete {rules} once the maintenance is over."
         proof = blocked.world.proof_with(tolerate)
         return Remedy(say(text, rules=_named(rules)), proof, offers=offers, commands=deleted)
-    return ending_taints(())
+    return ending_taints((), {(item.id.driver, taint.key) for item, taint in blocking if taint is not None})
 
 
-def ending_taints(rules: Sequence[str]) -> Remedy:
-    """What takes the taints of these DeviceTaintRules from devices; without a rule those that their driver set."""
+def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -> Remedy:
+    """What takes the taints of these DeviceTaintRules from devices; without a rule those that drivers set: ``own`` has
+    driver and key of each.
+    """
     if rules:
         deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
         return Remedy(say("Delete {rules} once the maintenance is over.", rules=_named(rules)), commands=deleted)
+    passing = {driver.passing_taints.get(key) for name, key in own if (driver := catalogue().driver(name)) is not None}
+    if len(passing) == 1 and (text := passing.pop()):
+        return Remedy(text)
     # Such a taint says that the device is unfit: tolerating it is no way out to offer.
     return Remedy(
         "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
