@@ -508,3 +508,8 @@ def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra, monk
     assert [line.split() for line in piped[3:6]] == [line.split() for line in bare]
     assert bare[0].split()[:6] == ["gpu.nvidia.com", "l40s-1", "unknown", "4", "-", "-"]
     assert all(line.endswith("no pod was recognized as the driver's") for line in bare)
+
+
+def test_a_driver_that_runs_nowhere_beside_its_hardware_is_a_fault_of_the_cluster(dra: Dra) -> None:
+    path = str(Path("examples/explain/driver-not-installed/cluster.yaml").absolute())
+    assert dra("drivers", "--snapshot", path).code == 1

@@ -56,7 +56,7 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
 
 def _code(drivers: NodeDrivers, flags: DriversFlags) -> int:
     # A class that nobody asks for is no fault of the cluster, but whoever names its driver is told no.
-    if any(row.ails if flags.drivers else row.state.broken for row in drivers.rows):
+    if any(row.ails if flags.drivers or row.claims or row.hardware else row.state.broken for row in drivers.rows):
         return EXIT_NO
     if drivers.gaps or any(row.state.open for row in drivers.rows):
         return EXIT_UNDETERMINED
