@@ -511,5 +511,5 @@ def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra, monk
 
 
 def test_a_driver_that_runs_nowhere_beside_its_hardware_is_a_fault_of_the_cluster(dra: Dra) -> None:
-    path = str(Path("examples/explain/driver-not-installed/cluster.yaml").absolute())
+    path = str(ROOT / "examples" / "explain" / "driver-not-installed" / "cluster.yaml")
     assert dra("drivers", "--snapshot", path).code == 1
