@@ -155,7 +155,6 @@ class ShellCommand(Struct, frozen=True):
         return f"{self.label}, {self.warning.lower()}" if self.warning else self.label
 
 
-MILDEST_FIRST: Final = ", the mildest first"
 PROVED: Final = ", proved by running the scheduler's steps with them"
 
 
@@ -174,6 +173,12 @@ class FixOffer(Struct, frozen=True):
     instead: bool = False
     turn: int | None = None
     own: bool = False
+
+
+def order_of(offers: Sequence[FixOffer]) -> str:
+    """In which order fixes are listed, for their heading: what only reads may cost more than what it stands before."""
+    turns = [offer.turn or 0 for offer in offers]
+    return ", the mildest first" if turns == sorted(turns) else ", read-only ones first"
 
 
 class Items(Struct, frozen=True):

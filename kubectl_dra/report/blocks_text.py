@@ -357,7 +357,7 @@ def _fixes(out: Painter, chosen: Sequence[blocks.FixOffer], places: bool) -> Ite
     if not chosen:
         return
     proved = blocks.PROVED if all(fix.proved for fix in chosen) else ""
-    heads = [((f"Fixes{order}{proved}", "bold"),) for order in ("", blocks.MILDEST_FIRST)]
+    heads = [((f"Fixes{order}{proved}", "bold"),) for order in ("", blocks.order_of(chosen))]
     yield _Piece(_FIXES, 0, heads[:1], several=heads[1:])
     texts = [(part, [line for fix in part for line in _fix(out, fix, places)]) for part in _together(chosen)]
     # A fix is told whole or not at all: half of one would not help.

@@ -31,7 +31,6 @@ from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,
     MAX_FOLDED,
-    MILDEST_FIRST,
     PROVED,
     SAID,
     Answer,
@@ -49,6 +48,7 @@ from kubectl_dra.report.blocks import (
     Tone,
     Tree,
     WordMark,
+    order_of,
     prose,
     shell,
 )
@@ -210,7 +210,7 @@ def _fixes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
         for each in fixes(diagnosis)
     ]
     if offers:
-        order, proved = MILDEST_FIRST if offers[1:] else "", PROVED if all(each.proved for each in offers) else ""
+        order, proved = order_of(offers) if offers[1:] else "", PROVED if all(each.proved for each in offers) else ""
         yield Section(f"Fixes{order}{proved}", (Items(tuple((each,) for each in offers)),), beside=True)
 
 

@@ -91,4 +91,6 @@ def test_a_first_fix_of_another_cause_is_told(
     """The answer is about one cause, and the first fix ends that, unless another fix asks less of people."""
     monkeypatch.chdir(EXAMPLES / example)
     run(arguments(EXAMPLES / example))
-    assert "\nFixes, the mildest first, proved by running the scheduler's steps with them\n" in capsys.readouterr().out
+    assert (
+        "\nFixes, read-only ones first, proved by running the scheduler's steps with them\n" in capsys.readouterr().out
+    )
