@@ -184,7 +184,7 @@ def test_a_refusal_leads_here(dra: Dra, server: APIServer, tmp_path: Path) -> No
     ran = dra("devices", "--kubeconfig", server.kubeconfig(tmp_path))
     assert ran.code == 3 and 'the command "can" says what is missing' in ran.err
     ran = dra("taint", "--list", "--kubeconfig", server.kubeconfig(tmp_path))
-    assert "kubectl dra can" in f"{ran.out}{ran.err}"
+    assert 'the command "can"' in f"{ran.out}{ran.err}"
 
 
 def test_a_misspelt_namespace_is_told_where_namespaces_may_be_listed(
