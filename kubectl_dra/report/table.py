@@ -96,7 +96,8 @@ def narrowed(
     keys: Sequence[str],
     below: Sequence[str] = (),
 ) -> NarrowedTable:
-    """As many columns of ``omitted`` go as have to, empty ones first, but none of ``keys``, which say what a row is.
+    """As many columns of ``omitted`` go as have to, all empty ones before them, but none of ``keys``, which say what a
+    row is.
 
     Where that is not enough, names in ``keys`` are shortened, if it is then. ``below`` take no room.
     """
@@ -106,7 +107,7 @@ def narrowed(
         return width_of(kept, below) - limit if limit is not None else 0
 
     empty = [name for name, *cells in zip(*kept, strict=True) if {*cells} <= {EMPTY}]
-    for name in (*(name for name in omitted if name in empty), *(name for name in omitted if name not in empty)):
+    for name in (*empty, *(name for name in omitted if name not in empty)):
         if excess() <= 0:
             break
         if name in kept[0] and name not in keys:
