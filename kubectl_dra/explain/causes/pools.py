@@ -13,7 +13,7 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep, slices_step
 from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
-from kubectl_dra.explain.clock import UnderWay, under_way
+from kubectl_dra.explain.clock import Clock, UnderWay, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView
@@ -48,6 +48,8 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     only, look = known[0] if len(known) == 1 else None, slices_of(known)
     waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
     remedy = _wait(waiting, next(_completed(blocked, known), None))
+    if kind is INCOMPLETE and remedy is None:
+        remedy = _overdue(blocked, known)
     if kind is INCOMPLETE and only is not None and only.found < only.expected:
         text = (
             "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
@@ -87,6 +89,20 @@ def _wait(waiting: UnderWay | None, completed: Remedy | None) -> Remedy | None:
     return Remedy(words) if completed is None else replace(completed, change=words)
 
 
+def _overdue(blocked: Blocked, pools: Sequence[Pool]) -> Remedy | None:
+    """That nobody publishes the rest any more, where the slices that there are tell their age."""
+    clock, since = Clock(blocked.analysis.snapshot), max(map(_newest, pools))
+    if not clock.lasting(since):
+        return None
+    text = "Restart the driver on that node, or delete the slices of a dead one: the newest came {ago}."
+    return Remedy(say(text, ago=clock.ago(since)))
+
+
+def _newest(pool: Pool) -> str:
+    """When the newest slice of a pool was created."""
+    return max(slice_.creation_timestamp for slice_ in (*pool.slices, *pool.other_slices))
+
+
 def _completed(blocked: Blocked, pools: Sequence[Pool]) -> Iterator[Remedy]:
     """What is proved to help once a pool is complete, with the slices that exist."""
     for pool in [pool for pool in pools if pool.incomplete][:MAX_POOLS]:
@@ -100,8 +116,7 @@ def _completed(blocked: Blocked, pools: Sequence[Pool]) -> Iterator[Remedy]:
 
 def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:
     """Whether a driver has just begun to publish each of the pools anew."""
-    created = (max(slice_.creation_timestamp for slice_ in (*pool.slices, *pool.other_slices)) for pool in pools)
-    waits = [under_way(pool.id.driver, at, blocked.analysis.snapshot) for pool, at in zip(pools, created, strict=True)]
+    waits = [under_way(pool.id.driver, _newest(pool), blocked.analysis.snapshot) for pool in pools]
     longest = max((wait for wait in waits if wait is not None), key=lambda wait: wait.seconds, default=None)
     return None if None in waits else longest
 
