@@ -259,8 +259,9 @@ class LandingComparison(NamedTuple):
     Attributes:
         file, object: the workload's file and "KIND NAMESPACE/NAME"; ``pod`` distinguishes its pods, empty if one.
         resources: what it requested from device plugins, with amounts.
-        before: the nodes that offer that much and that the pod's old rules admit, used or not.
-        after: the nodes on which the allocator finds devices, with nothing in use.
+        before: the nodes on which the scheduler accepts the pod as it was, with nothing in use: by the amounts of
+            device plugins, or by devices of a DeviceClass that serves the resource.
+        after: the nodes on which it accepts the migrated pod, with nothing in use.
         landings: the nodes that fit now, with the devices, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
         verdict: explain's verdict for now.

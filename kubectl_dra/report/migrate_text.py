@@ -297,8 +297,8 @@ def write_comparisons(out: Painter, compared: Sequence[LandingComparison]) -> No
     pods = _pods(fewer + same + more, all(comparison.counted for comparison in compared))
     out.paragraph(
         f"{pods[:1].upper()}{pods[1:]}, each looked at by itself: {fewer} could run on fewer nodes than before, {same} "
-        f"on as many, {more} on more. Before: nodes whose device plugin offers enough, used or not. After: nodes with "
-        "such devices, used or not."
+        f"on as many, {more} on more. Before: nodes where a device plugin, or a DeviceClass that serves the "
+        "resource, has enough, used or not. After: nodes with such devices, used or not."
     )
     out.write("")
 
