@@ -32,7 +32,7 @@ from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
-from kubectl_dra.migrate.model import Landing, LandingComparison, LostNodes, MigrationReport
+from kubectl_dra.migrate.model import ClusterHas, Landing, LandingComparison, LostNodes, MigrationReport
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
@@ -75,6 +75,19 @@ def _with_brought(snapshot: Snapshot, brought: Snapshot, server: Server) -> Snap
         return overlay(snapshot, brought, server)
     except InputError:
         return snapshot
+
+
+def has_needed(report: MigrationReport, snapshot: Snapshot) -> ClusterHas | None:
+    """What the cluster has of what the migrated pods need; None for the way back, which needs nothing of DRA."""
+    if report.settings.reverse:
+        return None
+    classes = {each.device_class: each.device_class in snapshot.classes for each in report.moved}
+    published = {slice_.driver for slice_ in snapshot.slices}
+    drivers = {each.driver: each.driver in published for each in report.moved if each.driver}
+    return ClusterHas(
+        {name: there for name, there in classes.items() if there or not snapshot.is_gap("DeviceClass")},
+        {name: there for name, there in drivers.items() if there or not snapshot.is_gap("ResourceSlice")},
+    )
 
 
 class _Pair(NamedTuple):

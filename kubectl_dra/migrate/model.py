@@ -39,6 +39,13 @@ class Moved(NamedTuple):
     driver: str
 
 
+class ClusterHas(NamedTuple):
+    """Which DeviceClasses exist in a cluster, and of which drivers it has ResourceSlices; without those not known."""
+
+    classes: Mapping[str, bool]
+    drivers: Mapping[str, bool]
+
+
 class Step(Struct, frozen=True):
     """One step for one object. Its ``changes`` are made together or not at all.
 
@@ -294,11 +301,12 @@ class LandingComparison(NamedTuple):
 class MigrationReport(NamedTuple):
     """The results of a run in input order, without files that have no remarks.
 
-    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the
-    file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
-    migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read. ``ignored`` counts
-    comments in the files that say to leave something, ``left`` are the objects that stay for one, with their files.
-    ``set_aside`` are the new objects of the claims file, with what is said of them.
+    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the file
+    of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of migrate itself.
+    ``comparisons`` show where migrated pods would run, and ``has`` says what the cluster has of what they need, if
+    one was read. ``ignored`` counts comments in the files that say to leave something, ``left`` are the objects
+    that stay for one, with their files. ``set_aside`` are the new objects of the claims file, with what is said of
+    them.
     """
 
     files: tuple[MigratedFile, ...]
@@ -310,6 +318,7 @@ class MigrationReport(NamedTuple):
     defects: tuple[str, ...] = ()
     claims: MigratedFile | None = None
     comparisons: tuple[LandingComparison, ...] | None = None
+    has: ClusterHas | None = None
     ignored: int = 0
     left: frozenset[tuple[str, ObjectKey]] = frozenset()
     set_aside: tuple[tuple[Remark, Mapping[str, Any]], ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final, TextIO
 
 from kubectl_dra.errors import DraError
@@ -14,7 +14,7 @@ from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.landing import SHOWN, changed_total
-from kubectl_dra.migrate.model import LandingComparison, MigratedFile, MigrationReport, Remark, Sort
+from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
@@ -105,6 +105,25 @@ def conditions(report: MigrationReport) -> Iterator[str]:
             classes.append(each.device_class)
     needs = [_with_classes(driver, classes) for driver, classes in drivers.items()]
     yield f"{before}the cluster {also}needs {join(needs)}; no device plugin may hand out the same devices."
+    if report.has is not None:
+        named = list(dict.fromkeys(chain.from_iterable(drivers.values())))
+        yield from _there(report.has, named, [driver for driver in drivers if driver])
+
+
+def _there(has: ClusterHas, classes: Sequence[str], drivers: Sequence[str]) -> Iterator[str]:
+    """Say which of them the cluster has and lacks, and what of it is not known."""
+    said: dict[bool | None, str] = {}
+    for there in (True, False, None):
+        named = [name for name in classes if has.classes.get(name) is there]
+        publish = [name for name in drivers if has.drivers.get(name) is there]
+        parts = [f"DeviceClass{'' if len(named) == 1 else 'es'} {join(named)}"] if named else []
+        parts += [f"ResourceSlices of driver{'' if len(publish) == 1 else 's'} {join(publish)}"] if publish else []
+        said[there] = " and ".join(parts)
+    seen = [f"{word} {said[there]}" for there, word in ((True, "has"), (False, "lacks")) if said[there]]
+    if seen:
+        yield f"The cluster {'; it '.join(seen)}."
+    if said[None]:
+        yield f"Not read, so it is not known whether the cluster has {said[None]}."
 
 
 def _with_classes(driver: str, classes: Sequence[str]) -> str:
