@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """How many nodes are named before the rest is only counted."""
+_DECIDE: Final = ("Node", "ResourceSlice", "DeviceClass")
+"""The kinds without which it is not known on which nodes a pod could run."""
 
 
 def compare(
@@ -237,9 +239,10 @@ def _one(
     worlds: _Worlds,
     settings: Assumed,
 ) -> LandingComparison:
-    could = _accepting(before, worlds.before, settings)
+    unread = tuple(gap.kind for gap in worlds.now.unread(_DECIDE))
+    could = () if unread else _accepting(before, worlds.before, settings)
     try:
-        can = _accepting(after, worlds.after, settings)
+        can = () if unread else _accepting(after, worlds.after, settings)
         empty = diagnose(about_pod(after, worlds.after, exists=False), worlds.after, settings)
         now = diagnose(about_pod(after, worlds.now, exists=False), worlds.now, settings)
     except DraError as error:
@@ -264,6 +267,7 @@ def _one(
         now.verdict,
         None if now.verdict is Verdict.SCHEDULABLE else now,
         now.notes,
+        unread=unread,
     )
 
 
@@ -275,7 +279,8 @@ def _accepting(pod: Pod, snapshot: Snapshot, settings: Assumed) -> tuple[str, ..
 
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:
-    """How many pods could run on fewer nodes, on as many, and on more."""
+    """How many pods could run on fewer nodes, on as many, and on more; without those of which it is not known."""
+    comparisons = [comparison for comparison in comparisons if not comparison.unread]
     fewer = sum(comparison.pods for comparison in comparisons if comparison.difference < 0)
     more = sum(comparison.pods for comparison in comparisons if comparison.difference > 0)
     return fewer, sum(comparison.pods for comparison in comparisons) - fewer - more, more

@@ -275,6 +275,7 @@ class LandingComparison(NamedTuple):
         answer: explain's diagnosis, None if it can be scheduled; or the error that prevented it.
         notes: what was assumed or not seen.
         pods: how many such pods run at a time; at least that many unless ``counted``.
+        unread: the kinds that decide on which nodes it could run and were not all read; then no nodes are named.
     """
 
     file: str
@@ -291,6 +292,7 @@ class LandingComparison(NamedTuple):
     notes: tuple[Words, ...] = ()
     pods: int = 1
     counted: bool = True
+    unread: tuple[str, ...] = ()
 
     @property
     def difference(self) -> int:

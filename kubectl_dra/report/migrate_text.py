@@ -313,11 +313,14 @@ def write_comparisons(out: Painter, compared: Sequence[LandingComparison]) -> No
     for comparison in compared:
         _one(out, comparison)
     fewer, same, more = changed_total(compared)
-    pods = _pods(fewer + same + more, all(comparison.counted for comparison in compared))
+    total = sum(comparison.pods for comparison in compared)
+    open_ = total - fewer - same - more
+    pods = _pods(total, all(comparison.counted for comparison in compared))
     out.paragraph(
         f"{pods[:1].upper()}{pods[1:]}, each looked at by itself: {fewer} could run on fewer nodes than before, {same} "
-        f"on as many, {more} on more. Before: nodes where a device plugin, or a DeviceClass that serves the "
-        "resource, has enough, used or not. After: nodes with such devices, used or not."
+        f"on as many, {more} on more{f', {open_} not known' if open_ else ''}. Before: nodes where a device plugin, "
+        "or a DeviceClass that serves the resource, has enough, used or not. After: nodes with such devices, used or "
+        "not."
     )
     out.write("")
 
@@ -334,7 +337,9 @@ def _one(out: Painter, comparison: LandingComparison) -> None:
         "  ", (comparison.object, "bold"), f"{f' {comparison.pod}' if comparison.pod else ''}  ", (amounts, "dim")
     )
     style = "red" if comparison.difference < 0 else "green"
-    if comparison.before or comparison.after:
+    if comparison.unread:
+        out.write("    nodes: ", ("not known", "yellow"), f" (not read: {join(comparison.unread)})")
+    elif comparison.before or comparison.after:
         change = (
             f"{abs(comparison.difference)} {'fewer' if comparison.difference < 0 else 'more'}"
             if comparison.difference
@@ -385,6 +390,7 @@ def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "notes": [written(note) for note in comparison.notes],
             "podCount": comparison.pods,
             "podCountExact": comparison.counted,
+            **({"unreadKinds": list(comparison.unread)} if comparison.unread else {}),
         }
         for comparison in compared
     ]

@@ -136,6 +136,19 @@ def test_a_missing_class_is_the_reason() -> None:
     assert "gpu.nvidia.com" in reason and "does not exist" in reason
 
 
+@pytest.mark.parametrize("kind", ["Node", "ResourceSlice", "DeviceClass"])
+def test_what_was_not_read_is_no_difference(kind: str) -> None:
+    objects = [each for each in (device_class(), node("n", 2), slice_of("n", 2)) if each["kind"] != kind]
+    seen = snapshot(objects, expected=[kind])
+    report = migrate([Input("f.yaml", True, PLAIN.encode())], MigrationJob(settings()))
+    found = compare(report, seen, assumed(seen), "ml")
+    told = io.StringIO()
+    write_comparisons(Painter(told, "never"), found)
+    assert [(each.before, each.after, each.unread) for each in found] == [((), (), (kind,))]
+    assert f"nodes: not known (not read: {kind})" in told.getvalue()
+    assert "0 on as many, 0 on more, 1 not known." in " ".join(told.getvalue().split())
+
+
 def test_only_what_changes_is_compared() -> None:
     plain = PLAIN.replace("nvidia.com/gpu: 2", "cpu: 2").replace("name: train", "name: plain")
     assert [each.object for each in compared(f"{PLAIN}---\n{plain}", node("n"), slice_of("n", 2))] == ["Pod train"]
