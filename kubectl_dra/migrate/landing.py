@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import structs
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.extended_resources import amount_of
-from kubectl_dra.api.nodes import Node
+from kubectl_dra.allocation.budgets import of_answer
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.applied_manifest import overlay
@@ -22,6 +21,7 @@ from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.data.autoscalers import maker_of_deployments, makers
 from kubectl_dra.errors import DraError, FileError, InputError
+from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
@@ -32,10 +32,7 @@ from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
-from kubectl_dra.migrate.model import Landing, LandingComparison, LostNodes, MigrationReport
-from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
-from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
-from kubectl_dra.scheduling.taint_toleration import TaintToleration
+from kubectl_dra.migrate.model import ClusterHas, Landing, LandingComparison, LostNodes, MigrationReport
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
@@ -43,8 +40,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """How many nodes are named before the rest is only counted."""
-_RULES: Final = (NodeUnschedulable, TaintToleration, NodeAffinityFilter)
-"""The scheduler plugins that judge by the pod's own rules, whatever else runs on the node."""
+_DECIDE: Final = ("Node", "ResourceSlice", "DeviceClass")
+"""The kinds without which it is not known on which nodes a pod could run."""
 
 
 def compare(
@@ -58,17 +55,41 @@ def compare(
     pairs = list(_pairs(report))
     if not pairs:
         return []
-    try:
-        world = overlay(
-            snapshot, _brought(report, namespace), Server(assumed.scheduler.release, assumed.scheduler.gates)
-        )
-    except InputError:
-        world = snapshot
+    server = Server(assumed.scheduler.release, assumed.scheduler.gates)
+    old = _with_brought(snapshot, _brought(report, namespace, migrated=False), server)
+    now = _with_brought(snapshot, _brought(report, namespace, migrated=True), server)
+    worlds = _Worlds(Cluster(old).emptied().snapshot, Cluster(now).emptied().snapshot, now)
     settings = replace(assumed, with_ways=False)
-    # The cluster with nothing in use.
-    free = Cluster(world).emptied().snapshot
     known: dict[str, LandingComparison] = {}
-    return [comparison for pair in pairs for comparison in _compared(pair, world, free, settings, namespace, known)]
+    return [comparison for pair in pairs for comparison in _compared(pair, worlds, settings, namespace, known)]
+
+
+class _Worlds(NamedTuple):
+    """The cluster with the files before and after, with nothing in use; and as it is, with those after."""
+
+    before: Snapshot
+    after: Snapshot
+    now: Snapshot
+
+
+def _with_brought(snapshot: Snapshot, brought: Snapshot, server: Server) -> Snapshot:
+    try:
+        return overlay(snapshot, brought, server)
+    except InputError:
+        return snapshot
+
+
+def has_needed(report: MigrationReport, snapshot: Snapshot) -> ClusterHas | None:
+    """What the cluster has of what the migrated pods need; None for the way back, which needs nothing of DRA."""
+    if report.settings.reverse:
+        return None
+    classes = {each.device_class: each.device_class in snapshot.classes for each in report.moved}
+    published = {slice_.driver for slice_ in snapshot.slices}
+    drivers = {each.driver: each.driver in published for each in report.moved if each.driver}
+    return ClusterHas(
+        {name: there for name, there in classes.items() if there or not snapshot.is_gap("DeviceClass")},
+        {name: there for name, there in drivers.items() if there or not snapshot.is_gap("ResourceSlice")},
+    )
 
 
 class _Pair(NamedTuple):
@@ -125,13 +146,13 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
     return str(raw.get("kind")), title(raw)
 
 
-def _brought(report: MigrationReport, namespace: str) -> Snapshot:
-    """The DRA objects of all files after the migration."""
+def _brought(report: MigrationReport, namespace: str, *, migrated: bool) -> Snapshot:
+    """The DRA objects of all files, before or after the migration."""
     builder = SnapshotBuilder(namespace, workloads=True)
     for file in report.all_files:
         if file.text is None:
             continue
-        for manifest in _objects(file.text.source, file.text.after):
+        for manifest in _objects(file.text.source, file.text.after if migrated else file.text.before):
             if manifest.api_version.startswith(f"{GROUP}/") and manifest.kind in DRA_KINDS:
                 try:
                     builder.add(dict(manifest.object), Place(file.name, manifest.document.line))
@@ -143,8 +164,7 @@ def _brought(report: MigrationReport, namespace: str) -> Snapshot:
 
 def _compared(
     pair: _Pair,
-    world: Snapshot,
-    free: Snapshot,
+    worlds: _Worlds,
     settings: Assumed,
     namespace: str,
     known: dict[str, LandingComparison],
@@ -161,10 +181,10 @@ def _compared(
         resources = {name: amount for name, amount in extended_amounts(before).items() if name not in kept}
         if resources:
             where = "" if len(old) == 1 else ".".join(str(step) for step in was.path)
-            alike = _decides(before, after, world)
+            alike = _decides(before, after, worlds.now)
             comparison = known.get(alike)
             if comparison is None:
-                comparison = _one(pair, where, before, after, resources, world, free, settings)
+                comparison = _one(pair, where, before, after, resources, worlds, settings)
             if comparison.verdict is Verdict.SCHEDULABLE:
                 # Why another pod does not fit is said with the names of its own claims.
                 known[alike] = comparison
@@ -216,21 +236,19 @@ def _one(
     before: Pod,
     after: Pod,
     resources: Mapping[str, int],
-    world: Snapshot,
-    free: Snapshot,
+    worlds: _Worlds,
     settings: Assumed,
 ) -> LandingComparison:
-    state = settings.scheduler.sees(Cluster(free))
-    refused = settings.scheduler.attempt_in(state, before, plugins=_RULES).filtered
-    could = tuple(name for name, node in state.nodes.items() if name not in refused and _offers(node.node, resources))
+    unread = tuple(gap.kind for gap in worlds.now.unread(_DECIDE))
+    could = () if unread else _accepting(before, worlds.before, settings)
     try:
-        empty = diagnose(about_pod(after, free, exists=False), free, settings)
-        now = diagnose(about_pod(after, world, exists=False), world, settings)
+        can = () if unread else _accepting(after, worlds.after, settings)
+        empty = diagnose(about_pod(after, worlds.after, exists=False), worlds.after, settings)
+        now = diagnose(about_pod(after, worlds.now, exists=False), worlds.now, settings)
     except DraError as error:
         return LandingComparison(
             pair.file, title(pair.after), where, resources, could, (), (), (), (), Verdict.UNDETERMINED, error
         )
-    can = tuple(placement.node for placement in empty.placements)
     reasons = {name: group.reason for group in empty.nodes for name in group.nodes}
     lost: dict[Words | None, list[str]] = {}
     for name in could:
@@ -249,16 +267,20 @@ def _one(
         now.verdict,
         None if now.verdict is Verdict.SCHEDULABLE else now,
         now.notes,
+        unread=unread,
     )
 
 
-def _offers(node: Node, resources: Mapping[str, int]) -> bool:
-    """Whether the node's device plugin offers enough."""
-    return all(amount_of(node.allocatable.get(name)) >= amount for name, amount in resources.items())
+def _accepting(pod: Pod, snapshot: Snapshot, settings: Assumed) -> tuple[str, ...]:
+    """The nodes on which the scheduler accepts a new pod, by all its steps."""
+    created, cluster = as_created(about_pod(pod, snapshot, exists=False), Cluster(snapshot).with_named_nodes())
+    assert created is not None
+    return tuple(settings.scheduler.attempt(created, cluster, of_answer(len(snapshot.nodes))).taking)
 
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:
-    """How many pods could run on fewer nodes, on as many, and on more."""
+    """How many pods could run on fewer nodes, on as many, and on more; without those of which it is not known."""
+    comparisons = [comparison for comparison in comparisons if not comparison.unread]
     fewer = sum(comparison.pods for comparison in comparisons if comparison.difference < 0)
     more = sum(comparison.pods for comparison in comparisons if comparison.difference > 0)
     return fewer, sum(comparison.pods for comparison in comparisons) - fewer - more, more

@@ -39,6 +39,13 @@ class Moved(NamedTuple):
     driver: str
 
 
+class ClusterHas(NamedTuple):
+    """Which DeviceClasses exist in a cluster, and of which drivers it has ResourceSlices; without those not known."""
+
+    classes: Mapping[str, bool]
+    drivers: Mapping[str, bool]
+
+
 class Step(Struct, frozen=True):
     """One step for one object. Its ``changes`` are made together or not at all.
 
@@ -259,14 +266,16 @@ class LandingComparison(NamedTuple):
     Attributes:
         file, object: the workload's file and "KIND NAMESPACE/NAME"; ``pod`` distinguishes its pods, empty if one.
         resources: what it requested from device plugins, with amounts.
-        before: the nodes that offer that much and that the pod's old rules admit, used or not.
-        after: the nodes on which the allocator finds devices, with nothing in use.
+        before: the nodes on which the scheduler accepts the pod as it was, with nothing in use: by the amounts of
+            device plugins, or by devices of a DeviceClass that serves the resource.
+        after: the nodes on which it accepts the migrated pod, with nothing in use.
         landings: the nodes that fit now, with the devices, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
         verdict: explain's verdict for now.
         answer: explain's diagnosis, None if it can be scheduled; or the error that prevented it.
         notes: what was assumed or not seen.
         pods: how many such pods run at a time; at least that many unless ``counted``.
+        unread: the kinds that decide on which nodes it could run and were not all read; then no nodes are named.
     """
 
     file: str
@@ -283,6 +292,7 @@ class LandingComparison(NamedTuple):
     notes: tuple[Words, ...] = ()
     pods: int = 1
     counted: bool = True
+    unread: tuple[str, ...] = ()
 
     @property
     def difference(self) -> int:
@@ -293,11 +303,12 @@ class LandingComparison(NamedTuple):
 class MigrationReport(NamedTuple):
     """The results of a run in input order, without files that have no remarks.
 
-    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the
-    file of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of
-    migrate itself. ``comparisons`` show where migrated pods would run, if a cluster was read. ``ignored`` counts
-    comments in the files that say to leave something, ``left`` are the objects that stay for one, with their files.
-    ``set_aside`` are the new objects of the claims file, with what is said of them.
+    ``read`` counts files, ``manifests`` the Kubernetes objects in those that were examined. ``claims`` is the file
+    of --claims-file. ``notes`` are sentences about what was left out, ``defects`` are failures of migrate itself.
+    ``comparisons`` show where migrated pods would run, and ``has`` says what the cluster has of what they need, if
+    one was read. ``ignored`` counts comments in the files that say to leave something, ``left`` are the objects
+    that stay for one, with their files. ``set_aside`` are the new objects of the claims file, with what is said of
+    them.
     """
 
     files: tuple[MigratedFile, ...]
@@ -309,6 +320,7 @@ class MigrationReport(NamedTuple):
     defects: tuple[str, ...] = ()
     claims: MigratedFile | None = None
     comparisons: tuple[LandingComparison, ...] | None = None
+    has: ClusterHas | None = None
     ignored: int = 0
     left: frozenset[tuple[str, ObjectKey]] = frozenset()
     set_aside: tuple[tuple[Remark, Mapping[str, Any]], ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.migrate.codes import PAGES
-from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark
+from kubectl_dra.migrate.model import ClusterHas, MigratedFile, MigrationReport, Moved, Remark
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import page_of
 
@@ -34,10 +34,7 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
             "refusals": len(report.items("refusal")),
             "ignored": report.ignored,
         },
-        "moved": [
-            {"resource": each.resource, "deviceClassName": each.device_class, "driver": each.driver}
-            for each in report.moved
-        ],
+        "moved": [_moved(each, report.has) for each in report.moved],
         "files": [_file(file) for file in report.all_files],
         "notes": list(report.notes),
         "defects": list(report.defects),
@@ -46,6 +43,19 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
         from kubectl_dra.report.migrate_text import to_json as equivalence
 
         out["equivalence"] = equivalence(report.comparisons)
+    return out
+
+
+def _moved(moved: Moved, has: ClusterHas | None) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "resource": moved.resource,
+        "deviceClassName": moved.device_class,
+        "driver": moved.driver,
+    }
+    if has is not None and moved.device_class in has.classes:
+        out["deviceClassExists"] = has.classes[moved.device_class]
+    if has is not None and moved.driver in has.drivers:
+        out["driverPublishes"] = has.drivers[moved.driver]
     return out
 
 

@@ -90,7 +90,8 @@ def _standing(out: Painter, progress: Standing) -> None:
 
 
 def _counts(progress: Standing) -> str:
-    return f"{amount(progress.pods, 'pod')} with device plugins, {progress.claims} claims and templates"
+    claims = f"{progress.claims:,} {'claim or template' if progress.claims == 1 else 'claims and templates'}"
+    return f"{amount(progress.pods, 'pod')} with device plugins, {claims}"
 
 
 def summary(survey: Survey) -> str:

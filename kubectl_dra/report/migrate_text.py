@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final, TextIO
 
 from kubectl_dra.errors import DraError
@@ -14,7 +14,7 @@ from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.landing import SHOWN, changed_total
-from kubectl_dra.migrate.model import LandingComparison, MigratedFile, MigrationReport, Remark, Sort
+from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.paint import Painter
@@ -105,6 +105,25 @@ def conditions(report: MigrationReport) -> Iterator[str]:
             classes.append(each.device_class)
     needs = [_with_classes(driver, classes) for driver, classes in drivers.items()]
     yield f"{before}the cluster {also}needs {join(needs)}; no device plugin may hand out the same devices."
+    if report.has is not None:
+        named = list(dict.fromkeys(chain.from_iterable(drivers.values())))
+        yield from _there(report.has, named, [driver for driver in drivers if driver])
+
+
+def _there(has: ClusterHas, classes: Sequence[str], drivers: Sequence[str]) -> Iterator[str]:
+    """Say which of them the cluster has and lacks, and what of it is not known."""
+    said: dict[bool | None, str] = {}
+    for there in (True, False, None):
+        named = [name for name in classes if has.classes.get(name) is there]
+        publish = [name for name in drivers if has.drivers.get(name) is there]
+        parts = [f"DeviceClass{'' if len(named) == 1 else 'es'} {join(named)}"] if named else []
+        parts += [f"ResourceSlices of driver{'' if len(publish) == 1 else 's'} {join(publish)}"] if publish else []
+        said[there] = " and ".join(parts)
+    seen = [f"{word} {said[there]}" for there, word in ((True, "has"), (False, "lacks")) if said[there]]
+    if seen:
+        yield f"The cluster {'; it '.join(seen)}."
+    if said[None]:
+        yield f"Not read, so it is not known whether the cluster has {said[None]}."
 
 
 def _with_classes(driver: str, classes: Sequence[str]) -> str:
@@ -294,11 +313,14 @@ def write_comparisons(out: Painter, compared: Sequence[LandingComparison]) -> No
     for comparison in compared:
         _one(out, comparison)
     fewer, same, more = changed_total(compared)
-    pods = _pods(fewer + same + more, all(comparison.counted for comparison in compared))
+    total = sum(comparison.pods for comparison in compared)
+    open_ = total - fewer - same - more
+    pods = _pods(total, all(comparison.counted for comparison in compared))
     out.paragraph(
         f"{pods[:1].upper()}{pods[1:]}, each looked at by itself: {fewer} could run on fewer nodes than before, {same} "
-        f"on as many, {more} on more. Before: nodes whose device plugin offers enough, used or not. After: nodes with "
-        "such devices, used or not."
+        f"on as many, {more} on more{f', {open_} not known' if open_ else ''}. Before: nodes where a device plugin, "
+        "or a DeviceClass that serves the resource, has enough, used or not. After: nodes with such devices, used or "
+        "not."
     )
     out.write("")
 
@@ -315,7 +337,9 @@ def _one(out: Painter, comparison: LandingComparison) -> None:
         "  ", (comparison.object, "bold"), f"{f' {comparison.pod}' if comparison.pod else ''}  ", (amounts, "dim")
     )
     style = "red" if comparison.difference < 0 else "green"
-    if comparison.before or comparison.after:
+    if comparison.unread:
+        out.write("    nodes: ", ("not known", "yellow"), f" (not read: {join(comparison.unread)})")
+    elif comparison.before or comparison.after:
         change = (
             f"{abs(comparison.difference)} {'fewer' if comparison.difference < 0 else 'more'}"
             if comparison.difference
@@ -366,6 +390,7 @@ def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "notes": [written(note) for note in comparison.notes],
             "podCount": comparison.pods,
             "podCountExact": comparison.counted,
+            **({"unreadKinds": list(comparison.unread)} if comparison.unread else {}),
         }
         for comparison in compared
     ]

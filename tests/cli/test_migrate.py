@@ -201,6 +201,44 @@ def test_json_says_where_pods_would_land_if_a_cluster_is_given(dra: Dra) -> None
     assert (workload["before"], workload["after"]) == (["old"], ["new"])
 
 
+@pytest.mark.parametrize(
+    ("complete", "objects", "said", "seen"),
+    [
+        (
+            True,
+            [cluster.device_class()],
+            "has DeviceClass gpu.nvidia.com; it lacks ResourceSlices of driver gpu.nvidia.com.",
+            (True, False),
+        ),
+        (
+            False,
+            [cluster.device_class()],
+            "has DeviceClass gpu.nvidia.com. Not read, so it is not known whether",
+            (True, None),
+        ),
+        (
+            True,
+            [cluster.node("n"), cluster.slice_of("n", 2)],
+            "has ResourceSlices of driver gpu.nvidia.com; it lacks DeviceClass",
+            (False, True),
+        ),
+    ],
+)
+def test_what_the_cluster_has_of_what_it_needs(
+    dra: Dra, complete: bool, objects: list[cluster.Json], said: str, seen: tuple[bool | None, bool | None]
+) -> None:
+    Path("a.yaml").write_text(POD)
+    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    words = ["migrate", "a.yaml", "--snapshot", "cluster.json", *(["--complete"] if complete else [])]
+    told = " ".join(dra(*words).out.split())
+    assert f"The cluster {said}" in told
+    report = json.loads(dra(*words, "-o", "json").out)
+    jsonschema.validate(report, SCHEMA)
+    (moved,) = report["moved"]
+    assert (moved.get("deviceClassExists"), moved.get("driverPublishes")) == seen
+    assert "The cluster has" not in dra("migrate", "a.yaml").out
+
+
 def test_yaml_is_the_migrated_stream(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
     ran = dra("migrate", "-", "-o", "yaml")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,9 @@ from kubectl_dra.migrate.landing import compare
 from kubectl_dra.migrate.model import LandingComparison
 from kubectl_dra.report.migrate_text import to_json, write_comparisons
 from kubectl_dra.report.paint import Painter
-from tests.migrate.cluster import DRIVER, Json, device_class, dra, node, slice_of, snapshot
+from tests.cli.conftest import dra as dra
+from tests.migrate import cluster as saved
+from tests.migrate.cluster import DRIVER, Json, device_class, node, slice_of, snapshot
 from tests.migrate.runs import dump, settings
 from tests.migrate.test_reverse import PLAIN, labelled
 
@@ -61,6 +65,35 @@ def test_counts(nodes: Sequence[Json], before: int, after: int) -> None:
     assert (len(found.before), len(found.after), found.difference) == (before, after, after - before)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "before"),
+    [
+        ([node("driver"), slice_of("driver", 2)], ("driver",)),
+        ([node("driver"), slice_of("driver", 1)], ()),
+        ([node("plugin", 2), node("driver"), slice_of("driver", 2), node("none")], ("plugin", "driver")),
+        # Where a device plugin counts, devices do not serve the rest.
+        ([node("both", 1), slice_of("both", 2)], ()),
+    ],
+)
+@pytest.mark.parametrize("in_files", [False, True])
+def test_before_counts_what_a_class_serves(
+    dra: Any, nodes: Sequence[Json], before: Sequence[str], in_files: bool
+) -> None:
+    """The nodes before are those that ``fit`` finds for the pod as it was."""
+    served = device_class()
+    served["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    text = f"{dump(served)}---\n{PLAIN}" if in_files else PLAIN
+    cluster = [*nodes] if in_files else [served, *nodes]
+    report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings()))
+    seen = snapshot(cluster)
+    (found,) = compare(report, seen, assumed(seen), "ml")
+    assert found.before == tuple(before)
+    Path("f.yaml").write_text(text)
+    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster}))
+    fits = json.loads(dra("fit", "-f", "f.yaml", "--snapshot", "cluster.json", "--complete", "-o", "json").out)
+    assert (fits["exitCode"] == 0) == bool(before)
+
+
 def test_the_old_label_and_the_new_selector() -> None:
     text = labelled("nvidia.com/gpu", "nvidia.com/gpu.product", "In", ["NVIDIA-A100-SXM4-80GB"])
     text = text.replace("nvidia.com/gpu: 3", "nvidia.com/gpu: 2")
@@ -77,7 +110,7 @@ def test_the_old_label_and_the_new_selector() -> None:
 def test_what_is_in_use_now_is_no_difference() -> None:
     results = [{"request": "x", "driver": DRIVER, "pool": "n", "device": f"gpu-{index}"} for index in range(2)]
     request = {"name": "x", "exactly": {"deviceClassName": DRIVER, "count": 2}}
-    claim = dra("ResourceClaim", "held", {"devices": {"requests": [request]}})
+    claim = saved.dra("ResourceClaim", "held", {"devices": {"requests": [request]}})
     claim["status"] = {"allocation": {"devices": {"results": results}}}
     claim["metadata"]["namespace"] = "ml"
     found = one(PLAIN, node("n", 2), slice_of("n", 2), claim)
@@ -101,6 +134,19 @@ def test_a_missing_class_is_the_reason() -> None:
     assert found.difference == -1
     reason = to_json([found])[0]["lost"][0]["reason"]
     assert "gpu.nvidia.com" in reason and "does not exist" in reason
+
+
+@pytest.mark.parametrize("kind", ["Node", "ResourceSlice", "DeviceClass"])
+def test_what_was_not_read_is_no_difference(kind: str) -> None:
+    objects = [each for each in (device_class(), node("n", 2), slice_of("n", 2)) if each["kind"] != kind]
+    seen = snapshot(objects, expected=[kind])
+    report = migrate([Input("f.yaml", True, PLAIN.encode())], MigrationJob(settings()))
+    found = compare(report, seen, assumed(seen), "ml")
+    told = io.StringIO()
+    write_comparisons(Painter(told, "never"), found)
+    assert [(each.before, each.after, each.unread) for each in found] == [((), (), (kind,))]
+    assert f"nodes: not known (not read: {kind})" in told.getvalue()
+    assert "0 on as many, 0 on more, 1 not known." in " ".join(told.getvalue().split())
 
 
 def test_only_what_changes_is_compared() -> None:

@@ -218,6 +218,9 @@ def test_a_namespace_that_has_moved() -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": {LABEL: "refuse"}}}
     (standing,) = look(*DRA, template, space).namespaces
     assert (standing.state, standing.claims, standing.label) == ("migrated", 1, "refuse")
+    told = io.StringIO()
+    write_survey(look(*DRA, template, space), "never", told, plan=kubectl("dra", "migrate", "plan"))
+    assert "0 pods with device plugins, 1 claim or template, label refuse\n" in told.getvalue()
 
 
 HAMI = "hami-core-gpu.project-hami.io"

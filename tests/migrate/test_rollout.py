@@ -188,7 +188,7 @@ def test_usage(dra: Any, words: list[str]) -> None:
 def test_a_survey_of_files(dra: Any) -> None:
     Path("pods.yaml").write_text(MANIFEST)
     ran: Ran = dra("migrate", "--snapshot", "pods.yaml")
-    assert ran.code == 0 and "Pod p" in ran.out
+    assert ran.code == 0 and "Pod p" in ran.out and ", 0 claims and templates" in ran.out
     assert dra("migrate", "--snapshot", "pods.yaml", "--check").code == 1
 
 

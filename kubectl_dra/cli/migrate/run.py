@@ -82,6 +82,10 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         report = of_charts(report, charts, inputs, job, asked)
         if (flags.write or flags.interactive) and found and not report.changed:
             raise UsageError(_NO_FILES)
+    if seen is not None:
+        from kubectl_dra.migrate.landing import has_needed
+
+        report = report._replace(has=has_needed(report, seen.snapshot))
     if flags.write_baseline:
         tell_notes(report.notes)
         return write_baseline(flags.baseline, report.items(), MIGRATE)
