@@ -49,5 +49,5 @@ def test_the_short_text_has_the_changes_in_the_order_of_the_full_one(example: Pa
     assert [change for change in full if change in short] == short
     cause = whole.partition("  - ")[0]
     named = [any("/" in word and word in cause for word in change.split()) for change in full]
-    ends = [change.startswith(("End", "Delete")) for change in full]
+    ends = [change.startswith(("End", "Delete")) or "which ends pod" in change for change in full]
     assert ends[named[0] :] == sorted(ends[named[0] :])
