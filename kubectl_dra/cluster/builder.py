@@ -319,8 +319,7 @@ class SnapshotBuilder:
             server=self._server,
             context=self._context,
             served=self._served,
-            read_at=self._read_at
-            or newest(*map(self._all, ("Pod", "ResourceClaim", "Event", "Node", "ResourceSlice", "DeviceTaintRule"))),
+            read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),
             individual=frozenset(each for slice_ in slices if slice_.individual for each in slice_.individual.columns),

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import chain
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 
 
@@ -45,26 +41,9 @@ def moment(snapshot: Snapshot) -> Moment:
     return Moment(datetime.now(UTC), saved=False) if known is None else Moment(known, saved=not snapshot.server)
 
 
-def newest(
-    pods: Iterable[Pod],
-    claims: Iterable[ResourceClaim],
-    events: Iterable[Event],
-    nodes: Iterable[Node],
-    slices: Iterable[ResourceSlice],
-    rules: Iterable[DeviceTaintRule],
-) -> str:
+def newest(pods: Iterable[Pod], claims: Iterable[ResourceClaim], events: Iterable[Event]) -> str:
     """The newest time in objects: they were read then or later. Empty if none has one."""
-    made = (slice_.creation_timestamp for slice_ in slices)
-    return max(chain(_times(pods, claims, events), _of_devices(nodes, rules), made), default="")
-
-
-def _of_devices(nodes: Iterable[Node], rules: Iterable[DeviceTaintRule]) -> Iterator[str]:
-    for node in nodes:
-        yield node.metadata.creation_timestamp
-        yield from (condition.last_transition_time for condition in node.status.conditions)
-    for rule in rules:
-        yield rule.metadata.creation_timestamp
-        yield rule.taint.time_added
+    return max(_times(pods, claims, events), default="")
 
 
 def _times(pods: Iterable[Pod], claims: Iterable[ResourceClaim], events: Iterable[Event]) -> Iterator[str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 
 from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.files import read_snapshot
@@ -105,18 +103,3 @@ status: {conditions: [{type: PodScheduled, status: "False", lastTransitionTime: 
     assert Clock(snapshot).age("2026-01-01T00:00:00Z") == timedelta(minutes=2)
     path.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: n}\n")
     assert not moment(read_snapshot([str(path)])).saved
-
-
-@pytest.mark.parametrize("name", ["all-held", "taint-rule-maintenance", "tpu-all-one-held"])
-def test_files_of_one_kind_tell_their_time(name: str, tmp_path: Path) -> None:
-    """Slices alone, nodes alone: nothing in them is as old as today makes it."""
-    cluster = (ROOT / "examples/explain" / name / "cluster.yaml").read_text()
-    items = yaml.load(cluster, yaml.CSafeLoader)["items"]
-    for kind in ("ResourceSlice", "Node", "DeviceTaintRule"):
-        own = [item for item in items if item["kind"] == kind]
-        path = tmp_path / f"{kind}.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": own}))
-        if own:
-            at = moment(read_snapshot([str(path)]))
-            stamps = re.findall(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", path.read_text())
-            assert at.saved and max(item["metadata"]["creationTimestamp"] for item in own) <= str(at) <= max(stamps)
