@@ -174,7 +174,7 @@ def test_what_stops_the_pods_of_one_way_is_said_beside_its_manifest(dra: Dra) ->
 
 
 def test_a_manifest_is_for_the_namespace_that_was_named(dra: Dra, tmp_path: Path) -> None:
-    words = ("--snapshot", SHARED_CPUS, "-n", "ran", "--by", "claim")
+    words = ("--snapshot", SHARED_CPUS, "-n", "ran", "--by", "each")
     file = tmp_path / "plain.yaml"
     file.write_text(dra("share", "--class", "dra.cpu", *words[:2], "--by", "each").out)
     for source in (("--class", "dra.cpu"), ("-f", str(file))):
