@@ -141,9 +141,7 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
         return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in change.ended)
     if not isinstance(change, Free) or not change.by_command:
         return ()
-    by_owner = {pod.key for fewer in change.fewer for pod in fewer.ended}
-    rest = [holder for holder in change.holders if not by_owner or not by_owner & {pod.key for pod in holder.pods}]
-    own = [_of_holder(holder) for holder in rest]
+    own = map(_of_holder, change.beside(change.fewer))
     return tuple(command for commands in (*map(_with_fewer, change.fewer), *own) for command in commands)
 
 

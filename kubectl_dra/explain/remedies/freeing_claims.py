@@ -59,9 +59,12 @@ class Free(Change, frozen=True):
     def what(self) -> Words:
         """What has to be done."""
         several = [fewer for fewer in self.fewer if len(fewer.ended) > 1]
-        by_owner = {pod.key for fewer in several for pod in fewer.ended}
-        rest = [holder for holder in self.holders if not by_owner or not by_owner & {pod.key for pod in holder.pods}]
-        return Joined((*(fewer.what for fewer in several), *map(_ending, rest)), " and ")
+        return Joined((*(fewer.what for fewer in several), *map(_ending, self.beside(several))), " and ")
+
+    def beside(self, fewer: Iterable[FewerReplicas]) -> list[ClaimHolder]:
+        """The holders of which these end no pod."""
+        ended = {pod.key for each in fewer for pod in each.ended}
+        return [holder for holder in self.holders if not any(pod.key in ended for pod in holder.pods)]
 
     @property
     def by_command(self) -> bool:
