@@ -268,6 +268,23 @@ class _Edit:
     def _drop_node_affinity(self, change: JSON) -> None:
         del self._pod_spec()["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
 
+    def _lower_request(self, change: JSON) -> None:
+        """In the pod, and in those that its owner makes of the same template."""
+        ((container, resource),) = re.findall(
+            r"containers\[(.*?)\]\.resources\.requests\[(.*)\]", change["target"]["field"]
+        )
+        pod = self._pod()
+        owned = (pod or {}).get("metadata", {}).get("ownerReferences")
+        others = [
+            entry["spec"]
+            for entry in self.asked.of("Pod")
+            if owned and entry["metadata"].get("ownerReferences") == owned
+        ]
+        for spec in (self._pod_spec(), *others):
+            for each in (*spec["containers"], *spec.get("initContainers", ())):
+                if each["name"] == container:
+                    each.setdefault("resources", {}).setdefault("requests", {})[resource] = change["to"]
+
     def _mend_nodes(self, change: JSON) -> None:
         for node in self._nodes(change):
             taint = _taint(change["from"])

@@ -76,6 +76,7 @@ def answer_notes(
     return tuple(
         dict.fromkeys(
             (
+                *_tolerated_faults(analysis),
                 *(say("supposed: {change}", change=change.words) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *_of_new_nodes(analysis),
@@ -148,6 +149,20 @@ def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
             if conditions := picked.candidate.device.binding_conditions:
                 yield say(text, node=name, device=picked.candidate.id, conditions=list(conditions))
                 return
+
+
+def _tolerated_faults(analysis: Analysis) -> Iterator[Phrase]:
+    """A device that the pod would get though its driver's taint says that it does not work."""
+    from kubectl_dra.explain.remedies.candidates import marks_broken
+
+    text = "on {node} the claim tolerates taint {taint}, by which the driver says that {device} does not work"
+    for name in analysis.takers:
+        attempt = analysis.attempts.get(name)
+        for picked in (each for placed in attempt.placements for each in placed) if attempt is not None else ():
+            for taint in picked.candidate.device.taints:
+                if not taint.rule and marks_broken(taint):
+                    yield say(text, node=name, taint=str(taint), device=picked.candidate.id)
+                    return
 
 
 def _handed_out_twice(analysis: Analysis) -> Iterator[Phrase]:

@@ -42,6 +42,7 @@ class Look(Enum):
     VOLUMES_ATTACHED = auto()
     CLAIM = auto()
     CLAIM_HOLDER = auto()
+    END_POD = auto()
     AS_WRITTEN = auto()
     QUOTAS = auto()
     CLASSES = auto()

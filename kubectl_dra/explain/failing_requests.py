@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.causes.registry import When, ask, of_stage
@@ -15,7 +16,6 @@ from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
-from kubectl_dra.explain.funnel.selector_terms import judge
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
 from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counted, stage_error
 from kubectl_dra.explain.phrase import Subject, Words, named, say
@@ -124,7 +124,8 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
     findings = [_finding(each) for each in close or blocked[:1]]
     if close:
         apart = [_finding(each) for each in blocked if each.stage.name is StageName.REQUEST_SELECTOR]
-        findings.extend(finding for finding in apart[:1] if finding.proof is not None)
+        barred = _finding(where) if (where := _on_barred_nodes(analysis, world, furthest)) is not None else None
+        findings.extend(each for each in (*apart[:1], barred) if each is not None and each.proof is not None)
     if len(group) > 1:
         text = "none of the {count} alternatives fits; this one is closest (others: {others})"
         others = [located.funnel.name for located in group if located is not furthest]
@@ -167,12 +168,29 @@ def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocke
 
 def _matching_in_unusable_pools(blocked: Blocked) -> bool:
     """Whether a device lost at the pool stage would satisfy the class's and the request's selectors."""
-    funnel, selectors = blocked.funnel, blocked.view.cycle.selectors
-    items = [item.device for item in blocked.lost]
-    for expression in (*funnel.device_class.selectors, *funnel.spec.selectors):
-        verdicts = judge(selectors, expression or "", items)
-        items = [device for device, verdict in zip(items, verdicts, strict=True) if verdict is None]
-    return bool(items)
+    return bool(blocked.funnel.matching(blocked.lost))
+
+
+_BARRED_TRIED = 8
+
+
+def _on_barred_nodes(analysis: Analysis, world: WhatIf, located: Located) -> Blocked | None:
+    """The free devices of nodes that have what the claims want and refuse the pod for another reason."""
+    outcome, funnel = analysis.pod_outcome, located.funnel
+    if outcome is None:
+        return None
+    stage = next(stage for stage in funnel.stages if stage.name is StageName.NODE)
+    free = [item for item in funnel.matching(stage.failed) if not funnel.holders_of(item.id)]
+    asked = {node.name: node for node in analysis.one_step_away}
+    names = [name for name in dict.fromkeys(item.slice.scope.node_name for item in free) if name in asked]
+    fitting = {
+        name for name in names[:_BARRED_TRIED] if outcome.try_on(asked[name]).verdict is AttemptVerdict.ALLOCATED
+    }
+    lost = tuple(item for item in free if item.slice.scope.node_name in fitting)
+    if not lost:
+        return None
+    reasons = tuple(analysis.view.ineligible[item.slice.scope.node_name] for item in lost)
+    return Blocked(analysis, world, located, stage, tuple(fitting), lost, reasons, 0)
 
 
 def _reach(located: Located) -> int:

@@ -20,12 +20,15 @@ from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.class_missing import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_held import TOO_FEW
+from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED
 from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
-from kubectl_dra.explain.diagnosis import Finding
+from kubectl_dra.explain.diagnosis import Finding, Remedy
+from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.remedies.claim_edits import each_container, on_any_labels, tolerating, with_spec, without_label
+from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
@@ -51,11 +54,24 @@ def question_past(question: Question, analysis: Analysis, findings: Sequence[Fin
         return None
     if not analysis.tries:
         past = _without_unusable(question, analysis, findings)
-    elif not analysis.view.nodes:
+    elif not analysis.view.nodes or any(finding.kind is NOT_FOR_NODE for finding in findings):
         past = _on_any_node(question, analysis)
     else:
         past = _with_other_devices(question, findings)
     return past if past != question else None
+
+
+def supposing(further: Finding, findings: Sequence[Finding]) -> Finding:
+    """A further cause, which says what it supposes of the request: with its selector it concerns no device.
+
+    Nobody ends pods that work for devices of another kind than the request asks for.
+    """
+    if all(finding.kind is not SELECTOR_MATCHES_NOTHING for finding in findings):
+        return further
+    remedy = further.remedy
+    if remedy is not None and remedy.price >= Price.END_RUNNING:
+        remedy = Remedy(further.kind.fix, not_alone=True)
+    return replace(further, summary=say("without that selector, {summary}", summary=further.summary), remedy=remedy)
 
 
 # What is missing: claims, classes of requests, and resources that nothing offers.

@@ -16,7 +16,7 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import CompletePool, DropConstraint, RequestChange
-from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule
+from kubectl_dra.explain.remedies.node_rules import LessOfNode, RelaxNodeRule
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import Unread
 
@@ -109,6 +109,8 @@ def place_of(analysis: Analysis, change: Change) -> NextStep | None:
         return _template_or_claim(analysis, analysis.world.claims[change.place.claim].key)
     if isinstance(change, DropConstraint):
         return _template_or_claim(analysis, change.key)
+    if isinstance(change, LessOfNode):
+        return _maker(analysis)
     if isinstance(change, RelaxNodeRule):
         return NextStep(Look.ONE_NODE, change.nodes[0]) if change.of_nodes else _maker(analysis)
     return slices_step(change.whole) if isinstance(change, CompletePool) else None
@@ -157,13 +159,12 @@ def _as_written(analysis: Analysis, finding: Finding) -> NextStep | None:
 
 def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
-    if change.kind == "free":
+    if change.kind in ("free", "end"):
         namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
-        return NextStep(Look.CLAIM_HOLDER, name, namespace or analysis.question.namespace)
+        look = Look.CLAIM_HOLDER if change.kind == "free" else Look.END_POD
+        return NextStep(look, name, namespace or analysis.question.namespace)
     if change.kind == WITH_NODE:
         return None
-    if change.kind == "end":
-        return NextStep(Look.ALL_PODS)
     if change.kind == "untaint":
         return NextStep(Look.TAINTS)
     for claim_entry in analysis.question.claims if analysis.question.exists else ():

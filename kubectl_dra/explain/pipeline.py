@@ -18,6 +18,7 @@ from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.devices_held import ELSEWHERE_UNUSED
+from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.registry import When, ask, of_question
@@ -32,7 +33,7 @@ from kubectl_dra.explain.diagnosis import (
 )
 from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
 from kubectl_dra.explain.funnel.located import Located
-from kubectl_dra.explain.further_causes import question_past
+from kubectl_dra.explain.further_causes import question_past, supposing
 from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
 from kubectl_dra.explain.not_starting import NotStarting, not_prepared, not_starting
@@ -215,8 +216,17 @@ def _examined(question: Question, snapshot: Snapshot, settings: Settings, budget
         findings = drivers_first(analysis, findings)
     judged = _judge(analysis, expected, findings, before, stopped=stopped)
     if judged.verdict is Verdict.UNSCHEDULABLE and not judged.unclear:
-        judged = judged._replace(findings=[*judged.findings, *_further(analysis, question, judged.findings, first)])
+        further = _further(analysis, question, judged.findings, first)
+        judged = judged._replace(findings=[*_helping(judged.findings, further), *further])
     return Examined(analysis, judged, first, stopped)
+
+
+def _helping(findings: Sequence[Finding], further: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings; a change that is not enough is only offered where something is proved to end the rest."""
+    for each in findings:
+        alone = each.remedy is not None and each.remedy.offers and each.proof is None
+        ends = any(other.proof is not None for other in further)
+        yield replace(each, remedy=None) if each.kind is NOT_FOR_NODE and alone and not ends else each
 
 
 def _placed(first: Finding, analysis: Analysis) -> bool:
@@ -236,7 +246,9 @@ def _further(
         return []
     known = {finding.kind for finding in first}, {(finding.kind, finding.summary) for finding in findings}
     new = [each for each in judged.findings if each.kind not in known[0] and (each.kind, each.summary) not in known[1]]
-    return [_beside(each, findings) for each in new]
+    # What it rejects besides is a cause of its own kind, unless nothing else is left.
+    new = [each for each in new if each.kind not in {finding.kind for finding in findings}] or new
+    return [_beside(supposing(each, findings), findings) for each in new]
 
 
 def _judge(
@@ -310,17 +322,19 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
     wanted = judged.verdict is Verdict.UNSCHEDULABLE and analysis.claims and analysis.settings.with_ways
     if failed or not wanted:
         return []
-    from kubectl_dra.explain.remedies import node_rules
     from kubectl_dra.explain.remedies.candidates import candidates
     from kubectl_dra.explain.remedies.combine import one_more_node, ways
+    from kubectl_dra.explain.remedies.node_rules import rule_changes
 
     near: dict[Words, list[str]] = {}
     for node in analysis.one_step_away:
-        reason = analysis.view.ineligible[node.name]
-        if node_rules.can_end(reason):
-            near.setdefault(reason, []).append(node.name)
-    changes = candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders, near, analysis.pod)
-    changes = sorted(dict.fromkeys((*changes, *_ends(analysis))), key=lambda change: change.cost)
+        near.setdefault(analysis.view.ineligible[node.name], []).append(node.name)
+    changes = [
+        *candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders),
+        *rule_changes(near, analysis.world, room=not _evicts(analysis)),
+        *(() if _evicts(analysis) else _ends(analysis)),
+    ]
+    changes = sorted(dict.fromkeys(changes), key=lambda change: change.cost)
     plans = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis)
     return [*plans, more] if more else plans
@@ -333,14 +347,11 @@ def _made_again(way: RemedyPlan) -> bool:
 
 
 def _ends(analysis: Analysis) -> Sequence[Change]:
-    """Pods whose end makes room, unless the scheduler evicts them by itself or already has."""
+    """Pods whose end makes room."""
     from kubectl_dra.explain.remedies.ending_pods import ending_pods
 
     outcome = analysis.outcome
     if outcome is None:
-        return []
-    preemption = outcome.preemption
-    if preemption is not None and (preemption.best or isinstance(preemption.ineligible, VictimsEnding)):
         return []
     full = [node.name for node in analysis.one_step_away if outcome.filtered[node.name].resolvable]
     overtaxed = [name for name, rejection in analysis.overtaxed.items() if rejection.resolvable]
@@ -348,6 +359,12 @@ def _ends(analysis: Analysis) -> Sequence[Change]:
     found = [*ending_pods(outcome, full), *more]
     # Who ends a replica of the pod's own owner makes another one wait.
     return [change for change in found if not any(replicas_of_one(pod, outcome.pod) for pod in change.ended)]
+
+
+def _evicts(analysis: Analysis) -> bool:
+    """Whether the scheduler makes room by itself, or already has."""
+    preemption = analysis.outcome.preemption if analysis.outcome is not None else None
+    return preemption is not None and bool(preemption.best or isinstance(preemption.ineligible, VictimsEnding))
 
 
 def _beside(finding: Finding, others: Sequence[Finding]) -> Finding:

@@ -363,15 +363,16 @@ def _said(diagnosis: Diagnosis) -> Iterator[Section]:
     rank = _BRIEF_FACTS[0] if shown and all(fact.value == quoted for fact in shown) else _BRIEF_MESSAGE
     said: list[Para] = []
     who = {word.speaker for word in diagnosis.scheduler}
+    real = " without the change" if diagnosis.supposed else ""
     for word in diagnosis.scheduler:
-        when, label = f" at {word.time}" if word.time else "", Marked(f"{word.speaker} says", WordMark.STRONG)
+        when, label = f" at {word.time}" if word.time else "", Marked(f"{word.speaker} says{real}", WordMark.STRONG)
         brief = Brief(rank, (label, f": {quoted}")) if quoted and not said else None
         if not said or word.message not in facts:
             source = f"{word.source} {word.reason}{f' of {word.speaker}' if len(who) > 1 else ''}"
             spans = (Marked(source, WordMark.LABEL), f"{when}: {word.message}")
             said.append(Para(spans, hang=2, brief=brief))
     if said:
-        title = f"{next(iter(who))} says" if len(who) == 1 else "Events and conditions"
+        title = f"{next(iter(who))} says{real}" if len(who) == 1 else f"Events and conditions{real}"
         yield Section(title, tuple(said), foot=True)
     now = _reasons(diagnosis.message)
     by_it = bool(quoted) and diagnosis.scheduler[0].speaker is Speaker.KUBE_SCHEDULER

@@ -92,6 +92,8 @@ def _about_object(step: NextStep) -> CommandLine | None:
         return kubectl("get", "resourceslices", *chosen, others=(name,) if name else ())
     if step.look is Look.POD:
         return kubectl("describe", kind="pod", name=name, namespace=space)
+    if step.look is Look.END_POD:
+        return deleting("pod", name, space)
     if step.look is Look.PODS_ON_NODE:
         return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))
     if step.look in (Look.VOLUME_CLAIMS, Look.QUOTAS):

@@ -228,6 +228,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
         text = "node {nodes}" if len(barred[reason]) == 1 else "nodes {nodes:some}"
         about = say(text, nodes=nodes_named(barred[reason])) if barred[reason] else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
+    free = not any(blocked.funnel.holders_of(item.id) for item in blocked.lost)
     remedy = node_rules.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
     first = reasons[0][0] if reasons else say("no node sees them")
     nodes = barred.get(first, ())
@@ -237,7 +238,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     return Finding(
         NOT_FOR_NODE,
         say(
-            "{lost:device} for {where} {lost:is|are} {away}: {reasons}",
+            "{lost:" + ("free " if free else "") + "device} for {where} {lost:is|are} {away}: {reasons}",
             lost=len(blocked.lost),
             where=blocked.where,
             away="on nodes where the pod cannot run" if reasons else "out of reach",

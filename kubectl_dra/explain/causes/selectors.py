@@ -168,8 +168,11 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
             return remedy
     drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
     proof = blocked.world.proof_with(drop)
+    if proof is None and single:
+        return _bring_back(blocked)
     if proof is None:
-        return _bring_back(blocked) if single else None
+        text = "Ask for a value that devices have ({have}), or add nodes with such devices."
+        return Remedy(say(text, have=have)) if have else None
     without = replace(proof, tried=Tried.WITHOUT_TERM)
     if single:
         return replace(_bring_back(blocked), proof=without, offers=(drop,))

@@ -344,6 +344,14 @@ class RequestFunnel:
         """The devices of a node that are left for the request by itself."""
         return [item for item, position in self.failures.on_node(node) if position is None]
 
+    def matching(self, items: Iterable[PublishedDevice]) -> Sequence[PublishedDevice]:
+        """Those of some devices that satisfy the selectors of the class and of the request."""
+        left = [*items]
+        for expression in (*self.device_class.selectors, *self.spec.selectors):
+            verdicts = judge(self.view.cycle.selectors, expression or "", [item.device for item in left])
+            left = [item for item, verdict in zip(left, verdicts, strict=True) if verdict is None]
+        return left
+
     def selected(self) -> Iterator[PublishedDevice]:
         """The devices that are what the request asks for, whether they can be had or not."""
         return (item for item, position in self.failures.each() if position is None or position > self._selected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
@@ -25,7 +24,7 @@ from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, 
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.phrase import Subject, Words, nodes_named, say
+from kubectl_dra.explain.phrase import Subject, nodes_named, say
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
     DropConstraint,
@@ -36,14 +35,12 @@ from kubectl_dra.explain.remedies.change import (
     UseClass,
 )
 from kubectl_dra.explain.remedies.freeing_claims import fewest_first, freeing
-from kubectl_dra.explain.remedies.node_rules import can_end, relaxed
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.remedies.selector_values import loosened_term
 
 MAX_TERMS = 6
 MAX_HOLDERS = 6
 MAX_POOLS = 3
-MAX_NODE_REASONS = 3
 MAX_CAPACITIES = 2
 MAX_CLASSES = 40
 _ZERO = Quantity.parse("0")
@@ -56,19 +53,13 @@ def candidates(
     claims: Sequence[ResourceClaim],
     funnels: Sequence[Located],
     holders: HolderIndex,
-    nodes: Mapping[Words, Sequence[str]],
-    pod: Pod | None,
 ) -> list[Change]:
-    """All changes worth trying, the cheapest first.
-
-    ``nodes`` are names of nodes that a single reason keeps from running the pod, by this reason.
-    """
+    """All changes of claims, their holders and pools that are worth trying, the cheapest first."""
     changes: list[Change] = [
         *_constraints(claims),
         *(change for located in funnels for change in _of_request(view, located)),
         *_holders(view, funnels, holders),
         *_pools(view, funnels),
-        *_nodes(nodes, pod),
     ]
     return sorted(changes, key=lambda change: change.cost)
 
@@ -148,7 +139,12 @@ def _tolerations(located: Located) -> Iterator[Change]:
 
 def _may_be_tolerated(taint: DeviceTaint) -> bool:
     """Whether a driver's taint leaves a device to users who know about it: nobody is evicted, nothing is broken."""
-    return taint.effect == "NoSchedule" and not _BROKEN.search(f"{taint.key} {taint.value}")
+    return taint.effect == "NoSchedule" and not marks_broken(taint)
+
+
+def marks_broken(taint: DeviceTaint) -> bool:
+    """Whether a driver's taint says that its device does not work, judging by its words."""
+    return bool(_BROKEN.search(f"{taint.key} {taint.value}"))
 
 
 def capacity_shortage(view: DeviceView, item: PublishedDevice, spec: DeviceRequest) -> CapacityShortage | None:
@@ -276,13 +272,6 @@ def completing(view: DeviceView, pool: Pool) -> CompletePool:
     own = [slice_ for slice_ in view.cycle.index.by_pool[pool.id] if slice_.generation == pool.generation]
     whole = [replace(slice_, slice_count=len(own)) for slice_ in own]
     return CompletePool(pool.id, pool.expected - pool.found, whole, view.seeing([pool.id]))
-
-
-def _nodes(nodes: Mapping[Words, Sequence[str]], pod: Pod | None) -> Iterator[Change]:
-    """Nodes that one reason keeps from running the pod."""
-    ending = [(reason, names) for reason, names in nodes.items() if can_end(reason)]
-    for reason, names in ending[:MAX_NODE_REASONS]:
-        yield relaxed(reason, names, pod)
 
 
 # Signs that a vendor's driver is installed without the part that publishes the requested devices.

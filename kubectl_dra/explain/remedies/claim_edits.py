@@ -60,6 +60,18 @@ def limiting(pod: Pod, container: str, resource: str, amount: int) -> Pod:
     return each_container(pod, limited)
 
 
+def requesting(pod: Pod, container: str, resource: str, amount: str) -> Pod:
+    """The pod with one container that requests another amount of what nodes have."""
+
+    def edited(old: C) -> C:
+        if old.name != container:
+            return old
+        requests = {**old.resources.requests, resource: amount}
+        return replace(old, resources=replace(old.resources, requests=requests))
+
+    return each_container(pod, edited)
+
+
 def each_container(pod: Pod, edit: Callable[[C], C]) -> Pod:
     """The pod with all of its containers edited."""
     return with_spec(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.node_reasons import (
     AffinityDiffers,
     LabelDiffers,
@@ -20,7 +23,7 @@ from kubectl_dra.explain.node_reasons import (
     Untolerated,
 )
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
-from kubectl_dra.explain.remedies.claim_edits import on_any_labels, tolerating, without_label
+from kubectl_dra.explain.remedies.claim_edits import on_any_labels, requesting, tolerating, without_label
 from kubectl_dra.explain.remedies.ending_pods import ending_pods
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
@@ -129,7 +132,103 @@ class RelaxNodeRule(Change, frozen=True):
                 yield replace(node, spec=replace(node.spec, taints=taints, unschedulable=unschedulable))
 
 
-def relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeRule:
+class LessOfNode(Change, frozen=True):
+    """One container, of the pod and of its owner's other pods on these nodes, requests what is left for each."""
+
+    TEXT = "{what}"
+    ASIDE = frozenset(("nodes", "place"))
+    COST = 2
+    resource: str
+    before: Quantity
+    amount: Quantity
+    container: str
+    nodes: tuple[str, ...]
+    place: Words
+    """Where the request is written."""
+
+    @property
+    def about(self) -> Hashable:
+        return "request", self.resource
+
+    @property
+    def what(self) -> Phrase:
+        """What to do, without a full stop."""
+        text = "lower {resource} from {before} to {amount} in {place}"
+        return say(text, resource=self.resource, before=self.before, amount=self.amount, place=self.place)
+
+    def made_in(self, world: WhatIf) -> WhatIf:
+        if world.pod is None:
+            return world
+        others = [pod for name in self.nodes for pod in _replicas_on(name, world.pod, world.outcome.state)]
+        edited = world.with_pod(self._edited(world.pod))
+        return edited.moved(world.cluster.editing(*map(self._edited, others))).on_named(frozenset(self.nodes))
+
+    def _edited(self, pod: Pod) -> Pod:
+        return requesting(pod, self.container, self.resource, str(self.amount))
+
+    def step(self, world: WhatIf) -> ChangeStep:
+        field = f"containers[{self.container}].resources.requests[{self.resource}]"
+        pods = (world.pod.key,) if world.pod is not None else ()
+        target = StepTarget(pods=pods, nodes=self.nodes, field=field)
+        return ChangeStep(StepKind.LOWER_REQUEST, target, str(self.before), str(self.amount))
+
+
+MAX_NODE_REASONS = 3
+_RULES = (AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated)
+"""What a change to only the pod's placement rules or the node removes."""
+_LEAST_PART = 10
+"""Nobody lowers a request to less than this part of it."""
+
+
+def _replicas_on(node: str, pod: Pod, state: ClusterState) -> list[Pod]:
+    """The pods on a node that change with the template of the pod's owner."""
+    return [other for other in state.nodes[node].pods if replicas_of_one(other, pod)] if node in state.nodes else []
+
+
+def _less_of_node(short: ResourceShort, nodes: Sequence[str], pod: Pod, state: ClusterState) -> LessOfNode | None:
+    """The pod with a smaller request, where a single container asks for all of what the nodes are short of."""
+    asking = [one.name for one in pod.containers if short.name in one.resources.effective()]
+    whole = pod.spec.resources is not None and short.name in pod.spec.resources.effective()
+    if "/" in short.name or len(asking) != 1 or whole or short.name in pod.spec.overhead:
+        return None
+    others = len(_replicas_on(nodes[0], pod, state))
+    amount = _rounded_down(short, (short.left.nanos + others * short.needed.nanos) // (others + 1))
+    if amount.nanos * _LEAST_PART < short.needed.nanos or amount >= short.needed:
+        return None
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    (container,) = asking
+    place = place_to_edit(pod, f"containers[{container}].resources") if owner_of(pod) is not None else "a new pod"
+    return LessOfNode(short.name, short.needed, amount, container, tuple(nodes), place)
+
+
+def _rounded_down(short: ResourceShort, nanos: int) -> Quantity:
+    """An amount that people would write: whole CPUs, or tenths of few, and bytes in Mi."""
+    if short.name != "cpu":
+        return Quantity.of(nanos // 10**9 >> 20 << 20, short.needed.format)
+    unit = 10**9 if nanos >= 10**10 else 10**8
+    return Quantity(nanos // unit * (unit // 10**6), -3)
+
+
+def change_for(reason: Words, nodes: Sequence[str], world: WhatIf) -> RelaxNodeRule | LessOfNode | None:
+    """The change of the pod or of these nodes that lets them accept it; None where none is known."""
+    if isinstance(reason, ResourceShort) and world.pod is not None:
+        return _less_of_node(reason, nodes, world.pod, world.outcome.state)
+    return _relaxed(reason, nodes, world.pod) if isinstance(reason, _RULES) else None
+
+
+def rule_changes(nodes: Mapping[Words, Sequence[str]], world: WhatIf, *, room: bool) -> Iterator[Change]:
+    """What lets nodes that a single reason keeps from running the pod, by this reason, accept it.
+
+    ``room``: also a smaller request, unless the scheduler makes room by itself.
+    """
+    changes = [change for reason, names in nodes.items() if (change := change_for(reason, names, world)) is not None]
+    less = max((each for each in changes if isinstance(each, LessOfNode)), key=lambda each: each.amount, default=None)
+    kept = (each for each in changes if isinstance(each, RelaxNodeRule) or (room and each is less))
+    yield from islice(kept, MAX_NODE_REASONS)
+
+
+def _relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeRule:
     """The change that lets these nodes accept the pod."""
     from kubectl_dra.explain.place_to_edit import place_to_edit
 
@@ -139,13 +238,8 @@ def relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeRu
     return RelaxNodeRule(reason, tuple(nodes), place_to_edit(pod, field))
 
 
-def can_end(reason: Words) -> bool:
-    """Whether a change to only the pod's placement rules or the node removes the reason."""
-    return isinstance(reason, AffinityDiffers | LabelDiffers | NodeCordoned | Untolerated)
-
-
 def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
-    """What removes the reason of these nodes, proved; None if unknown."""
+    """What removes the reason of these nodes; without a proof where that is not enough. None if unknown."""
     if not nodes:
         return None
     short = _shortages(reason)
@@ -155,12 +249,14 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
         return Remedy(
             say("Lower what the pod requests of {names}, or add nodes that have {what}.", names=names, what=what)
         )
-    if not can_end(reason):
+    change = change_for(reason, nodes, world)
+    if change is None:
         return _room(nodes, world)
-    change = relaxed(reason, nodes, world.pod)
     proof = world.proof_with(change)
-    if proof is None:
-        return None
+    if isinstance(change, LessOfNode):
+        room = _room(nodes, world)
+        if proof is None or (room is not None and room.price < Price.END_RUNNING):
+            return room
     words = say("{what:capital}.", what=change.what)
     commands: tuple[CommandLine, ...] = ()
     if isinstance(reason, Untolerated) and not reason.is_condition and world.pod is not None:
@@ -176,9 +272,14 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
 
 
 def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remedy | None:
-    """What removes the first of several reasons for which that is proved; else what may remove one."""
+    """What removes one of several reasons, proved: the largest request that fits, else the first; else what may."""
     offered = [offer for reason, nodes in reasons if (offer := remedy(reason, nodes, world)) is not None]
-    return next((offer for offer in offered if offer.proof is not None), next(iter(offered), None))
+    proved = [offer for offer in offered if offer.proof is not None]
+    return max(proved or offered[:1], key=_amount, default=None)
+
+
+def _amount(offer: Remedy) -> int:
+    return max((change.amount.nanos for change in offer.offers if isinstance(change, LessOfNode)), default=0)
 
 
 def look_at(reason: Words, nodes: Sequence[str]) -> NextStep | None:

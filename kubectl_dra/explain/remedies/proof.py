@@ -158,6 +158,7 @@ class StepKind(Enum):
     UNCORDON_NODES = "uncordon-nodes"
     DROP_NODE_SELECTOR = "drop-node-selector"
     DROP_NODE_AFFINITY = "drop-node-affinity"
+    LOWER_REQUEST = "lower-request"
     ADD_NODE = "add-node"
 
 
