@@ -78,7 +78,7 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
         proof = blocked.world.proof_with(tolerate)
         return Remedy(say(text, missed=missed, rules=_named(rules)), proof, offers=(tolerate,), commands=deleted)
     if rules:
-        text = "Let the request tolerate the taint, or delete {rules} once the maintenance is over."
+        text = "Delete {rules} once the maintenance is over, or let the request tolerate the taint."
         proof = blocked.world.proof_with(tolerate)
         return Remedy(say(text, rules=_named(rules)), proof, offers=offers, commands=deleted)
     return ending_taints((), {(item.id.driver, taint.key) for item, taint in blocking if taint is not None})
