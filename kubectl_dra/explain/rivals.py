@@ -289,7 +289,12 @@ def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, se
         found = Queue(there, settings).rivals(question, replace(diagnosis, placements=(placement,)))
         takers = found.takers if found is not None and found.left is not Left.YES else ()
         # A pod that is made later is tried first only by its priority.
-        owners = [owner_of(ended) for change in changes for ended in change.ended_pods if ended.priority > pod.priority]
+        owners = [
+            owner_of(ended)
+            for change in changes
+            for ended in change.ended_pods
+            if ended.priority > pod.priority and not change.ends_for_good
+        ]
         successor = next((str(owner) for owner in owners if owner is not None and owner.kind in MAKES_AGAIN), "")
         if not takers and not successor:
             return proof

@@ -251,7 +251,16 @@ def test_a_successor_of_a_higher_priority_is_tried_first(tmp_path: Path, priorit
     pods = [Waiting("web-1", 1), Waiting("asks", 40)]
     objects = _made_by(_world([1], pods, _held_by("web-1")), "web", ["web-1"], priority)
     (fix,) = _fixes(_explain(tmp_path, objects, "pod/asks")[1])
-    assert fix["proof"].get("successorOf") == ("Deployment web" if priority else None)
+    # With fewer replicas there is none.
+    assert "successorOf" not in fix["proof"]
+    for pod in (entry for entry in objects if entry["kind"] == "Pod"):
+        pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "40"}}}]
+    (web,) = [entry["spec"] for entry in objects if entry["metadata"]["name"] == "web-1" and entry["kind"] == "Pod"]
+    del web["resourceClaims"]
+    left = [each for each in objects if (each["kind"], each["metadata"]["name"]) != ("ResourceClaim", "web-1")]
+    ways = _explain(tmp_path, left, "pod/asks")[1]["fixes"]
+    (end,) = [way for way in ways if way["changes"][0]["kind"] == "end-pods"]
+    assert end["proof"].get("successorOf") == ("Deployment web" if priority else None)
 
 
 def test_a_new_node_may_serve_others_first(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
@@ -59,7 +59,9 @@ class Free(Change, frozen=True):
     def what(self) -> Words:
         """What has to be done."""
         several = [fewer for fewer in self.fewer if len(fewer.ended) > 1]
-        return Joined((*(fewer.what for fewer in several), *map(_ending, self.beside(several))), " and ")
+        replicas = {fewer.owner: fewer.replicas for fewer in self.fewer}
+        alone = (_ending(holder, replicas) for holder in self.beside(several))
+        return Joined((*(fewer.what for fewer in several), *alone), " and ")
 
     def beside(self, fewer: Iterable[FewerReplicas]) -> list[ClaimHolder]:
         """The holders of which these end no pod."""
@@ -99,6 +101,10 @@ class Free(Change, frozen=True):
     def ended_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for holder in self.holders for pod in holder.pods if not pod.finished)
 
+    @property
+    def ends_for_good(self) -> bool:
+        return bool(self.fewer)
+
     def made_in(self, world: WhatIf) -> WhatIf:
         return world.for_all(self).also_on(self.near)
 
@@ -130,8 +136,8 @@ def _holder(holder: ClaimHolder) -> StepHolder:
     )
 
 
-def _ending(holder: ClaimHolder) -> Phrase:
-    """What has to become of one holder."""
+def _ending(holder: ClaimHolder, replicas: Mapping[Owner, int]) -> Phrase:
+    """What has to become of one holder, and how many ``replicas`` its owner has without it."""
     claim = holder.claim
     text = _TEXTS[holder.standing]
     if holder.standing is HolderState.ENDED and not holder.pods:
@@ -153,7 +159,7 @@ def _ending(holder: ClaimHolder) -> Phrase:
         late=holder.late,
         since=next((pod.metadata.deleted_at for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
         priority=say(", priority {priority}", priority=holder.priority) if known else "",
-        owner=_owner(holder),
+        owner=_owner(holder, replicas),
     )
 
 
@@ -169,12 +175,16 @@ _TEXTS: Final = {
 }
 
 
-def _owner(holder: ClaimHolder) -> Words:
-    """What makes the pod again, or what it belongs to."""
+def _owner(holder: ClaimHolder, replicas: Mapping[Owner, int]) -> Words:
+    """What makes the pod again, and what keeps it from that, or what it belongs to."""
     if holder.owner is None:
         return ""
-    text = "; {owner} recreates it" if holder.owner.kind in MAKES_AGAIN else "; it belongs to {owner}"
-    return say(text, owner=str(holder.owner))
+    text = "; it belongs to {owner}"
+    if holder.owner.kind in MAKES_AGAIN:
+        text = "; {owner} recreates it"
+    if holder.owner in replicas:
+        text += " unless suspended" if holder.owner.kind == "Job" else " unless scaled to {replicas}"
+    return say(text, owner=str(holder.owner), replicas=replicas.get(holder.owner, 0))
 
 
 def freeing(claim: ResourceClaim, view: DeviceView, holders: HolderIndex) -> Free | None:
