@@ -118,6 +118,9 @@ def _resolve(pod: Pod, pod_claim: PodClaim, snapshot: Snapshot, *, exists: bool)
         return ClaimEntry(pod_claim.name, template, unresolved=Unresolved.TEMPLATE_MISSING)
     base = pod.metadata.name or pod.metadata.generate_name.rstrip("-") or "pod"
     name = f"{base}-{pod_claim.name}"
+    while (namespace, name) in snapshot.claims:
+        # The claim controller makes names that nothing has.
+        name += "-new"
     claim = as_made_for(pod, source.claim(name, namespace), name)
     waiting = Unresolved.NOT_CREATED if exists else None
     return ClaimEntry(pod_claim.name, template, claim, hypothetical=True, unresolved=waiting)
