@@ -57,7 +57,7 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
 
 def write_rollout(plan: Rollout, written: Sequence[Path], color: str = "auto") -> None:
     """Write what moves, what it needs, and what each of the files does."""
-    out, uses = Painter(sys.stdout, color), [use for use in plan.survey.uses if use.becomes is not None]
+    out, uses = Painter(sys.stdout, color), [use for use in plan.survey.uses if use.outcome != "refused"]
     owners = {(use.namespace, use.owner, use.twin): max(use.pods, use.wanted or 0) for use in uses}
     if owners:
         spaces = amount(len({use.namespace for use in uses}), "namespace")
