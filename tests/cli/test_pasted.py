@@ -68,6 +68,8 @@ def test_no_look_names_what_no_object_can_be_called(name: str) -> None:
 
 
 def test_a_name_that_is_none_gives_a_sentence() -> None:
+    again = shell((CommandLine(("kubectl", "dra", "fit", "-f", "-")),), ClusterFlags(), "Next")
+    assert isinstance(again, ShellCommand) and again.heading == "Next, with the same standard input"
     told = shell((deleting("pod", "--all", "ns"),), ClusterFlags(), "Next")
     assert isinstance(told, Para) and not isinstance(told, ShellCommand)
 
