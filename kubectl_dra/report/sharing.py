@@ -237,7 +237,8 @@ def _by(ways: Sequence[TriedWay]) -> str:
     sure = [f"by {_named(way)}" for way in working if not way.gates]
     gated = [f"by {way.written.way.value} if {_gates(way)}" for way in working if way.gates]
     *names, last = [*sure, *gated] or [""]
-    return f"{', '.join(names)} or {last}" if names else last
+    # A way with a condition is long: the comma says where the next one begins.
+    return f"{', '.join(names)}{',' if gated else ''} or {last}" if names else last
 
 
 def _named(way: TriedWay) -> str:
