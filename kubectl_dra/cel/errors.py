@@ -31,7 +31,7 @@ class Issue(Struct, frozen=True):
 
     ``offset`` counts code points from 0; None means the whole expression. ``line`` and ``column`` count from
     1. ``undeclared`` is the unknown name, if that is the error. ``near`` (a known name like the unknown one) and
-    ``reason`` are our additions to Kubernetes' text.
+    ``reason`` are our additions to Kubernetes' text. ``plain`` says in words what Kubernetes says in its parser's.
     """
 
     message: str
@@ -41,6 +41,12 @@ class Issue(Struct, frozen=True):
     undeclared: str = ""
     near: str = ""
     reason: str = ""
+    plain: str = ""
+
+    @property
+    def said(self) -> str:
+        """What is wrong, for people: in plain words where there are some, else as Kubernetes says it."""
+        return self.plain or (f"{self.message} ({self.hint})" if self.hint else self.message)
 
     @property
     def hint(self) -> str:

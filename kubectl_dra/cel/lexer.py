@@ -197,6 +197,42 @@ MAX_DEPTH = 250
 """cel-go's limit, both for nested grammar rules and for chains of operators, selections and calls."""
 
 
+_WORDS = {"and": "&&", "or": "||", "not": "!", "AND": "&&", "OR": "||", "NOT": "!"}
+_DOUBLE = "=&|"
+"""Characters of which two in a row are an operator."""
+
+
+def unreadable(source: str, offset: int) -> str:
+    """Why no token begins there, in plain words."""
+    character = source[offset]
+    if character in "\"'":
+        return f"the text that begins with {character} is not closed"
+    if character in "\u201c\u201d\u2018\u2019\u201e":
+        return f'{character} is a quotation mark of prose: write "'
+    if character in _DOUBLE:
+        many = offset > 0 and source[offset - 1] == character
+        return f"{'one ' if many else ''}{character} {'too many' if many else 'is no operator'}: write {character * 2}"
+    return f"{_shown(character)} is nothing that CEL knows"
+
+
+def _misplaced(token: Token, expected: str) -> str:
+    """Why a token cannot stand where it does, in plain words."""
+    if expected == END:
+        if token.text in _WORDS:
+            return f"'{token.text}' is no operator: write {_WORDS[token.text]}"
+        if token.text in (")", "]", "}"):
+            return f"'{token.text}' closes nothing that is open"
+        return f"'{token.text}' follows a complete expression: an operator such as && is missing before it"
+    if "STRING" in expected:
+        wanted = "a value"
+    elif "IDENTIFIER" in expected:
+        wanted = "a name"
+    else:
+        wanted = " or ".join(expected.strip("{}").split(", ")) if expected.startswith("{'") else expected
+    found = "the expression ends" if token.kind == END else f"'{token.text}' stands"
+    return f"{found} where {wanted} is expected"
+
+
 class ParseError(Exception):
     """The text is not a valid expression; ``issues`` has at least one reason."""
 
@@ -242,11 +278,12 @@ class TokenReader:
         token = self._tokens[self._index]
         too_many = token.kind != END and self._tokens[self._index + 1].kind == kind
         what = "extraneous" if too_many else "mismatched"
-        raise ParseError(Issue(f"Syntax error: {what} input '{token.text}' expecting {expected}", token.start))
+        message = f"Syntax error: {what} input '{token.text}' expecting {expected}"
+        raise ParseError(Issue(message, token.start, plain=_misplaced(token, expected)))
 
-    def _complain(self, message: str, offset: int) -> ast.Expression:
+    def _complain(self, message: str, offset: int, plain: str = "") -> ast.Expression:
         """Record an error that does not end parsing. Returns a placeholder node."""
-        self._issues.append(Issue(message, offset))
+        self._issues.append(Issue(message, offset, plain=plain))
         return ast.Literal(self.next_id(), offset, offset, offset, None)
 
     def _too_deep(self) -> ParseError:

@@ -22,6 +22,7 @@ from kubectl_dra.cel.lexer import (
     TokenReader,
     literal_value,
     tokenize,
+    unreadable,
 )
 from kubectl_dra.cel.macros import Expander, MacroContext, MacroError, MacroKey
 
@@ -47,7 +48,8 @@ def parse(source: str, macros: Mapping[MacroKey, Expander], *, escapes: bool = F
     try:
         tokens = tokenize(source)
     except LexicalError as error:
-        raise ParseError(Issue(f"Syntax error: {error.message}", error.offset)) from None
+        plain = unreadable(source, error.offset)
+        raise ParseError(Issue(f"Syntax error: {error.message}", error.offset, plain=plain)) from None
     parser = _Parser(source, tokens, macros, escapes)
     expression = parser.parse()
     return ast.Ast(expression, source, parser.macro_calls)
@@ -309,7 +311,8 @@ class _Parser(TokenReader):
 
     def _reserved(self, token: Token, start: int) -> ast.Expression:
         """The node for a reserved name. Errors in arguments after it are not reported."""
-        node = self._complain(f"reserved identifier: {token.text}", start)
+        plain = f"'{token.text}' is a word that CEL reserves and does not use"
+        node = self._complain(f"reserved identifier: {token.text}", start, plain)
         heard = len(self._issues)
         if self._accept("(") is not None:
             self._arguments()

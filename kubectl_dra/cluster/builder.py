@@ -35,6 +35,7 @@ from kubectl_dra.cluster.snapshot import (
 from kubectl_dra.cluster.time_read import newest
 from kubectl_dra.data.messages import Speaker
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import fields_at
 
 _CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 _MOST_NOTED: Final = 5
@@ -381,10 +382,10 @@ class SnapshotBuilder:
             if newer(kept, before):
                 self._note_duplicate(kind, key, before.place, place)
             elif essence(before.object) != essence(kept.object):
-                raise InputError(
-                    f"two different objects are called {kind} {'/'.join(filter(None, key))}: {before.place} and "
-                    f"{place}; leave one of them out"
-                )
+                made_by = kept.object.metadata.annotations.get(MADE_BY) if kind == "Pod" else ""
+                called = made_by or f"{kind} {'/'.join(filter(None, key))}"
+                where = f"{before.place} and {place}"
+                raise InputError(f"two different objects are called {called}: {where}; leave one of them out")
             return
         if before is not None:
             self._note_duplicate(kind, key, place, before.place)
@@ -445,4 +446,5 @@ class SnapshotBuilder:
 
 
 def _mismatched(wrong: Mismatch | None, raw: Mapping[str, Any], place: Place) -> InputError:
-    return _Malformed(f"{place}: {title(raw)}: {wrong}")
+    made_by = fields_at(raw, "metadata", "annotations").get(MADE_BY)
+    return _Malformed(f"{place}: {f'the pods of {made_by}' if made_by else title(raw)}: {wrong}")

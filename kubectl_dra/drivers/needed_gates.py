@@ -88,14 +88,25 @@ def gate_named(message: str, drivers: Sequence[str]) -> DriverGate | None:
 
 def gate_off(snapshot: Snapshot, driver: str, gate: DriverGate, node: str = "") -> Sequence[NodeDriver]:
     """The driver on the node, or on all nodes where its pod tells its gates, if that has the gate off; else nothing."""
+    rows = _telling(snapshot, driver, node)
+    off = [row for row in rows if row.pod is not None and not dict(row.pod.gates).get(gate.name, gate.on)]
+    return off if len(off) == len(rows) else ()
+
+
+def gate_on(snapshot: Snapshot, driver: str, gate: DriverGate) -> bool:
+    """Whether the driver's pods tell their gates, and all have this one on."""
+    rows = _telling(snapshot, driver)
+    return bool(rows) and all(row.pod is not None and dict(row.pod.gates).get(gate.name, gate.on) for row in rows)
+
+
+def _telling(snapshot: Snapshot, driver: str, node: str = "") -> Sequence[NodeDriver]:
+    """The driver on the node, or on all nodes, where its pod tells its gates."""
     if not snapshot.has_plugins:
         return ()
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
     own = [row for row in joined(snapshot).rows if row.driver == driver and node in ("", row.node)]
-    rows = [row for row in own if row.pod is not None and row.pod.gates_known]
-    off = [row for row in rows if row.pod is not None and not dict(row.pod.gates).get(gate.name, gate.on)]
-    return off if len(off) == len(rows) else ()
+    return [row for row in own if row.pod is not None and row.pod.gates_known]
 
 
 def _needed(driver: str, parameters: Mapping[str, object]) -> Iterator[tuple[DriverGate, str]]:

@@ -20,6 +20,7 @@ from kubectl_dra.cluster.claim_relation import ClaimRelation, Consumers, ListedC
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.explain.clock import GIVEN, Clock
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
+from kubectl_dra.neighbours.gangs import JOBSET_NAME
 
 STARTING: Final = timedelta(minutes=10)
 """A pod that does not run for longer than this does more than start."""
@@ -161,6 +162,13 @@ def replicas_of_one(pod: Pod, asking: Pod) -> bool:
     return owner is not None and owner == asking.metadata.controller() and made is not None and made.kind in _REPLICATED
 
 
+def scaled_by(pod: Pod) -> Owner | None:
+    """What says how many such pods there are: the owner, or the JobSet of its Job, which resumes a Job of its own."""
+    owner = owner_of(pod)
+    name = pod.metadata.labels.get(JOBSET_NAME, "") if owner is not None and owner.kind == "Job" else ""
+    return Owner("JobSet", name) if name else owner
+
+
 class HolderIndex:
     """Holders of devices, as the pod that asks for them sees them.
 
@@ -180,6 +188,7 @@ class HolderIndex:
         self.asking = asking
         self._known = ByIdentity[ResourceClaim, ClaimHolder]()
         self._by_owner: dict[OwnerReference, list[Pod]] | None = None
+        self._by_scale: dict[tuple[str, Owner], list[Pod]] | None = None
         self._described = ByIdentity[ResourceClaim, Phrase]()
 
     def claims(self, device: DeviceID) -> tuple[ResourceClaim, ...]:
@@ -224,6 +233,16 @@ class HolderIndex:
                     self._by_owner.setdefault(owner, []).append(other)
         own = pod.metadata.controller()
         return tuple(self._by_owner.get(own, ())) if own is not None else ()
+
+    def scaled_with(self, pod: Pod) -> tuple[Pod, ...]:
+        """The pods of the same Deployment, JobSet or other owner that says how many there are, that have not ended."""
+        if self._by_scale is None:
+            self._by_scale = {}
+            for other in self._pods.values():
+                if not other.finished and (owner := scaled_by(other)) is not None:
+                    self._by_scale.setdefault((other.metadata.namespace, owner), []).append(other)
+        scaled = scaled_by(pod)
+        return tuple(self._by_scale.get((pod.metadata.namespace, scaled), ())) if scaled is not None else ()
 
     def _holding(self, claim: ResourceClaim, pods: tuple[Pod, ...]) -> int:
         """The devices of the claim, and of others that only its pods use."""

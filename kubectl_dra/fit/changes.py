@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
-from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
@@ -251,7 +251,7 @@ def _ending(state: ClusterState, pod: Pod, index: HolderIndex, own: Set[str]) ->
     """The same of a pod without claims."""
     owner = owner_of(pod)
     if owner is not None and owner.kind in MAKES_AGAIN and not pod.metadata.deletion_timestamp:
-        fewer = fewer_replicas(owner, [pod], index.alike(pod))
+        fewer = fewer_replicas(scaled_by(pod) or owner, [pod], index.scaled_with(pod))
         change = EndPods.by(fewer) if fewer is not None else None
     else:
         late_since = late((pod,), Clock(state.snapshot))

@@ -30,8 +30,9 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.pod_factory import pods_of
 from kubectl_dra.fit.result import FitOptions, WorkloadFit
-from kubectl_dra.fit.sharing import SharingNeed, SharingWay, SharingWriter, WrittenWay
+from kubectl_dra.fit.sharing import IN_ONE_POD, SharingNeed, SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
+from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.text import whole_number
 
@@ -119,8 +120,13 @@ def ending(workload: WorkloadPods) -> tuple[CommandLine, ...]:
 
 Applied = Callable[[Snapshot], Snapshot]
 """The cluster after its API server applied a manifest."""
-_MEANT: Final = ("DRA404", "DRA608", "DRA803")
-"""Rules about what a way is for, or what it needs and says: a shared claim, a driver's gate, a namespace's label."""
+_NEEDED: Final = ("DRA608", "DRA803")
+"""Rules about what a way needs and says: a driver's gate, a namespace's label."""
+_SHARED: Final = "DRA404"
+"""The rule about a claim that all pods of a workload share."""
+_ON_PURPOSE: Final = f"# kubectl-dra: ignore[{_SHARED}] these pods share one claim on purpose"
+_FOLLOWING: Final = "DRA609"
+"""The rule about the CPUs that a container requests beside its claim: they follow from the claim's amount."""
 MOST_TRIED: Final = 8
 """Manifests of a way that are tried."""
 
@@ -176,18 +182,25 @@ class TriedWay(Struct, frozen=True):
 class ShareAnswer(Struct, frozen=True):
     """The ways for pods of a class, or for so many ``containers`` of one pod.
 
-    ``missing_namespaces`` do not exist, so that no pod is created; the ways suppose them.
+    ``missing_namespaces`` do not exist, so that no pod is created; the ways suppose them. ``devices``: so many are of
+    the class.
     """
 
     ways: tuple[TriedWay, ...]
     device_class: str
     containers: int = 0
     missing_namespaces: tuple[str, ...] = ()
+    devices: int = 0
 
     @property
     def pods(self) -> int:
         """How many pods share."""
         return next((way.fit.pods for way in self.ways if way.fit is not None), 0)
+
+    @property
+    def working(self) -> tuple[TriedWay, ...]:
+        """The ways in which pods can work: who only watches what others hold does none, unless that was asked for."""
+        return tuple(way for way in self.ways if way.written.way is not SharingWay.ADMIN or not self.ways[1:])
 
     @property
     def works(self) -> frozenset[SharingWay]:
@@ -275,7 +288,7 @@ def _tried(
     if written.impossible:
         return TriedWay(written)
     written = replace(written, needs=tuple(_as_seen(need, snapshot) for need in written.needs))
-    findings = _linted(written.text, snapshot, settings)
+    written, findings = _linted(written, snapshot, settings)
     manifest = read_snapshot(["-"], namespace=namespace, stdin=written.text.encode(), workloads=True)
     cluster, needs = _with_its_templates(applied(manifest), manifest)
     workload = next(pods for pods in workloads_of(manifest) if any(role.pod.claims for role in pods.roles))
@@ -376,19 +389,38 @@ def _end_first(workload: WorkloadPods, running: int, how: Replaced) -> SharingNe
     return SharingNeed("old pods ended first", how_to, ending(workload))
 
 
-def _linted(text: str, snapshot: Snapshot, settings: Settings) -> tuple[str, ...]:
-    """What our own rules say of it: errors, and warnings."""
+def _linted(written: WrittenWay, snapshot: Snapshot, settings: Settings) -> tuple[WrittenWay, tuple[str, ...]]:
+    """The way so that our own rules find as little as can be, and what they say of it: errors, and warnings."""
     from kubectl_dra.lint.check_file import Job
     from kubectl_dra.lint.config import Selection
     from kubectl_dra.lint.context import AssumedCluster
     from kubectl_dra.lint.engine import lint
+    from kubectl_dra.lint.fixes import fix_text
     from kubectl_dra.manifests.inputs import STDIN_NAME, Input
+    from kubectl_dra.manifests.source import Source
 
     target = AssumedCluster(settings.scheduler.release.without_patch, settings.scheduler.gates, snapshot)
-    report = lint([Input(STDIN_NAME, True, text.encode())], Job(target, Selection()), processes=1)
-    findings = (
+
+    def check(name: str, data: bytes) -> Sequence[LocatedFinding]:
+        return lint([Input(name, True, data)], Job(target, Selection()), processes=1).findings
+
+    text = written.text
+    findings = check(STDIN_NAME, text.encode())
+    if written.way is SharingWay.CAPACITY:
+        following = [finding for finding in findings if finding.code == _FOLLOWING]
+        text = fix_text(Source(STDIN_NAME, text), following, ("safe", "unsafe"), check).text.after
+    elif written.way in IN_ONE_POD and not text.lstrip().startswith("{"):
+        meant = {finding.line for finding in findings if finding.code == _SHARED}
+        lines = text.splitlines(keepends=True)
+        for number in sorted(meant, reverse=True):
+            line = lines[number - 1]
+            lines.insert(number - 1, f"{line[: len(line) - len(line.lstrip())]}{_ON_PURPOSE}\n")
+        text = "".join(lines)
+    findings = check(STDIN_NAME, text.encode()) if text != written.text else findings
+    told = (
         finding
-        for finding in report.findings
-        if finding.severity in ("error", "warning") and finding.code not in _MEANT
+        for finding in findings
+        if finding.severity in ("error", "warning") and finding.code not in (*_NEEDED, _SHARED)
     )
-    return tuple(dict.fromkeys(f"{finding.code}: {finding.message}" for finding in findings))
+    said = tuple(dict.fromkeys(f"{finding.code}: {finding.message}" for finding in told))
+    return replace(written, text=text), said

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+
+from kubectl_dra.drivers.refused_claims import driver_of_whole_nodes
 
 
-def manifest_of(device_class: str, pods: int, containers: int = 1) -> str:
-    """A Deployment of so many pods whose containers use one request of a claim for each pod."""
+def manifest_of(
+    device_class: str, pods: int, containers: int = 1, tolerations: Sequence[Mapping[str, str]] = ()
+) -> str:
+    """A Deployment of so many pods whose containers use one request of a claim for each pod.
+
+    It asks for a device, or for all of a node where the driver gives a claim no fewer.
+    """
+    mode = "          allocationMode: All\n" if driver_of_whole_nodes(device_class) else ""
     names = ["app"] if containers == 1 else [f"app-{number}" for number in range(containers)]
     listed = "\n".join(
         f"      - name: {name}\n"
@@ -16,6 +25,8 @@ def manifest_of(device_class: str, pods: int, containers: int = 1) -> str:
         "          - {name: device, request: device}"
         for name in names
     )
+    each = "".join(f"      - {json.dumps(toleration)}\n" for toleration in tolerations)
+    tolerated = f"      tolerations:\n{each}" if each else ""
     return f"""apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata:
@@ -27,7 +38,7 @@ spec:
       - name: device
         exactly:
           deviceClassName: {json.dumps(device_class)}
----
+{mode}---
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -40,7 +51,7 @@ spec:
     metadata:
       labels: {{app: shared}}
     spec:
-      containers:
+{tolerated}      containers:
 {listed}
       resourceClaims:
       - name: device

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
-from kubectl_dra.manifests.changes import EditRefused
+from kubectl_dra.manifests.changes import EditRefused, fields_at
 from kubectl_dra.manifests.charts import embedding_template
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError
 from kubectl_dra.manifests.files import Rewritten
@@ -106,6 +107,17 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
         ignored=sum(file.ignored.count for file in files if file is not None),
         left=frozenset((file.name, key) for file in mine for key in file.left),
         set_aside=tuple(run.set_aside),
+        plain=tuple(
+            result
+            for result in results
+            if not (result.items or result.changed) and result.text is not None and GROUP in result.text.before
+        ),
+        own_classes=frozenset(
+            str(fields_at(manifest.object, "metadata").get("name"))
+            for file in mine
+            for manifest in file.objects
+            if manifest.kind == "DeviceClass"
+        ),
     )
 
 

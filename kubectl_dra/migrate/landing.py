@@ -83,7 +83,8 @@ def has_needed(report: MigrationReport, snapshot: Snapshot) -> ClusterHas | None
     """What the cluster has of what the migrated pods need; None for the way back, which needs nothing of DRA."""
     if report.settings.reverse:
         return None
-    classes = {each.device_class: each.device_class in snapshot.classes for each in report.moved}
+    wanted = {each.device_class for each in report.moved} - report.own_classes
+    classes = {name: name in snapshot.classes for name in sorted(wanted)}
     published = {slice_.driver for slice_ in snapshot.slices}
     drivers = {each.driver: each.driver in published for each in report.moved if each.driver}
     return ClusterHas(
@@ -149,7 +150,7 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
 def _brought(report: MigrationReport, namespace: str, *, migrated: bool) -> Snapshot:
     """The DRA objects of all files, before or after the migration."""
     builder = SnapshotBuilder(namespace, workloads=True)
-    for file in report.all_files:
+    for file in (*report.all_files, *report.plain):
         if file.text is None:
             continue
         for manifest in _objects(file.text.source, file.text.after if migrated else file.text.before):

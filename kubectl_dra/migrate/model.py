@@ -308,7 +308,8 @@ class MigrationReport(NamedTuple):
     ``comparisons`` show where migrated pods would run, and ``has`` says what the cluster has of what they need, if
     one was read. ``ignored`` counts comments in the files that say to leave something, ``left`` are the objects
     that stay for one, with their files. ``set_aside`` are the new objects of the claims file, with what is said of
-    them.
+    them. ``plain`` are the files without remarks that have objects of DRA; ``own_classes`` are the DeviceClasses of
+    all files.
     """
 
     files: tuple[MigratedFile, ...]
@@ -324,6 +325,8 @@ class MigrationReport(NamedTuple):
     ignored: int = 0
     left: frozenset[tuple[str, ObjectKey]] = frozenset()
     set_aside: tuple[tuple[Remark, Mapping[str, Any]], ...] = ()
+    plain: tuple[MigratedFile, ...] = ()
+    own_classes: frozenset[str] = frozenset()
 
     @property
     def all_files(self) -> tuple[MigratedFile, ...]:

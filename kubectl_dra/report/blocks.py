@@ -105,6 +105,10 @@ class Facts(Struct, frozen=True):
     facts: tuple[Fact, ...]
 
 
+_INPUT: Final = "with the same standard input"
+"""How a command is run that reads what the question read."""
+
+
 class ShellCommand(Struct, frozen=True):
     """Commands, each to be run only if the one before it worked.
 
@@ -145,14 +149,22 @@ class ShellCommand(Struct, frozen=True):
         return self.elsewhere and not self.effect.changes and any(of_cluster)
 
     @property
+    def reads_input(self) -> bool:
+        """Whether they wait for what the question had on standard input."""
+        return any("-" in command.argv for command in self.commands)
+
+    @property
     def caution(self) -> str:
         """What is to be known before they are run, on a page, where each command stands by itself; else empty."""
-        return self.warning or (f"{LIVE[:1].upper()}{LIVE[1:]}" if self.reads_live else "")
+        said = [self.warning or (LIVE if self.reads_live else ""), _INPUT if self.reads_input else ""]
+        text = ", ".join(filter(None, said))
+        return f"{text[:1].upper()}{text[1:]}"
 
     @property
     def heading(self) -> str:
         """The label, and what is to be known before they are run."""
-        return f"{self.label}, {self.warning.lower()}" if self.warning else self.label
+        label = f"{self.label}, {_INPUT}" if self.reads_input else self.label
+        return f"{label}, {self.warning.lower()}" if self.warning else label
 
 
 PROVED: Final = ", proved by running the scheduler's steps with them"

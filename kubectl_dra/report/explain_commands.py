@@ -12,7 +12,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.ending_pods import EndPods
-from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas
+from kubectl_dra.explain.remedies.fewer_replicas import SUSPENDED, FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
 from kubectl_dra.explain.remedies.proof import Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
@@ -237,9 +237,9 @@ def why_not_made(changes: Sequence[object]) -> str:
 def _with_fewer(fewer: FewerReplicas) -> tuple[CommandLine, ...]:
     """Ends pods so that their owner makes no others."""
     owner, space, ends = fewer.owner, fewer.ended[0].metadata.namespace, CommandEffect.DESTROYS
-    if owner.kind == "Job":
+    if owner.kind in SUSPENDED:
         suspend = ("--type=merge", "-p", _SUSPEND)
-        return (kubectl("patch", kind="job", name=owner.name, namespace=space, more=suspend, effect=ends),)
+        return (kubectl("patch", kind=owner.kind.lower(), name=owner.name, namespace=space, more=suspend, effect=ends),)
     more = (f"--replicas={fewer.replicas}",)
     scale = kubectl("scale", kind=owner.kind.lower(), name=owner.name, namespace=space, more=more, effect=ends)
     if fewer.first:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CommandLine
+from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, Rollout
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use, pods_of
 from kubectl_dra.report.blocks import ShellCommand
 from kubectl_dra.report.blocks_text import write_command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import aligned
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, join, some
 
 _STYLES: Final[Mapping[str, str]] = {"migrated": "green", "ready": "green", "decide": "yellow", "blocked": "red"}
 _MIGRATE: Final[Mapping[str, str]] = {"auto": "yes", "unsafe": "with --unsafe", "refused": "refused"}
@@ -51,6 +53,40 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
     out.paragraph(summary(survey))
     if survey.uses:
         write_command(out, ShellCommand((plan,), "Next"))
+
+
+def write_rollout(plan: Rollout, written: Sequence[Path], color: str = "auto") -> None:
+    """Write what moves, what it needs, and what each of the files does."""
+    out, uses = Painter(sys.stdout, color), [use for use in plan.survey.uses if use.outcome != "refused"]
+    owners = {(use.namespace, use.owner, use.twin): max(use.pods, use.wanted or 0) for use in uses}
+    if owners:
+        spaces = amount(len({use.namespace for use in uses}), "namespace")
+        who = f"{amount(len(owners), 'workload')} with {amount(sum(owners.values()), 'pod')} in {spaces}"
+        verb = "moves" if len(owners) == 1 else "move"
+        out.paragraph(f"For Kubernetes {plan.survey.release}: {who} {verb} to claims. Nothing has been applied.")
+    else:
+        out.paragraph(f"For Kubernetes {plan.survey.release}: no workload moves to claims. Nothing has been applied.")
+    ask = len({(use.namespace, use.owner, use.twin) for use in plan.survey.uses if use.outcome != "auto"})
+    if ask:
+        out.paragraph(f"Not by itself: {amount(ask, 'workload')} {'needs' if ask == 1 else 'need'} a decision first.")
+    if plan.moving:
+        drivers = join(dict.fromkeys(move.resource.driver or move.resource.device_class for move in plan.moving))
+        out.paragraph(
+            f"Needed: DRA driver {drivers} on nodes from which the device plugin of {join(plan.names)} is taken."
+        )
+    out.write("")
+    classes = join(each["metadata"]["name"] for each in plan.classes)
+    does = {
+        CLASSES: f"adds DeviceClass {classes}, where the driver's chart does not",
+        QUOTAS: f"adds a quota for claims to {amount(len(plan.quotas), 'namespace')}",
+        POLICY: f"warns of {join(plan.names)}, and later refuses it, in namespaces with a label",
+        README: "what to do in which order: each phase with its check and its way back",
+    }
+    for path in written:
+        out.write((str(path), "bold"))
+        out.paragraph(does[path.name], indent="  ", first="  ")
+    out.write("")
+    out.paragraph(f"Begin with {written[-1]}.")
 
 
 def _table(out: Painter, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

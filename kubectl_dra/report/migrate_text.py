@@ -97,7 +97,7 @@ def conditions(report: MigrationReport) -> Iterator[str]:
             "the same devices."
         )
         return
-    own = {item.new for item in report.items()}
+    own = {item.new for item in report.items()} | {f"DeviceClass {name}" for name in report.own_classes}
     drivers: dict[str, list[str]] = {}
     for each in moved:
         classes = drivers.setdefault(each.driver, [])

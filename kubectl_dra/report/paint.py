@@ -52,6 +52,8 @@ PROSE_WIDTH = 120
 MIN_WIDTH = 40
 # What stands for a blank that must not become the end of a line; textwrap knows it as a letter.
 _GLUE = "\x1f"
+_BREAK = ",\x1e "
+"""A comma of a long word, after which a line may end."""
 _QUOTED = re.compile(r'"[^"\n]{1,40}"')
 _COUNTED = re.compile(r"(?<![\w.:/-])(\d+(?:,\d{3})*) (?=[A-Za-z])")
 
@@ -148,8 +150,8 @@ def linked(style: str, url: str) -> str:
 def wrap(text: str, width: int, first: int | None = None) -> list[str]:
     """Lines of at most ``width`` characters, the first of at most ``first``. Never empty.
 
-    A longer word stays whole, and so do a few words in double quotes, which may be a value to search for, and
-    a number with its noun.
+    A longer word is broken after its commas only, and a few words in double quotes, which may be a value to search
+    for, stay together as a number with its noun does.
     """
     text = one_line(text)
     lead = width if first is None else first
@@ -157,6 +159,8 @@ def wrap(text: str, width: int, first: int | None = None) -> list[str]:
         return [text]
     glued = _QUOTED.sub(lambda match: match[0].replace(" ", _GLUE), text)
     glued = _COUNTED.sub(rf"\1{_GLUE}", glued)
+    if any(len(word) > width for word in glued.split(" ")):
+        glued = " ".join(word.replace(",", _BREAK) if len(word) > width else word for word in glued.split(" "))
     # The first line is made as long as the others by what is taken away again.
     short = max(0, max(20, width) - max(20, lead))
     more = max(0, max(20, lead) - max(20, width))
@@ -168,7 +172,8 @@ def wrap(text: str, width: int, first: int | None = None) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [line.lstrip("\x00").replace(_GLUE, " ") for line in lines] or [""]
+    whole = (f"{line} ".lstrip("\x00").replace(_BREAK, ",").removesuffix(" ") for line in lines)
+    return [line.replace(_GLUE, " ") for line in whole] or [""]
 
 
 def limit_of(stream: TextIO) -> int | None:

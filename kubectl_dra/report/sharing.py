@@ -11,13 +11,14 @@ from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.refusal_words import refused
+from kubectl_dra.explain.remedies.proof import StepKind
 from kubectl_dra.fit.result import WorkloadFit
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, WrittenWay
 from kubectl_dra.fit.sharing_amounts import Amount
 from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay
 from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
-from kubectl_dra.report.fit_words import missing, stop
+from kubectl_dra.report.fit_words import fix_commands, missing, own_fix, stop
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
 from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
@@ -27,10 +28,10 @@ from kubectl_dra.text import amount, some
 
 _SHARED: Final = {
     SharingWay.EACH: "nothing: a device for each pod",
-    SharingWay.CLAIM: "a device of one node, without limits",
+    SharingWay.CLAIM: "a device of one node, no limits",
     SharingWay.TIME_SLICES: "a device of one node, in turns",
     SharingWay.MPS: "a device of one node, by MPS",
-    SharingWay.PARTITIONS: "nothing: the hardware keeps the parts apart",
+    SharingWay.PARTITIONS: "a device, in parts of hardware",
     SharingWay.CAPACITY: "a device, by amounts",
     SharingWay.ADMIN: "what others hold, to watch it: no work",
 }
@@ -73,8 +74,11 @@ def _said(answer: ShareAnswer) -> tuple[str, Tone]:
             start = "it starts" if one else "all of them start"
             return f"whether {start} is undetermined: {_elsewhere(idle)}", Tone.WARNING
         return f"whether {'it' if one else 'all of them'} can run is undetermined", Tone.WARNING
-    do = "it does not run" if one else "they do not all run"
-    return f"{do} in any of these ways on the cluster as it is", Tone.BAD
+    if not answer.devices and not any(way.placed for way in answer.working):
+        return "no device here is of this class, so there is nothing to share", Tone.BAD
+    if not any(way.placed for way in answer.working):
+        return f"{'it does not run' if one else 'none of them runs'} on the cluster as it is, shared or not", Tone.BAD
+    return "they do not all run in any way of sharing on the cluster as it is", Tone.BAD
 
 
 def write_ways(
@@ -83,47 +87,65 @@ def write_ways(
     color: str = "auto",
     *,
     where: ClusterFlags,
-    otherwise: CommandLine | None = None,
+    otherwise: CommandLine,
+    amount_typed: bool = False,
 ) -> None:
-    """Write the table, and the command that writes the best way.
+    """Write the table, and the command that writes the best way: by capacity if an amount was typed.
 
-    ``otherwise`` says more where they do not all run in any way.
+    Where they do not all run in any way, it is what helps the first pod, and ``otherwise``, which says more.
     """
     out = Painter(color=color)
-    ways, works = answer.ways, answer.works
+    ways, works = answer.working, answer.works
     write_blocks(out, missing(answer.missing_namespaces, where))
     write_blocks(out, [prose(headline(answer), _said(answer)[1])])
     out.write("")
-    rows = [("BY", "PODS", "SHARED", "NEEDS"), *map(_row, _different(ways))]
-    write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
+    # A table of noughts says nothing but what the ways need.
+    needed = any(not need.driver or need in way.refused for way in ways for need in way.written.needs)
+    if needed or any(way.placed or (way.fit is not None and way.fit.unclear) for way in ways):
+        rows = [("BY", "PODS", "SHARED", "NEEDS"), *map(_row, _different(ways))]
+        write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
+        out.write("")
     blocks = [*_why_not(answer), *_beside(answer)]
+    helped = next((way.fit for way in ways if way.fit is not None and way.fit.stop is not None), None)
+    if not works and helped is not None and tolerable_taint(answer) is None and (fix := own_fix(helped)):
+        blocks += [prose(f"Fix: {fix}", Tone.GOOD)]
+        blocks += [shell(how, where)] if (how := fix_commands(helped)) else []
+    write_blocks(out, blocks)
+    first = (SharingWay.CAPACITY,) if amount_typed else ()
+    best = next((way for way in (*first, *_BEST) if way in works), None)
     if blocks:
         out.write("")
-        write_blocks(out, blocks)
-    best = next((way for way in _BEST if way in works), None)
     if best is not None:
         amount_each = next((_part(way) for way in ways if way.written.way is best), ())
         argv = (*command.argv, "--by", best.value, *amount_each)
-        out.write("")
         write_command(out, ShellCommand((CommandLine(argv),), "Next"))
-    elif not works and otherwise is not None:
-        out.write("")
+    else:
         write_command(out, ShellCommand((otherwise,), "Next"))
+
+
+def tolerable_taint(answer: ShareAnswer) -> str | None:
+    """The taint of nodes that the first pod has to tolerate, where it fits then, by the scheduler's steps."""
+    for way in answer.working:
+        stopped = way.fit.stop if way.fit is not None else None
+        for finding in stopped.diagnosis.findings[:1] if stopped is not None else ():
+            for step in finding.remedy.steps if finding.proof is not None and finding.remedy is not None else ():
+                if step.kind is StepKind.TOLERATE_NODE_TAINT:
+                    return str(step.after)
+    return None
 
 
 def _why_not(answer: ShareAnswer) -> Iterator[Block]:
     """Why not by a way, or not for all pods."""
+    for (placed, why), of_ways in _stopped(answer.working).items():
+        yield prose(f"{'Not all by' if placed else 'Not by'} {', '.join(of_ways)}: {_after(placed, why)}.")
     impossible: dict[str, list[str]] = {}
-    for way in answer.ways:
+    # Where nothing matches the class, what would share a device is no advice.
+    for way in answer.working if answer.devices or answer.works else ():
         if way.fit is None:
             impossible.setdefault(written(way.written.impossible), []).append(way.written.way)
     for why, of_ways in impossible.items():
         yield prose(f"Not by {', '.join(of_ways)}: {why}.")
-    # What access for monitoring needs is in the table.
-    others = [way for way in answer.ways if way.written.way is not SharingWay.ADMIN or not way.written.needs]
-    for (placed, why), of_ways in _stopped(others).items():
-        yield prose(f"{'Not all by' if placed else 'Not by'} {', '.join(of_ways)}: {_after(placed, why)}.")
-    for way in answer.ways:
+    for way in answer.working:
         for need in way.refused:
             yield prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)
 
@@ -131,8 +153,8 @@ def _why_not(answer: ShareAnswer) -> Iterator[Block]:
 def _beside(answer: ShareAnswer) -> Iterator[Block]:
     """What else to know of the ways."""
     said_of: dict[str, list[str]] = {}
-    for way in answer.ways:
-        if way.written.device_class:
+    for way in answer.working:
+        if way.written.device_class and (answer.devices or way.works):
             yield prose(f"By {way.written.way}: {_other_class(way.written, answer.device_class)}.")
         for finding in way.findings:
             said_of.setdefault(finding, []).append(way.written.way)
@@ -165,6 +187,8 @@ def _lack(answer: ShareAnswer) -> str:
         return f"there is not room for what {'it' if one else 'each'} asks for, {_of(amount_today)}"
     if each is not None and any(way.spread.shared for way in ways):
         return f"there is not a share of a device for {'it' if one else 'each'}"
+    if any(way.written.way is SharingWay.CAPACITY and way.written.amount is not None for way in ways):
+        return "no device is free as a whole" if one else "there is not a whole device for each"
     return "there is no free device for it" if one else "there is not a device for each"
 
 
@@ -210,9 +234,11 @@ def _why(fit: WorkloadFit) -> str:
 def _by(ways: Sequence[TriedWay]) -> str:
     """The ways by which all pods would be placed, last those that the driver refuses unless a gate of it is on."""
     working = [way for way in ways if way.works and way.written.way not in (SharingWay.ADMIN, SharingWay.EACH)]
-    sure = [_named(way) for way in working if not way.gates]
+    sure = [f"by {_named(way)}" for way in working if not way.gates]
     gated = [f"by {way.written.way.value} if {_gates(way)}" for way in working if way.gates]
-    return ", and ".join([*([f"by {', '.join(sure)}"] if sure else []), *gated])
+    *names, last = [*sure, *gated] or [""]
+    # A way with a condition is long: the comma says where the next one begins.
+    return f"{', '.join(names)}{',' if gated else ''} or {last}" if names else last
 
 
 def _named(way: TriedWay) -> str:
@@ -257,12 +283,8 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
     each = tried_way.written.amount
     shared = f"a device, by amounts: {_of(each)}" if each is not None else _SHARED[way]
     if each is None and tried_way.spread.shared:
-        shared = "a device: each pod has a share of one"
-    return way, pods, shared, ", ".join(_need(tried_way, need) for need in tried_way.written.needs) or EMPTY
-
-
-def _need(way: TriedWay, need: SharingNeed) -> str:
-    return f"{need.name} (refused here)" if need in way.refused else need.name
+        shared = "a device: a share for each pod"
+    return way, pods, shared, ", ".join(need.name for need in tried_way.written.needs) or EMPTY
 
 
 def _refused(way: TriedWay, need: SharingNeed) -> str:

@@ -106,15 +106,17 @@ def write_radius(
 
 
 def _left(left: ClassLeft) -> str:
-    """What is free of a class, or left of its devices that can be shared, now and afterwards."""
+    """What is free of a class, or left of its devices that can be shared, now and at the moment of the taint."""
     count = amount(left.devices)
     if left.free is None or left.free_after is None:
         return f"{count}; how many of them are free is unknown"
-    free = f"{left.free:,} of {count} {are(left.free)} free now, {left.free_after:,} afterwards"
+    free = f"{left.free:,} of {count} {are(left.free)} free now, {left.free_after:,} once the taint is set"
     if not left.capacities:
-        return free
+        return f"{free}, before other pods take any"
     scarcest = left.capacities[0]
-    shares = f"{scarcest.now} of {scarcest.total} {scarcest.name} are left to share now, {scarcest.after} afterwards"
+    shares = (
+        f"{scarcest.now} of {scarcest.total} {scarcest.name} are left to share now, {scarcest.after} with the taint"
+    )
     return f"{free}; {shares}" if left.free else shares
 
 

@@ -82,7 +82,7 @@ def test_diff_shows_and_writes_nothing(dra: Dra) -> None:
         "+        deviceClassName: gpu.example.com",
     ]
     Path("a.yaml").write_text(CLAIM)
-    assert dra("lint", "--diff", "a.yaml", *ONLY) == Ran(0, "", "0 fixes for 0 findings\n")
+    assert dra("lint", "--diff", "a.yaml", *ONLY) == Ran(0, "", "no findings\n")
 
 
 def test_configuration(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,9 +181,9 @@ def test_a_diff_says_that_there_are_unsafe_fixes(dra: Dra) -> None:
         'spec:\n  hard:\n    gpu.nvidia.com.resource.k8s.io/count: "16"\n'
     )
     ran = dra("lint", "--diff", "q.yaml")
-    assert (ran.code, ran.out, ran.err) == (0, "", "0 fixes for 1 finding; 1 with --unsafe-fixes\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "the diff fixes 0 of 1 finding; 1 with --unsafe-fixes\n")
     ran = dra("lint", "--diff", "--unsafe-fixes", "q.yaml")
-    assert (ran.code, ran.err) == (1, "1 fix for 1 finding\n")
+    assert (ran.code, ran.err) == (1, "the diff fixes 1 of 1 finding\n")
 
 
 def test_the_summary_has_the_words_of_the_flag(dra: Dra) -> None:

@@ -239,6 +239,42 @@ def test_what_the_cluster_has_of_what_it_needs(
     assert "The cluster has" not in dra("migrate", "a.yaml").out
 
 
+OWN_CLASS = """apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
+spec: {selectors: [{cel: {expression: device.driver == 'gpu.nvidia.com'}}]}
+"""
+
+
+def test_a_class_among_the_files_is_no_lack(dra: Dra) -> None:
+    """It is applied with them, so the migrated pod is tried with it; the plan does not write it again."""
+    (folder := Path("mine")).mkdir()
+    (folder / "pod.yaml").write_text(POD)
+    (folder / "class.yaml").write_text(OWN_CLASS)
+    objects = [cluster.node("n"), cluster.slice_of("n", 2)]
+    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    for words in ((), ("--snapshot", "cluster.json", "--complete")):
+        told = " ".join(dra("migrate", "mine", *words).out.split())
+        assert "needs DRA driver gpu.nvidia.com; no device plugin" in told and "lacks" not in told
+    report = json.loads(dra("migrate", "mine", *words, "-o", "json").out)
+    assert "deviceClassExists" not in report["moved"][0] and report["equivalence"][0]["after"] == ["n"]
+    planned = dra("migrate", "plan", "mine", "--output-dir", "out")
+    assert planned.code == 0 and "1-classes.yaml" not in planned.out
+
+
+def test_what_comes_next_is_for_the_same_cluster(dra: Dra) -> None:
+    """And where a pod would run is undetermined without what decides it, but for --check, which asks something else."""
+    Path("a.yaml").write_text(POD)
+    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [cluster.device_class()]}))
+    ran = dra("migrate", "a.yaml", "--snapshot", "cluster.json")
+    assert ran.out.splitlines()[-1] == "Next: kubectl dra migrate a.yaml --snapshot cluster.json --diff"
+    assert ran.code == 3 and dra("migrate", "a.yaml", "--snapshot", "cluster.json", "--check").code == 1
+    whole = dra("migrate", "a.yaml", "--snapshot", "cluster.json", "--complete", "--kubernetes-version", "1.36")
+    assert whole.code == 1 and whole.out.splitlines()[-1] == (
+        "Next: kubectl dra migrate a.yaml --kubernetes-version 1.36 --snapshot cluster.json --complete --diff"
+    )
+
+
 def test_yaml_is_the_migrated_stream(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
     ran = dra("migrate", "-", "-o", "yaml")

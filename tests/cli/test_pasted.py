@@ -68,6 +68,8 @@ def test_no_look_names_what_no_object_can_be_called(name: str) -> None:
 
 
 def test_a_name_that_is_none_gives_a_sentence() -> None:
+    again = shell((CommandLine(("kubectl", "dra", "fit", "-f", "-")),), ClusterFlags(), "Next")
+    assert isinstance(again, ShellCommand) and again.heading == "Next, with the same standard input"
     told = shell((deleting("pod", "--all", "ns"),), ClusterFlags(), "Next")
     assert isinstance(told, Para) and not isinstance(told, ShellCommand)
 
@@ -245,6 +247,40 @@ def _owners(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         for version, kind, space, name in sorted(named)
         if (kind, space, name) not in there
     ]
+
+
+_NAMED: Final = re.compile(r"(?:kubectl dra |`(?=\w+ -))(-{0,2}[\w-]+)((?: +[^\s`;,|()\"]+)*)")
+_NO_COMMANDS: Final = ("COMMAND", "--help", "--version", "options", "did", "in", "made", "ran", "to")
+"""What may follow the program's name besides a command: flags of its own, and verbs where the program is meant."""
+
+
+def _prose() -> Iterator[tuple[str, str]]:
+    """Every text of ours: pages, help, data, and the strings in the program."""
+    own = [path for kind in ("md", "yaml", "txt") for path in Path(kubectl_dra.__file__).parent.rglob(f"*.{kind}")]
+    for path in (*_pages(), *own):
+        if path.name != "CHANGELOG.md":
+            yield path.name, path.read_text("utf-8")
+    for path in Path(kubectl_dra.__file__).parent.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text("utf-8"))) if "kubectl dra" in path.read_text("utf-8") else ()
+        yield from (
+            (path.name, each.value) for each in nodes if isinstance(each, ast.Constant) and type(each.value) is str
+        )
+
+
+def test_prose_names_commands_and_flags_that_there_are() -> None:
+    """Amid a sentence as well, where nobody pastes them; what only begins like one of ours is left out."""
+    everywhere = set(re.findall(r"--[a-z][\w-]*", ran("options")[1]))
+    known = {name: everywhere | set(re.findall(r"--[a-z][\w-]*", ran(name, "--help")[1])) for name in COMMANDS}
+    seen = 0
+    for where, text in _prose():
+        for found in _NAMED.finditer(text.replace("\\\n", " ")):
+            name, flags = found[1], re.findall(r"(?<= )--[a-z][\w-]*", found[2])
+            if name in known:
+                seen += 1
+                assert not set(flags) - known[name], (where, found[0])
+            else:
+                assert found[0][0] == "`" or name in _NO_COMMANDS, (where, found[0])
+    assert seen > 800
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

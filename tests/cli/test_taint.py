@@ -104,7 +104,7 @@ def test_what_is_left_of_shared_devices(dra: Dra) -> None:
     saved = str(ROOT / "examples" / "explain" / "cpu-capacity-exhausted" / "cluster.yaml")
     command = ["taint", "telco-2/cpudevnuma000", "k:NoExecute", "--dry-run=client", "--snapshot", saved]
     shown = dra(*command).out
-    assert "Class dra.cpu: 72 of 256 dra.cpu/cpu are left to share now, 48 afterwards." in shown
+    assert "Class dra.cpu: 72 of 256 dra.cpu/cpu are left to share now, 48 with the taint." in shown
     (left,) = checked(dra(*command, "-o", "json"))["blastRadius"]["byClass"]
     assert left["capacity"] == {"dra.cpu/cpu": {"value": "256", "remaining": "72", "remainingAfter": "48"}}
 

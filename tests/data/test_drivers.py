@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import kubectl_dra.data.drivers
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.semver import Semver
@@ -22,6 +26,9 @@ from kubectl_dra.data.drivers import (
     vendor_files,
 )
 
+MESSAGES = Path(kubectl_dra.data.drivers.__file__).with_name("messages")
+TO_ONE_POD = re.compile(r"(into|to) one pod\b|one claim per container")
+OF_WHOLE_NODE = re.compile(r"all \w+ of a node (go to one claim|or none)", re.IGNORECASE)
 each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), ids=lambda driver: driver.name)
 
 
@@ -84,6 +91,18 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
 def test_what_drivers_refuse_is_known_without_reading_all_of_them() -> None:
     assert catalogue().whole_node == {"tpu.google.com"}
     assert catalogue().one_pod == {"dra.cpu", "dra.net", "sriovnetwork.k8snetworkplumbingwg.io"}
+
+
+def test_what_is_told_of_a_driver_is_in_its_file() -> None:
+    """A note, or what a message of its means, that says whom it gives a claim's devices: answers ask the fields."""
+    told: dict[str, list[str]] = {name: list(driver.notes) for name, driver in catalogue().drivers.items()}
+    for path in MESSAGES.glob("*.yaml"):
+        file = yaml.safe_load(path.read_text())
+        for name in {file["says"]} & set(told):
+            told[name] += [entry["means"] for entry in file["messages"]]
+    to_one = {name for name, texts in told.items() if any(TO_ONE_POD.search(text) for text in texts)}
+    whole = {name for name, texts in told.items() if any(OF_WHOLE_NODE.search(text) for text in texts)}
+    assert to_one == set(catalogue().one_pod) and whole == set(catalogue().whole_node)
 
 
 def test_no_field_is_misspelled() -> None:

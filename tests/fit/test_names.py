@@ -30,7 +30,7 @@ def test_workloads_of_one_name_are_each_placed(tmp_path: Path) -> None:
 
 def test_the_same_workload_twice_is_a_mistake(tmp_path: Path) -> None:
     code, _, errors = said(tmp_path, CLUSTER, [template(), deployment(1), deployment(1, cpu="1")])
-    assert code == 2 and "two different objects" in errors
+    assert code == 2 and "two different objects are called Deployment default/web: " in errors
 
 
 def test_claims_of_two_pods_are_two(tmp_path: Path) -> None:

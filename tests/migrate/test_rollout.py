@@ -155,6 +155,9 @@ def test_the_command_writes_what_lint_accepts(dra: Any) -> None:
     Path("pods.yaml").write_text(MANIFEST)
     ran: Ran = dra("migrate", "plan", "pods.yaml", "--output-dir", "out")
     assert ran.code == 0 and sorted(path.name for path in Path("out").iterdir()) == [CLASSES, QUOTAS, POLICY, README]
+    told = " ".join(ran.out.split())
+    assert "1 workload with 1 pod in 1 namespace moves to claims. Nothing has been applied." in told
+    assert "out/1-classes.yaml adds DeviceClass gpu.nvidia.com" in told and told.endswith("Begin with out/README.md.")
     again: Ran = dra("migrate", "plan", "pods.yaml", "--output-dir", "out")
     assert again.code == 0
     linted: Ran = dra("lint", "out")

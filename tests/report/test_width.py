@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from kubectl_dra.report.paint import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of,
 from kubectl_dra.report.phrases import compressed, devices_named, folded, names_of_devices, written
 from kubectl_dra.report.table import aligned, fitted, narrowed, shortened
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 ROWS = [
     ("NODE", "DEVICE", "STATE", "HELD-BY", "REASON"),
     ("n1", "gpu-0", "held", "team/a-claim-with-a-name (pod a)", "-"),
@@ -64,6 +67,29 @@ def test_values_in_quotes_and_counts_stay_whole() -> None:
     assert wrap('write "Tesla T4 on a card" in place of "NVIDIA L40S"', 24)[:2] == ["write", '"Tesla T4 on a card" in']
     assert wrap("there are in all 16 devices", 20) == ["there are in all", "16 devices"]
     assert wrap("on gpu-0, gpu-1 and gpu-2", 20) == ["on gpu-0, gpu-1 and", "gpu-2"]
+
+
+@given(st.text('ab=,"7 ', min_size=1, max_size=150), st.integers(20, 60))
+def test_only_what_cannot_be_broken_is_wider(text: str, width: int) -> None:
+    """A word without commas, a few words in quotes, a number with its noun: everything else fits."""
+    lines = wrap(text, width)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    for line in lines:
+        assert len(line) <= width or not re.search(r',.|[^ "\d] +[^ "]', line.strip('"')) or '"' in line, line
+
+
+def test_answers_fit_on_eighty_columns() -> None:
+    """All recorded ones; a command stays on its line, and so do metrics, which programs read."""
+    for path in sorted(GOLDEN.glob("*.80.txt")):
+        if path.name != "metrics.80.txt":
+            wide = [line for line in path.read_text().splitlines() if len(line) > 80 and "kubectl " not in line]
+            assert not wide, path.name
+
+
+def test_a_note_with_a_long_change_is_broken_after_its_commas() -> None:
+    pods = [f"inference/llama-7c9d5b8f6-{number:05}" for number in range(4)]
+    lines = wrap(f"Note: supposed: end={','.join(pods)}", 78)
+    assert max(map(len, lines)) <= 78 and "".join(lines).endswith(",".join(pods)) and lines[0].endswith(",")
 
 
 def test_a_table_that_fits_is_left_alone() -> None:

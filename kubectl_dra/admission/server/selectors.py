@@ -91,8 +91,13 @@ def _problem(environment: Environment, expression: str, derived: bool = False) -
     if isinstance(program, Exception):
         if program.phase is Phase.INSTANTIATION:
             return INTERNAL_ERROR, "cel-program", str(program), program.issues[0].offset, ""
-        messages = [f"{issue.message} ({issue.hint})" if issue.hint else issue.message for issue in program.issues]
-        return INVALID, "cel-compile", "; ".join(messages), program.issues[0].offset, program.issues[0].near
+        return (
+            INVALID,
+            "cel-compile",
+            "; ".join(issue.said for issue in program.issues),
+            program.issues[0].offset,
+            program.issues[0].near,
+        )
     cost = program.max_cost
     if cost > MAX_EXPRESSION_COST:
         message = f"may cost up to {cost} in the worst case, more than {MAX_EXPRESSION_COST}"

@@ -194,8 +194,7 @@ def compiled_selector(expression: str, environment: Environment) -> Program:
         message = "--selector does not compile"
         lines: list[str] = []
         for issue in error.issues[:3]:
-            hint = f" ({issue.hint})" if issue.hint else ""
-            said = f"{issue.message}{hint}"
+            said = issue.said
             if lines:
                 lines.append(said)
             else:

@@ -326,8 +326,16 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     sys.stdout.flush()
     count = sum(len(fix.made) for fix in fixed)
     more = 0 if unsafe else sum(finding.safety == "unsafe" for finding in report.findings)
+    found = len(report.findings)
     hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
-    tell(f"{_many(count, 'fix', 'fixes')} for {_many(len(report.findings), 'finding', 'findings')}{hint}")
+    # A fix may bring a finding that is fixed as well.
+    left = max(0, found - count - more)
+    rest = f"; {left} left to you (without --diff it says what to do)" if left else ""
+    tell(
+        f"the diff fixes {min(count, found)} of {_many(found, 'finding', 'findings')}{hint}{rest}"
+        if found
+        else "no findings"
+    )
     _refusals(fixed)
     return EXIT_NO if differs else 0
 

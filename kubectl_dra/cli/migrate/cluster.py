@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kubectl_dra.api.releases import EXPLAINED, WRITTEN, parse_release
+from kubectl_dra.api.releases import EXPLAINED, GROUP, WRITTEN, parse_release
 from kubectl_dra.cli.live import Progress, connection_options, read_saved
 from kubectl_dra.cli.migrate.files import write_new
 from kubectl_dra.cli.options import ConnectionFlags
@@ -21,6 +21,7 @@ from kubectl_dra.migrate.model import MigrationSettings
 
 if TYPE_CHECKING:
     from kubectl_dra.migrate.model import LandingComparison, MigrationReport
+    from kubectl_dra.migrate.rollout.page import Rollout
     from kubectl_dra.migrate.rollout.survey import Survey
 
 _SEEN = tuple(kind for kind in KINDS if kind != "Event")
@@ -131,7 +132,7 @@ def show_survey(survey: Survey, output: str, color: str, code: int, plan: Comman
 
 
 def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
-    """The contents of manifests alone: workloads, pods, quotas and namespaces.
+    """The contents of manifests alone: workloads, pods, quotas, namespaces and classes.
 
     Raises:
         InputError: a path that does not exist.
@@ -144,7 +145,9 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
     builder = SnapshotBuilder()
     twins: list[Mapping[str, Any]] = []
     for raw in file_objects(inputs):
-        if raw.get("apiVersion") == "v1" and raw.get("kind") in ("Pod", "ResourceQuota", "Namespace"):
+        kind = str(raw.get("kind"))
+        core = raw.get("apiVersion") == "v1" and kind in ("Pod", "ResourceQuota", "Namespace")
+        if core or (kind == "DeviceClass" and str(raw.get("apiVersion")).startswith(f"{GROUP}/")):
             try:
                 builder.add(dict(raw), Place(", ".join(paths)))
             except InputError:
@@ -156,8 +159,10 @@ def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
 
 def write_plan(
     seen: ClusterSeen, settings: MigrationSettings, folder: str, *, live: bool, where: ClusterFlags
-) -> list[Path]:
-    """Write the rollout below a directory; returns its files. ``where``: the cluster that its commands are for.
+) -> tuple[list[Path], Rollout]:
+    """Write the rollout below a directory; returns its files, and what they are about.
+
+    ``where``: the cluster that its commands are for.
 
     Raises:
         InputError: a different file already exists, or one cannot be written.
@@ -168,9 +173,10 @@ def write_plan(
     if not live:
         surveyed = surveyed._replace(notes=())
     target = Path(folder)
-    wanted = files(rollout(surveyed, seen.snapshot, settings, live=live)._replace(where=where))
+    plan = rollout(surveyed, seen.snapshot, settings, live=live)._replace(where=where)
+    wanted = files(plan)
     write_new({target / name: text.encode for name, text in wanted.items()})
-    return [target / name for name in wanted]
+    return [target / name for name in wanted], plan
 
 
 # --- where pods would land -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kubectl_dra.cli.command_line import repeated
 from kubectl_dra.cli.migrate import MigrateFlags
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
 from kubectl_dra.manifests.inputs import STDIN, Input, read
@@ -161,9 +162,9 @@ def output_texts(inputs: Sequence[Input], report: MigrationReport) -> str:
     return out
 
 
-def next_commands(flags: MigrateFlags, report: MigrationReport) -> tuple[str, ...]:
+def next_commands(flags: MigrateFlags, report: MigrationReport, where: ClusterFlags) -> tuple[str, ...]:
     """The command that shows what would be written, with --unsafe where only that writes, and the one that asks the
-    cluster where the pods could run; none if nothing would be written.
+    cluster where the pods could run; none if nothing would be written. ``where``: the cluster that was asked about.
     """
     changes = any(file.text is not None for file in report.changed)
     if STDIN in flags.paths or not (changes or report.items("offer")):
@@ -183,5 +184,9 @@ def next_commands(flags: MigrateFlags, report: MigrationReport) -> tuple[str, ..
     unsafe = flags.unsafe or not changes
     switches = [flag for flag, on in (("--unsafe", unsafe), ("--reverse", flags.reverse)) if on]
     same = ("kubectl", "dra", "migrate", *flags.paths, *repeated(given), *switches)
-    asks = not (flags.of_cluster or flags.reverse) and bool(report.moved)
+    if flags.of_cluster:
+        live = ("--live",) if flags.live else ()
+        scope = ("-A",) if flags.all_namespaces else repeated({"-n": (flags.namespace,)})
+        return (shlex.join((*same, *live, *scope, *where.flags, "--diff")),)
+    asks = not flags.reverse and bool(report.moved)
     return tuple(shlex.join((*same, flag)) for flag in ("--diff", *(("--live",) if asks else ())))

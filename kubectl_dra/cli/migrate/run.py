@@ -12,7 +12,7 @@ from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, ver
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.command_line import cluster_flags, repeated
-from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO
+from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, tell_links, write_all, write_below
@@ -22,6 +22,7 @@ from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.manifests.charts import ChartInputs, has_values_of, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs
@@ -61,7 +62,7 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     if flags.of_cluster and not flags.paths and not flags.kustomize:
         return _survey(flags, connection)
     _check_usage(flags)
-    given, seen = flags.release, _looked(flags, connection, whole=True)
+    typed, seen = flags, _looked(flags, connection, whole=True)
     flags = _for_cluster(flags, seen)
     job = MigrationJob(_settings(flags), flags.unsafe, flags.claims_file)
     rendered = rendered_charts(flags.paths, _release(flags.release), flags.values, flags.sets)
@@ -76,7 +77,7 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     if seen is not None:
         from kubectl_dra.cli.migrate.cluster import comparisons
 
-        report = report._replace(comparisons=tuple(comparisons(report, seen, given)))
+        report = report._replace(comparisons=tuple(comparisons(report, seen, typed.release)))
     if charts:
         found = report.changed
         report = of_charts(report, charts, inputs, job, asked)
@@ -93,7 +94,8 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
         report = _without_known(flags.baseline, report)
     tell_notes(report.notes)
     tell_defects(report.defects)
-    return _code(report, left=_act(flags, inputs, report))
+    following = next_commands(typed, report, cluster_flags(typed, connection))
+    return _code(flags, report, left=_act(flags, inputs, report, following))
 
 
 # --- the cluster ---------------------------------------------------------------------------------
@@ -160,9 +162,10 @@ def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     seen = seen or migrate_cluster.in_manifests(flags.paths, flags.exclude)
     where = cluster_flags(flags, connection)
     settings = _settings(_for_cluster(flags, seen))
-    written = migrate_cluster.write_plan(seen, settings, flags.output_dir, live=live, where=where)
-    for path in written:
-        put(f"{path}\n")
+    written, plan = migrate_cluster.write_plan(seen, settings, flags.output_dir, live=live, where=where)
+    from kubectl_dra.report.migrate_live import write_rollout
+
+    write_rollout(plan, written, flags.color)
     return 0
 
 
@@ -184,12 +187,17 @@ def _without_known(path: str, report: MigrationReport) -> MigrationReport:
     return report._replace(files=tuple(files))
 
 
-def _code(report: MigrationReport, *, left: bool) -> int:
-    return EXIT_ERROR if report.defects else EXIT_NO if left else 0
+def _code(flags: MigrateFlags, report: MigrationReport, *, left: bool) -> int:
+    if report.defects:
+        return EXIT_ERROR
+    asked = not (flags.check or flags.write or flags.interactive or flags.output_dir)
+    if asked and any(each.verdict is Verdict.UNDETERMINED or each.unread for each in report.comparisons or ()):
+        return EXIT_UNDETERMINED
+    return EXIT_NO if left else 0
 
 
-def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) -> bool:
-    """Does what is asked for, and returns whether something is left to do."""
+def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport, following: Sequence[str]) -> bool:
+    """Does what is asked for, and returns whether something is left to do. ``following``: the commands to run next."""
     if flags.output == "yaml":
         document(output_texts(inputs, report))
         sys.stdout.flush()
@@ -200,14 +208,14 @@ def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
     if flags.output_dir:
         names = output_names(flags.paths, inputs, flags.output_dir, report)
         written = write_below(inputs, report, names)
-        _print(flags, report, f"{_files(written)} written below {flags.output_dir}.", left=report.open)
+        _print(flags, report, (), f"{_files(written)} written below {flags.output_dir}.", left=report.open)
         return report.open
     if flags.interactive:
         return _interactive(report, flags.paths)
     if flags.write:
         # The claims first: a claim that nobody uses yet does no harm.
         through = write_all(sorted(report.changed, key=lambda file: file is not report.claims), flags.paths)
-        _print(flags, report, f"{_files(len(report.changed))} written.", left=report.open)
+        _print(flags, report, (), f"{_files(len(report.changed))} written.", left=report.open)
         tell_links(through)
         return report.open
     left = bool(report.changed) or report.open
@@ -222,22 +230,24 @@ def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport) 
 
         write_check(report)
     else:
-        _print(flags, report, "", left=left)
+        _print(flags, report, following, left=left)
     return left
 
 
-def _print(flags: MigrateFlags, report: MigrationReport, done: str, *, left: bool) -> None:
+def _print(
+    flags: MigrateFlags, report: MigrationReport, following: Sequence[str], done: str = "", *, left: bool
+) -> None:
     if flags.output == "json":
         from kubectl_dra.report.migrate_json import to_json
         from kubectl_dra.report.table import write
 
-        write(to_json(report), "json", sys.stdout, _code(report, left=left))
+        write(to_json(report), "json", sys.stdout, _code(flags, report, left=left))
     elif flags.output in CI:
         _print_for_ci(flags.output, report)
     else:
         from kubectl_dra.report.migrate_text import write_text
 
-        write_text(report, flags.color, done=done, next_commands=() if done else next_commands(flags, report))
+        write_text(report, flags.color, done=done, next_commands=following)
 
 
 def _print_for_ci(output: str, report: MigrationReport) -> None:

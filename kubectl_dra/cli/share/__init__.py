@@ -56,6 +56,14 @@ class ShareFlags(SchedulingFlags, frozen=True):
             show_default=False,
         ),
     ] = None
+    tolerate: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--tolerate",
+            metavar="KEY[=VALUE][:EFFECT]",
+            help="With --class: the pods tolerate this taint of nodes; may be repeated.",
+        ),
+    ] = ()
     by: Annotated[
         ShareBy | None,
         typer.Option("--by", help="Write the manifest for this way to standard output.", show_default=False),

@@ -21,6 +21,7 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.explain.question.what_if_flag import toleration_of
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.sharing import (
     IN_ONE_POD,
@@ -74,7 +75,8 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         ways = list(IN_ONE_POD if flags.containers else SharingWay)
         ways = [SharingWay(flags.by.value)] if flags.by is not None else ways
         tried_ways = tried(writer, ways, flags.part, cluster, namespace, settings, overlaid, progress)
-    return _print(ShareAnswer(tuple(tried_ways), device_class, flags.containers or 0, missing), flags, connection)
+    answer = ShareAnswer(tuple(tried_ways), device_class, flags.containers or 0, missing, len(matching))
+    return _print(answer, flags, connection)
 
 
 def _check(flags: ShareFlags) -> None:
@@ -92,6 +94,10 @@ def _check(flags: ShareFlags) -> None:
         raise UsageError("--part is for --by capacity")
     if flags.part:
         _check_part(flags.part)
+    if flags.tolerate and not flags.device_class:
+        raise UsageError("--tolerate goes with --class; a manifest has the pods' tolerations")
+    if bad := next((taint for taint in flags.tolerate if not toleration_of(taint).key), None):
+        raise UsageError(f'--tolerate "{bad}" names no taint: write KEY, KEY=VALUE or KEY=VALUE:EFFECT')
     if len(flags.manifests) > 1:
         raise UsageError("-f takes one file, whose text is written again")
 
@@ -110,7 +116,11 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
     if flags.device_class:
         one_pod = flags.containers is not None
         pods = 1 if one_pod else flags.pods or DEFAULT_PODS
-        return "the manifest", manifest_of(flags.device_class, pods, flags.containers or 1)
+        tolerations = [
+            {field: value for field in ("key", "operator", "value", "effect") if (value := getattr(toleration, field))}
+            for toleration in map(toleration_of, flags.tolerate)
+        ]
+        return "the manifest", manifest_of(flags.device_class, pods, flags.containers or 1, tolerations)
     from kubectl_dra.manifests.source import decode
 
     (file, *more) = find_inputs(flags.manifests)
@@ -120,16 +130,14 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
 
 
 def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.sharing import to_json, write_needs, write_ways
+    from kubectl_dra.report.sharing import to_json, tolerable_taint, write_needs, write_ways
 
     ways = answer.ways
     if typed.by is not None and ways[0].written.impossible:
         from kubectl_dra.report.phrases import written
 
         raise InputError(f"{typed.by}: {written(ways[0].written.impossible)}")
-    # Whoever only watches does no work, so that all could watch is no answer.
-    sharing = [way for way in ways if typed.by is not None or way.written.way is not SharingWay.ADMIN]
-    codes = {_code(way) for way in sharing if way.fit is not None}
+    codes = {_code(way) for way in answer.working if way.fit is not None}
     code = next((code for code in (0, EXIT_UNDETERMINED) if code in codes), EXIT_NO)
     code = EXIT_NO if answer.missing_namespaces else code
     where = cluster_flags(typed, connection)
@@ -146,14 +154,23 @@ def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) 
         "--class": (typed.device_class,),
         "--pods": (str(typed.pods),) if typed.pods else (),
         "--containers": (str(typed.containers),) if typed.containers else (),
+        "--tolerate": typed.tolerate,
     }
     scheduled = {"-n": (typed.namespace,), "--kubernetes-version": (typed.release,), "--feature-gates": typed.gates}
     flags = {"-f": typed.manifests, **of_class, **scheduled}
     command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
     fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")
-    # Without --part an amount is proposed.
-    otherwise = CommandLine(fit) if typed.manifests else command if typed.part else None
-    write_ways(answer, command, typed.color.value, where=where, otherwise=otherwise)
+    if typed.manifests:
+        otherwise = CommandLine(fit)
+    elif typed.part:
+        # Without --part an amount is proposed.
+        otherwise = command
+    elif taint := tolerable_taint(answer):
+        otherwise = CommandLine((*command.argv, "--tolerate", taint))
+    else:
+        of_class = {"--class": (typed.device_class,)} if answer.devices else {}
+        otherwise = where.asks(CommandLine(("kubectl", "dra", "devices", *repeated(of_class))))
+    write_ways(answer, command, typed.color.value, where=where, otherwise=otherwise, amount_typed=bool(typed.part))
     return code
 
 

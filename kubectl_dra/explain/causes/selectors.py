@@ -42,7 +42,7 @@ def _compile(failed: FailedAttempt) -> Iterator[Finding]:
             message = str(problem).partition("\n")[0]
         else:
             text = "{text} (line {line}, column {column})" if issue.line > 1 else "{text} (column {column})"
-            words = issue.message.removesuffix(_CONTAINER)
+            words = (issue.plain or issue.message).removesuffix(_CONTAINER)
             message = say(text, text=words, line=issue.line, column=issue.column)
             if issue.undeclared.isidentifier():
                 text = 'Write "{name}" with quotes if the text is meant; there is no such name.'

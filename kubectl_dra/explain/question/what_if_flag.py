@@ -174,11 +174,12 @@ def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:
         except QuantityError as error:
             raise UsageError(f"--what-if {change}: {error}") from None
         return lambda spec: replace(spec, capacity={**(spec.capacity or {}), name: quantity})
-    toleration = _toleration(value)
+    toleration = toleration_of(value)
     return lambda spec: replace(spec, tolerations=(*spec.tolerations, toleration))
 
 
-def _toleration(text: str) -> DeviceToleration:
+def toleration_of(text: str) -> DeviceToleration:
+    """What KEY[=VALUE][:EFFECT] tolerates."""
     key_value, colon, effect = text.rpartition(":")
     if not colon or effect not in _EFFECTS:
         key_value, effect = text, ""

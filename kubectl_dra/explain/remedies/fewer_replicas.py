@@ -9,14 +9,16 @@ from msgspec import Struct
 
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.neighbours.decider import is_queued_by_kueue
 from kubectl_dra.text import whole_number
 
 STATEFUL: Final = "StatefulSet"
+SUSPENDED: Final = ("Job", "JobSet")
 _SCALED: Final = ("Deployment", "ReplicaSet", STATEFUL, "ReplicationController", "Rollout")
 
 
 class FewerReplicas(Struct, frozen=True):
-    """So many ``replicas`` of an owner that the pods ``ended`` end; 0 of a Job: it is suspended.
+    """So many ``replicas`` of an owner that the pods ``ended`` end; 0 of a Job or JobSet: it is suspended.
 
     ``stays``: the owner ends none of them by itself, because it waits for a pod that does not run. ``first``: its pods
     are alike to it, and the one to end has to be told.
@@ -32,7 +34,7 @@ class FewerReplicas(Struct, frozen=True):
     def what(self) -> Phrase:
         """The change in words."""
         text = "lower the replicas of {owner} to {replicas}, which ends {pods}"
-        if self.owner.kind == "Job":
+        if self.owner.kind in SUSPENDED:
             text = "suspend {owner}, which ends {pods}"
         elif self.owner.kind == STATEFUL and self.replicas:
             text += " (the highest number goes first)"
@@ -48,15 +50,18 @@ def by_number(pods: Sequence[Pod]) -> Sequence[Pod]:
 
 
 def fewer_replicas(owner: Owner, pods: Sequence[Pod], alike: Sequence[Pod]) -> FewerReplicas | None:
-    """The most replicas without these pods, of the owner's pods ``alike``; None where no number of them does that."""
+    """The most replicas without these pods, of the owner's pods ``alike``; None where no number of them does that, or
+    it is not known which pods end: amid a rollout, whose ReplicaSets share the number.
+    """
     # Who is being deleted counts only for a StatefulSet, which makes it anew.
     every = tuple(pod for pod in alike if owner.kind == STATEFUL or not pod.metadata.deletion_timestamp)
     keys = {pod.key for pod in pods if owner.kind == STATEFUL or not pod.metadata.deletion_timestamp}
     if not keys or not keys <= {pod.key for pod in every}:
         return None
-    if owner.kind == "Job":
-        return FewerReplicas(owner, 0, every)
-    if owner.kind not in _SCALED:
+    if owner.kind in SUSPENDED:
+        # Kueue resumes what others suspend.
+        return None if any(map(is_queued_by_kueue, every)) else FewerReplicas(owner, 0, every)
+    if owner.kind not in _SCALED or len({pod.metadata.controller() for pod in every}) > 1:
         return None
     runs = all(pod.phase == "Running" for pod in every)
     if owner.kind == STATEFUL:

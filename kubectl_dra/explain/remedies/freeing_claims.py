@@ -16,7 +16,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import MAX_NEAR, DeviceView, PublishedDevice
-from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
+from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState, scaled_by
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas, fewer_replicas
@@ -200,9 +200,10 @@ def for_good(asked: Sequence[ClaimHolder], holders: HolderIndex, near: Sequence[
     pods = {pod.key: pod for holder in asked if holder.standing in USED for pod in holder.pods}
     of_owner: dict[Owner, list[Pod]] = {}
     for pod in pods.values():
-        if (owner := owner_of(pod)) is not None and owner.kind in MAKES_AGAIN:
-            of_owner.setdefault(owner, []).append(pod)
-    fewer = [fewer_replicas(owner, own, holders.alike(own[0])) for owner, own in of_owner.items()]
+        owner, scaled = owner_of(pod), scaled_by(pod)
+        if owner is not None and owner.kind in MAKES_AGAIN and scaled is not None:
+            of_owner.setdefault(scaled, []).append(pod)
+    fewer = [fewer_replicas(owner, own, holders.scaled_with(own[0])) for owner, own in of_owner.items()]
     found = [each for each in fewer if each is not None]
     ended = {**pods, **{pod.key: pod for each in found for pod in each.ended}}
     if len(found) < len(fewer) or (holders.asking is not None and holders.asking.key in ended):

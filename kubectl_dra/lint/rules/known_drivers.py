@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
+from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
+from kubectl_dra.drivers.needed_gates import gate_on
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.corrections import split_domain
@@ -17,7 +19,7 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.names import span_of
 from kubectl_dra.lint.rules.selector_comparisons import constant_replaced
-from kubectl_dra.manifests.changes import Path, Rename, Set, Splice, items_at, value_at
+from kubectl_dra.manifests.changes import Path, Rename, Set, Splice, fields_at, items_at, value_at
 from kubectl_dra.text import nearest
 
 
@@ -177,16 +179,45 @@ class DriverGateOff(Rule, code="DRA608", name="driver-gate-off", severity="warni
     """A configuration that needs a feature gate of the driver that is off by default."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
+        own = [opaque for _, opaque in opaque_configs(context)]
         for path, opaque in opaque_configs(context):
-            driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
-            for gate, needing in driver.gates_needed(parameters) if driver is not None else ():
-                if not gate.on:
-                    assert driver is not None
-                    yield self.finding(
-                        (*path, "parameters", *needing.split(".")),
-                        f"{driver.title} does this only with its feature gate {gate.name}, which is off by default",
-                        fix=f"Install the driver with the Helm value featureGates.{gate.name}=true.",
-                    )
+            for driver, gate, needing in _gates_off(context, opaque):
+                yield self._told((*path, "parameters", *needing.split(".")), driver, gate, "does this")
+        # A class that is only in the cluster is in no file in which it would be found. Of configurations of one kind
+        # the claim's own applies.
+        known = context.snapshot.classes if context.snapshot is not None else {}
+        for each in alternatives(context) if known and context.item.kind != "DeviceClass" else ():
+            name = str(each.content.get("deviceClassName") or "")
+            for config in known[name].config if name in known and not context.world.classes(name) else ():
+                opaque = config.get("opaque") or {}
+                if not any(_alike(opaque, mine) for mine in own):
+                    for driver, gate, _ in _gates_off(context, opaque):
+                        does = f"does what DeviceClass {name} of the cluster configures"
+                        yield self._told((*each.path, "deviceClassName"), driver, gate, does)
+
+    def _told(self, path: Path, driver: Driver, gate: DriverGate, does: str) -> LintFinding:
+        return self.finding(
+            path,
+            f"{driver.title} {does} only with its feature gate {gate.name}, which is off by default",
+            fix=f"Install the driver with the Helm value featureGates.{gate.name}=true.",
+        )
+
+
+def _gates_off(context: Context, opaque: Mapping[str, Any]) -> Iterator[tuple[Driver, DriverGate, str]]:
+    """The gates that a configuration needs and that are off by default, with what needs them; none that the driver's
+    pods of the cluster have on.
+    """
+    driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
+    for gate, needing in driver.gates_needed(parameters) if driver is not None else ():
+        assert driver is not None
+        if not gate.on and not (context.snapshot is not None and gate_on(context.snapshot, driver.name, gate)):
+            yield driver, gate, needing
+
+
+def _alike(opaque: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two configurations are of one kind for one driver."""
+    same = (opaque.get("driver"), fields_at(opaque, "parameters").get("kind"))
+    return same == (other.get("driver"), fields_at(other, "parameters").get("kind"))
 
 
 class NotOnClass(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.lint.analysis.claim_requests import (
     REFERENCES,
     drivers_of_claim,
@@ -102,7 +103,15 @@ class ClaimOrTemplate(
             )
 
 
-class SharedClaim(Rule, code="DRA404", name="shared-claim", severity="warning", kinds=("Pod",), scope="set"):
+class SharedClaim(
+    Rule,
+    code="DRA404",
+    name="shared-claim",
+    severity="warning",
+    kinds=("Pod",),
+    scope="set",
+    otherwise={"error": "the driver gives the devices of a claim to one pod"},
+):
     """One claim shared by all pods of a workload."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -115,14 +124,17 @@ class SharedClaim(Rule, code="DRA404", name="shared-claim", severity="warning", 
             return
         who = "every pod of the DaemonSet" if daemon else f"{number} pods"
         for reference in references(context):
-            if reference.field != "resourceClaimName" or any(
-                driver.shareable for driver in drivers_of_claim(context, reference) or ()
-            ):
+            drivers = drivers_of_claim(context, reference) or ()
+            if reference.field != "resourceClaimName" or any(driver.shareable for driver in drivers):
                 continue
+            refuses = for_one_pod(driver.name for driver in drivers)
+            fix = "Use resourceClaimTemplateName, and each pod gets a claim of its own"
+            why = f", and driver {refuses} gives its devices to one pod: the others do not start" if refuses else ""
             yield self.finding(
                 (*reference.path, reference.field),
-                f"{who} share the one claim {reference.target}",
-                fix="Use resourceClaimTemplateName, and each pod gets a claim of its own; keep it if sharing is meant.",
+                f"{who} share the one claim {reference.target}{why}",
+                fix=f"{fix}." if refuses else f"{fix}; keep it if sharing is meant.",
+                severity="error" if refuses else None,
             )
 
 

@@ -46,7 +46,7 @@ def rollout(survey: Survey, snapshot: Snapshot, settings: MigrationSettings, *, 
             staying.append((name, f"it goes with {resource.part_of}, as capacity of its claim"))
         else:
             known = live and not snapshot.is_gap("DeviceClass")
-            installed = resource.device_class in snapshot.classes if known else None
+            installed = True if resource.device_class in snapshot.classes else False if known else None
             users = (
                 use
                 for use in survey.uses

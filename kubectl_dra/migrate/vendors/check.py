@@ -261,5 +261,5 @@ def _compiles(document: Document, path: Path, expression: str) -> None:
         try:
             compile_expression(Environment.for_release(release), expression)
         except CompileError as error:
-            why = error.issues[0].message if error.issues else str(error)
+            why = error.issues[0].said if error.issues else str(error)
             fail(document, path, f"the selector {_short(expression)} does not compile: {_short(why)}")
