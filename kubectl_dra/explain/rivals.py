@@ -25,6 +25,8 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices, Verdi
 from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
+from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
@@ -293,7 +295,7 @@ def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, se
             owner_of(ended)
             for change in changes
             for ended in change.ended_pods
-            if ended.priority > pod.priority and not change.ends_for_good
+            if ended.priority > pod.priority and not (isinstance(change, EndPods | Free) and change.fewer)
         ]
         successor = next((str(owner) for owner in owners if owner is not None and owner.kind in MAKES_AGAIN), "")
         if not takers and not successor:

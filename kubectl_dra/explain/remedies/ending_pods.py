@@ -98,10 +98,6 @@ class EndPods(Change, frozen=True):
     def ended_pods(self) -> tuple[Pod, ...]:
         return self.ended
 
-    @property
-    def ends_for_good(self) -> bool:
-        return self.fewer is not None
-
     def made_in(self, world: WhatIf) -> WhatIf:
         return world.for_all(self).on_named(self.onto)
 

@@ -101,10 +101,6 @@ class Free(Change, frozen=True):
     def ended_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for holder in self.holders for pod in holder.pods if not pod.finished)
 
-    @property
-    def ends_for_good(self) -> bool:
-        return bool(self.fewer)
-
     def made_in(self, world: WhatIf) -> WhatIf:
         return world.for_all(self).also_on(self.near)
 

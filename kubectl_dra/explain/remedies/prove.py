@@ -100,11 +100,6 @@ class Change(Statement, frozen=True, eq=False):
         """The pods that end."""
         return ()
 
-    @property
-    def ends_for_good(self) -> bool:
-        """Whether no owner makes another pod in the place of one that ends."""
-        return False
-
     def made_in(self, world: WhatIf) -> WhatIf:
         """The world with the change."""
         raise NotImplementedError
