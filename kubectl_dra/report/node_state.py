@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import distinct
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
+from kubectl_dra.explain.phrase import with_since
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
-from kubectl_dra.report.devices import taints_of
 from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_json import items_json
@@ -147,10 +149,10 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
         )
     if state.tainted:
-        groups: dict[str, list[DeviceID]] = {}
+        groups: dict[Hashable, list[DeviceRow]] = {}
         for row in state.tainted:
-            groups.setdefault("; ".join(taints_of(row)), []).append(row.id)
-        tainted = [(_names(devices, state), taints) for taints, devices in groups.items()]
+            groups.setdefault(tuple((str(taint), taint.rule) for taint in row.taints), []).append(row)
+        tainted = [(_names([row.id for row in rows], state), _taints(rows)) for rows in groups.values()]
         shown_rows = tainted if full else tainted[:_ROWS]
         hidden = len(tainted) - len(shown_rows)
         if state.troubled and len(tainted) == 1:
@@ -178,6 +180,11 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         yield noted(notes)
     if (following := _next(state, invocation)) and following not in _fix_commands(state, invocation):
         yield shell((following,), invocation.where, "Next")
+
+
+def _taints(rows: Sequence[DeviceRow]) -> str:
+    """The taints of devices that have the same, with the first time of each."""
+    return "; ".join(written(with_since(taint)) for taint in distinct(t for row in rows for t in row.taints))
 
 
 def _in_answer(row: NodeDriver, state: NodeAnswer) -> bool:

@@ -23,7 +23,7 @@ from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_lef
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, Verdict
-from kubectl_dra.explain.driver_repair import labelling, repair
+from kubectl_dra.explain.driver_repair import remedy
 from kubectl_dra.explain.pending_alike import not_started_with
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
@@ -190,10 +190,7 @@ def _deleting(unused: Sequence[ClaimUse]) -> Remedy:
 
 def _repairing(driver: NodeDriver, snapshot: Snapshot) -> Remedy | None:
     """What mends a driver that is broken; None where only the answer about the pod that waits for it says that."""
-    if how := mendings((driver,), snapshot).get(driver.driver):
-        return Remedy(how)
-    commands = labelling(driver)
-    return Remedy(repair(driver), commands=commands) if driver.failing is None or commands else None
+    return remedy(driver, mendings((driver,), snapshot))
 
 
 def _mended(row: DeviceRow, snapshot: Snapshot) -> Remedy | None:
