@@ -280,3 +280,27 @@ def test_no_command_alarms_where_nothing_is_wrong(line: dict[str, Any], tmp_path
             assert not re.search(r"(are|pod is|claim is) stuck|, stuck|stuck: ", out), out
     assert not alarmed
     assert EXPECTED[line["id"]]
+
+
+@pytest.mark.parametrize("lacking", ["all", "one"])
+def test_pods_that_reservations_name_and_a_file_lacks_were_not_read(lacking: str, tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "explain" / "all-tainted" / "cluster.yaml"
+    cluster = yaml.safe_load(example.read_text())
+    assert "Pod" in cluster["kubectl-dra"]["read"]
+    gone = {"all": {"clip-0", "eval-0"}, "one": {"clip-0"}}[lacking]
+    cluster["items"] = [
+        each
+        for each in cluster["items"]
+        if each["kind"] != "Pod" or (lacking == "one" and each["metadata"]["name"] not in gone)
+    ]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    words = [["claims"], ["explain", "claim/clip-0-gpu-msx8l", "-n", "web"], ["explain", "device/l4-1/gpu-0"]]
+    words += [["explain", "node/l4-1"], ["drivers", "--drain-check", "--node", "l4-1"]]
+    words += [["top"], ["top", "owners"], ["devices"], ["explain", "class/gpu.nvidia.com"]] if lacking == "all" else []
+    for each in words:
+        assert (each, ran(*each, "--snapshot", str(file))[0]) == (each, 3)
+    _, out, errors = ran("claims", "--snapshot", str(file))
+    assert "no-pod" not in out and "so which pods use the claims is unknown" in " ".join(errors.split())
+    # Who says that there is nothing else is believed.
+    assert ran("claims", "--complete", "--snapshot", str(file))[0] == 0
