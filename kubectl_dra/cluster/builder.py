@@ -291,10 +291,6 @@ class SnapshotBuilder:
         if not complete:
             absent = (kind for kind, objects in self._objects.items() if not objects and kind not in known)
             self._gaps += [Gap(kind, ABSENT) for kind in absent]
-            # Files may say that pods were read and have none of them: a reservation shows that they were left out.
-            reserved = not self._objects["Pod"] and self._release is None and "Pod" in self._present
-            if reserved and any(each.is_pod for claim in self._all("ResourceClaim") for each in claim.reserved_for):
-                self.gap(Gap("Pod", ABSENT))
         release, release_source = self._release, "server" if self._release else ""
         if release is None:
             release, release_source = self._kubelet_release()

@@ -159,7 +159,9 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         groups: dict[Hashable, list[DeviceRow]] = {}
         for row in state.tainted:
             groups.setdefault(tuple((str(taint), taint.rule) for taint in row.taints), []).append(row)
-        tainted = [(_names([row.id for row in rows], state), *_taints(rows)) for rows in groups.values()]
+        tainted: list[tuple[str, ...]] = [
+            (_names([row.id for row in rows], state), *_taints(rows)) for rows in groups.values()
+        ]
         shown_rows = tainted if full else tainted[:_ROWS]
         hidden = len(tainted) - len(shown_rows)
         if state.troubled and len(tainted) == 1:
@@ -169,8 +171,8 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             yield prose(f"Out of service here: {devices} with taint {taints}{after}", hang=2)
         else:
             columns = slice(None if any(since != EMPTY for _, _, since in shown_rows) else 2)
-            rows = [row[columns] for row in (("DEVICES", "TAINT", "SINCE"), *shown_rows)]
-            table = TableBlock(rows, ("SINCE", "TAINT"), left=hidden, how="--full shows them", amid=True)
+            table_rows = [row[columns] for row in (("DEVICES", "TAINT", "SINCE"), *shown_rows)]
+            table = TableBlock(table_rows, ("SINCE", "TAINT"), left=hidden, how="--full shows them", amid=True)
             yield Section("Devices out of service here", (table,))
     shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
