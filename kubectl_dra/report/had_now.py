@@ -68,7 +68,7 @@ def _of_class(now: ClassNow) -> str:
             return f"a request for all devices of a node can get {largest.count:,} of it now, on node {largest.node}"
         return f"a request can get {count} of it now, on node {largest.node}{more}"
     if largest is not None and largest.defects:
-        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest.defects)}"
+        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest)}"
     if now.free:
         free = _free(now)
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
@@ -117,8 +117,8 @@ def _of_device(now: DeviceNow) -> str:
             return f"free, and no new pod gets it: node {now.cordoned} is cordoned"
         if now.whole > 1:
             return f"free: a request for all {now.whole:,} devices of its node can get it now"
-        if now.defects:
-            no = f"no plain request for DeviceClass {some(row.classes, 2)} gets it: {defects_of(now.defects)}"
+        if now.largest is not None:
+            no = f"no plain request for DeviceClass {some(row.classes, 2)} gets it: {defects_of(now.largest)}"
             return f"free, but {no}; one with selector {now.selector} does" if now.selector else f"free, but {no}"
         return "free: a request can get it now"
     if row.state is DeviceState.UNSERVED:

@@ -28,11 +28,10 @@ from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import write
 from kubectl_dra.text import did_you_mean_or_known
 
-KINDS: Final = (
-    *("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event"),
-    "DeviceTaintRule",
-)
+KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
 """The kinds that tell how drivers are; of events those about pods that nobody can make or start."""
+OF_TAINTS: Final = ("DeviceTaintRule",)
+"""The kind that tells which devices are tainted by others than their drivers."""
 
 
 def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -> int:
@@ -79,7 +78,7 @@ def _code(drivers: NodeDrivers, flags: DriversFlags) -> int:
 
 
 def _read(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Snapshot]:
-    snapshot = listing.read(flags, connection, KINDS, reasons=(NO_POD_MADE, FAILED_PREPARE))
+    snapshot = listing.read(flags, connection, (*KINDS, *OF_TAINTS), reasons=(NO_POD_MADE, FAILED_PREPARE))
     return _chosen(joined(snapshot), flags, snapshot), snapshot
 
 
