@@ -73,8 +73,7 @@ def _of_class(now: ClassNow) -> str:
         free = _free(now)
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
     if now.unserved:
-        count = "1 is" if len(now.unserved) == 1 else f"{len(now.unserved):,} are"
-        return f"no pod can use a device of it now, though {count} free: {written(now.unserved[0].unserved)}"
+        return f"no pod can use a device of it now: {written(now.unserved[0].unserved)}"
     fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
     return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
 

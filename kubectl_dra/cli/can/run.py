@@ -21,6 +21,7 @@ from kubectl_dra.cli.top import run as top
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced_resource, resource_of
 from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import amount, did_you_mean, nearest
@@ -142,7 +143,7 @@ def _print_needs(flags: CanFlags) -> int:
         if not flags.command:
             raise UsageError(f"-o {flags.output} prints the role of one command: name it, as in can explain --needs")
         role = _role(flags.command)
-        sys.stdout.write(json_text(role) if flags.output == "json" else yaml_text(role))
+        put(json_text(role) if flags.output == "json" else yaml_text(role))
         return 0
     from kubectl_dra.report.blocks import shell
     from kubectl_dra.report.blocks_text import write_blocks
