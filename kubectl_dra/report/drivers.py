@@ -283,7 +283,7 @@ def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Remedy]) -> d
     if row.failing is not None:
         out["waitingPod"] = object_json(row.failing.namespace, row.failing.pod)
     if row.tainted:
-        out["tainted"] = {"deviceCount": row.tainted, "taints": [_taint(taint) for taint in row.taints]}
+        out["deviceTaints"] = {"deviceCount": row.tainted, "taints": [_taint(taint) for taint in row.taints]}
     if row.usual:
         out["likes"] = {"deviceCount": row.usual, "nodes": list(row.likes)}
     if row.since:

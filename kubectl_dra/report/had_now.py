@@ -99,13 +99,13 @@ def _by_state(inventory: Inventory) -> str:
     return f"; {summary(inventory)}" if inventory.rows else ""
 
 
-def device_answer(now: DeviceNow) -> Answer:
-    """Whether the device can be had now, who has it, and what keeps it from others."""
+def device_answer(now: DeviceNow, *, whole: bool = True) -> Answer:
+    """Whether the device can be had now, who has it, and what keeps it from others; ``whole``: also ``why_stuck``."""
     tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
-    return Answer(f"Device {now.row.id}", f"{_of_device(now)}{_unsure(now.unsure)}", tone)
+    return Answer(f"Device {now.row.id}", f"{_of_device(now, whole)}{_unsure(now.unsure)}", tone)
 
 
-def _of_device(now: DeviceNow) -> str:
+def _of_device(now: DeviceNow, whole: bool) -> str:
     row = now.row
     tainted = ", ".join(taints_of(row))
     said = written(row.reason)
@@ -127,7 +127,7 @@ def _of_device(now: DeviceNow) -> str:
         after = f"; it is tainted with {tainted}: afterwards only a request that tolerates that gets it"
         also = after if row.also_tainted else ""
         also = f"; afterwards nobody gets it: {said}" if row.also_unusable else also
-        return f"held by {holders or 'a claim that was not read'}{_stuck(now)}{also}"
+        return f"held by {holders or 'a claim that was not read'}{_stuck(now, whole)}{also}"
     if row.state is DeviceState.SHARED:
         left = f"it is tainted with {tainted}: only a request that tolerates that gets what is left"
         also = left if row.also_tainted else ""
@@ -143,12 +143,17 @@ def _of_device(now: DeviceNow) -> str:
     return f"{row.state}: {said}"
 
 
-def _stuck(now: DeviceNow) -> str:
-    """What keeps the pod that has a device from running, as its own answer says."""
+def _stuck(now: DeviceNow, whole: bool) -> str:
+    """That the pod that has a device does not run with it; ``whole``: and why."""
     if now.stuck is None or now.stuck.kind != "pod":
         return ""
-    said = ": ".join(filter(None, parts(now.stuck)))
-    return f"; {said[:1].lower()}{said[1:]}"
+    said, why = parts(now.stuck)
+    return f"; {said[:1].lower()}{said[1:]}{f': {why}' if whole and why else ''}"
+
+
+def why_stuck(now: DeviceNow) -> str:
+    """What keeps the pod that has a device from running with it, as its own answer says; empty where nothing does."""
+    return parts(now.stuck)[1] if now.stuck is not None and now.stuck.kind == "pod" else ""
 
 
 def _holder(use: ClaimUse) -> str:

@@ -24,7 +24,7 @@ from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import fix, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import compressed, sentences, written
+from kubectl_dra.report.phrases import commands_of, compressed, sentences, written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN
 from kubectl_dra.text import amount, some
@@ -189,7 +189,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     held = (written(unpublished.words) for unpublished in state.held if unpublished.driver not in gone)
     notes = [*held, *sentences(unread)]
     if notes:
-        yield noted(notes)
+        yield noted(notes, commands_of(unread), invocation.where)
     if (following := _next(state, invocation)) and following not in _fix_commands(state, invocation):
         yield shell((following,), invocation.where, "Next")
 

@@ -533,7 +533,7 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
     assert "told" not in said and "Fix: Repair or reset the device" in said
     found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
-    (taints,) = (row["tainted"] for row in found["items"] if "tainted" in row)
+    (taints,) = (row["deviceTaints"] for row in found["items"] if "deviceTaints" in row)
     assert taints["deviceCount"] == 2 and [each["timeAdded"] for each in taints["taints"]] == ["2026-11-01T07:00:00Z"]
     wide = " ".join(dra("devices", "--tainted", "-o", "wide", "--snapshot", cluster).out.split())
     assert wide.count(f"{DRIVER}/xid=79") == 2 and wide.count("xid=79:NoSchedule (driver) since 2026-11-01T0") == 2

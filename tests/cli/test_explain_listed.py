@@ -248,6 +248,7 @@ def test_a_device_that_an_absent_driver_would_publish_is_no_misspelled_one(dra: 
     assert ran.code == 2 and "did you mean" not in ran.err
     assert "driver gpu.amd.com publishes none for node mi300x-1" in " ".join(ran.err.split())
     assert "Next: kubectl dra explain driver/gpu.amd.com --snapshot" in ran.err
+    assert dra("explain", "device", "mi300x-1/gpu-0", *words) == ran
     assert "did you mean h100-1/gpu-0" in " ".join(dra("explain", "device/h100-1/gpu-9", *words).err.split())
     # Both pages say the same of where the driver is to be installed.
     fix = "Install driver gpu.amd.com on mi300x-1, mi300x-2, or see why it runs on no node."
