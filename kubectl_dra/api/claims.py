@@ -230,6 +230,11 @@ class Consumer(Struct, frozen=True, gc=False):
     uid: str
     api_group: str = ""
 
+    @property
+    def is_pod(self) -> bool:
+        """Whether it is a pod, and not a group of pods or something else."""
+        return self.resource == "pods" and not self.api_group
+
     def __str__(self) -> str:
         """For people: ``pod train-0``, ``podgroups workers``."""
         return f"{'pod' if self.resource == 'pods' else self.resource} {self.name}"

@@ -381,8 +381,7 @@ COUNTERS_LEAK: Final = Defect(
     140431,
     gone=37,
     fixed={36: 3},
-    what="a device that is tried first and refused, for its taint or a constraint, goes on to count against the "
-    "shared counters",
+    what="it keeps the shared counters of each device that it tries first and refuses for a taint or a constraint",
 )
 """A refused or undone device stays charged, and one refused for its capacity stays in its claim's constraints."""
 COUNTERS_KEYED_BY_POOL_NAME: Final = Defect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -125,6 +125,16 @@ class DeviceTaintRule(Struct, frozen=True, gc=False):
             and (of_pool is None or of_pool == pool)
             and (of_device is None or of_device == device)
         )
+
+
+def distinct(taints: Iterable[DeviceTaint]) -> tuple[DeviceTaint, ...]:
+    """Each taint of several devices once, with the earliest time at which one of them got it."""
+    first: dict[tuple[str, str], DeviceTaint] = {}
+    for taint in taints:
+        known = first.setdefault((str(taint), taint.rule), taint)
+        if taint.time_added and (not known.time_added or taint.time_added < known.time_added):
+            first[str(taint), taint.rule] = taint
+    return tuple(first.values())
 
 
 def seconds_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> int | None:

@@ -104,7 +104,7 @@ def claims_of(pod: Pod, snapshot: Snapshot) -> list[ResourceClaim]:
 
 
 def _of_entry(claim: ResourceClaim, consumer: Consumer, pod: Pod | None, *, complete: bool) -> ClaimRelation:
-    if not _is_pod(consumer):
+    if not consumer.is_pod:
         return ClaimRelation.GROUP if consumer.resource == PODGROUPS else ClaimRelation.FOREIGN
     if pod is None:
         return ClaimRelation.GONE if complete else ClaimRelation.UNSEEN
@@ -129,14 +129,10 @@ def _naming(claim: ResourceClaim, pod: Pod, group: str) -> ClaimRelation:
     return ClaimRelation.NAMES if by_name or made_for(claim, pod, group) else ClaimRelation.NOT_OWNER
 
 
-def _is_pod(consumer: Consumer) -> bool:
-    return consumer.resource == "pods" and not consumer.api_group
-
-
 def _means(claim: ResourceClaim, consumer: Consumer, pod: Pod) -> bool:
     """Whether an entry means this pod."""
     meta = pod.metadata
-    named = _is_pod(consumer) and (consumer.name, claim.metadata.namespace) == (meta.name, meta.namespace)
+    named = consumer.is_pod and (consumer.name, claim.metadata.namespace) == (meta.name, meta.namespace)
     return named and same_uid(consumer.uid, meta.uid)
 
 
@@ -211,7 +207,7 @@ def consumers_of(claim: ResourceClaim, pods: Mapping[Key, Pod], *, complete: boo
     """Who is listed in a claim. ``complete``: ``pods`` are all pods of the claim's namespace."""
     consumers: list[ListedConsumer] = []
     for consumer in claim.reserved_for:
-        pod = pods.get((claim.metadata.namespace, consumer.name)) if _is_pod(consumer) else None
+        pod = pods.get((claim.metadata.namespace, consumer.name)) if consumer.is_pod else None
         relation = relation_of(claim, consumer, pod, complete=complete)
         consumers.append(ListedConsumer(consumer, pod if relation is not ClaimRelation.REPLACED else None, relation))
     return Consumers(claim, tuple(consumers))

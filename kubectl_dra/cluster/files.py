@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import DecodeError, Raw, field, json
+from msgspec.structs import replace
 
 from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.reader import Page
-from kubectl_dra.cluster.snapshot import EVERY_KIND, Progress, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Progress, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
 from kubectl_dra.manifests.objects import NotAList, is_object, object_key, objects, yaml_list
@@ -80,7 +81,12 @@ def read_snapshot(
     """
     builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact, only=only)
     add_files(builder, paths, stdin=stdin, progress=progress)
-    return builder.build(complete=complete)
+    snapshot = builder.build(complete=complete)
+    if snapshot.pods or snapshot.whole or snapshot.is_gap("Pod"):
+        return snapshot
+    # A file may say that pods were read and have none: a reservation for one shows that they were left out.
+    reserved = any(user.is_pod for claim in snapshot.claims.values() for user in claim.reserved_for)
+    return replace(snapshot, gaps=(*snapshot.gaps, Gap("Pod", ABSENT))) if reserved else snapshot
 
 
 def add_files(

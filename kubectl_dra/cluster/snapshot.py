@@ -87,7 +87,7 @@ class Gap(NamedTuple):
     def __str__(self) -> str:
         kinds = kind_plural(self.kind)
         if self.reason == ABSENT:
-            return f"there is no {self.kind} in what was read"
+            return self.detail or f"there is no {self.kind} in what was read"
         if self.reason == NOT_SERVED:
             return self.detail or f"the server does not serve {kinds}"
         why = f"{self.permission} is forbidden" if self.permission else self.detail or self.reason

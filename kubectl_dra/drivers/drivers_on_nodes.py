@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.plugins import DaemonSet, PluginSpec
+from kubectl_dra.api.shared_devices import TIMES
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
+from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, DeviceTaintRule, distinct
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.data.drivers import catalogue
@@ -74,13 +76,18 @@ class NodeDrivers(NamedTuple):
 
 
 def _row(
-    driver: str, node: str, slices: Sequence[ResourceSlice], pools: Mapping[PoolID, Sequence[ResourceSlice]]
+    driver: str,
+    node: str,
+    slices: Sequence[ResourceSlice],
+    pools: Mapping[PoolID, Sequence[ResourceSlice]],
+    rules: Sequence[DeviceTaintRule],
 ) -> NodeDriver:
     """What a driver publishes for a node, in these slices and others of the same pools."""
     own = newest_slices(slices)
     newest = [entry for entries in own.values() for entry in entries]
     counts = (PoolCount(p.name, pools[p][0].generation, len(pools[p]), pools[p][0].slice_count) for p in own)
     incomplete = [count for count in counts if count.found != count.expected]
+    tainted = [taints for entry in newest for taints in _blocked(entry, rules)]
     return NodeDriver(
         driver,
         node,
@@ -92,7 +99,21 @@ def _row(
         missing_slices=sum(max(count.expected - count.found, 0) for count in incomplete),
         incomplete=incomplete[0] if incomplete else None,
         created=max(entry.creation_timestamp for entry in newest),
+        tainted=len(tainted),
+        taints=distinct(taint for taints in tainted for taint in taints),
     )
+
+
+def _blocked(entry: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> Iterator[Sequence[DeviceTaint]]:
+    """The taints of each device of a slice that any keep from new claims: the driver's own and those of rules."""
+    if any(device.taints for device in entry.devices):
+        entry = entry.exact((TIMES,))
+    elif not rules:
+        return
+    for device, name in zip(entry.devices, entry.names, strict=True):
+        of_rules = (rule.taint for rule in rules if rule.selects(entry.driver, entry.pool.name, name))
+        if blocking := [taint for taint in (*device.taints, *of_rules) if taint.effect in BLOCKING_EFFECTS]:
+            yield blocking
 
 
 def joined(snapshot: Snapshot) -> NodeDrivers:
@@ -113,7 +134,7 @@ def _joined(snapshot: Snapshot) -> NodeDrivers:
     rows: dict[tuple[str, str], NodeDriver] = {}
     pools = newest_slices(snapshot.slices)
     for key, slices in published.items():
-        rows[key] = _row(*key, slices, pools)
+        rows[key] = _row(*key, slices, pools, snapshot.taint_rules)
     for key, pod in pods.items():
         rows[key] = replace(rows.get(key) or NodeDriver(*key, DriverState.UNKNOWN), pod=pod)
     for key, count in _held_elsewhere(snapshot).items():

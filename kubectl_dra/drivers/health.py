@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.plugins import NodePlugin, PluginStatus
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.time_read import Moment, parse
 
 JUST_UP_SECONDS: Final = 60
@@ -205,6 +206,8 @@ class NodeDriver(Struct, frozen=True):
     where it publishes nothing anywhere, ``hardware`` the nodes that have its hardware then, and ``other_part`` is the
     part of it that runs where this one is off.
     ``left_out`` is why its DaemonSet wants no pod on a node that has its hardware, or on which its slices are left.
+    ``tainted`` is how many of its devices taints keep from new claims, ``taints`` what these are, each with the time
+    at which the first device got it.
     """
 
     driver: str
@@ -231,6 +234,8 @@ class NodeDriver(Struct, frozen=True):
     hardware: tuple[str, ...] = ()
     other_part: str = ""
     left_out: LeftOut | None = None
+    tainted: int = 0
+    taints: tuple[DeviceTaint, ...] = ()
 
     @property
     def ails(self) -> bool:

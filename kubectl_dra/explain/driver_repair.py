@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, LeftOut, NodeDriver
+from kubectl_dra.explain.causes.devices_tainted import ending_taints
+from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import maker_of_pods
 from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
+
+
+def remedy(row: NodeDriver, mends: Mapping[str, Remedy]) -> Remedy | None:
+    """What ends the state of a driver on a node, or the taints of its devices where nothing else is wrong.
+
+    ``mends`` is what ends the failures of drivers to prepare devices, where the reason is known. None: the answer about
+    the pod that waits for the driver has more, or there is nothing to end.
+    """
+    if row.state is DriverState.PREPARE_FAILING and row.driver in mends:
+        return mends[row.driver]
+    if row.ails:
+        # Where a pod waits for the driver, its own answer has more, but why the driver is away.
+        commands = labelling(row)
+        return Remedy(repair(row), commands=commands) if row.failing is None or commands else None
+    if row.tainted:
+        rules = sorted({taint.rule for taint in row.taints if taint.rule})
+        return ending_taints(rules, {(row.driver, taint.key) for taint in row.taints})
+    return None
 
 
 def repair(row: NodeDriver) -> Words:

@@ -11,7 +11,7 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, FailingCall, LeftOut, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, with_since
 
 MAX_NOTES: Final = 3
 MAX_WORDS: Final = 300
@@ -212,6 +212,14 @@ def maker_of_pods(row: NodeDriver) -> Words:
     if daemon is None:
         return "its DaemonSet"
     return Subject(daemon.kind, ObjectName(daemon.kind, daemon.name, daemon.namespace))
+
+
+def tainted_words(row: NodeDriver) -> Words:
+    """How many devices of a driver on a node taints keep from new claims, and which taints; empty for none."""
+    if not row.tainted:
+        return ""
+    text = "{count:device} {count:is|are} tainted: {taints}"
+    return say(text, count=row.tainted, taints=[with_since(taint) for taint in row.taints])
 
 
 def next_look(row: NodeDriver) -> NextStep:

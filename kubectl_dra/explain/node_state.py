@@ -17,6 +17,7 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
+from kubectl_dra.drivers.drain_check import awaiting
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.drivers.health import DriverState, NodeDriver
@@ -71,7 +72,7 @@ class NodeAnswer(Struct, frozen=True):
     of these pods; ``held`` its devices that are held and not published, ``tainted`` those that taints keep from new
     claims, of so many ``published`` ones; ``plugins`` what device plugins offer. ``fault`` is what is wrong first,
     empty if nothing is, ``of`` the driver that is at fault, ``commands`` make the ``fix``, and ``next`` is what to look
-    at for that or for what is unknown.
+    at for that or for what is unknown. ``awaiting`` are the pods without a node that ask for devices of that driver.
     """
 
     name: str
@@ -89,6 +90,7 @@ class NodeAnswer(Struct, frozen=True):
     commands: tuple[CommandLine, ...] = ()
     next: NextStep | None = None
     unread: tuple[Unread, ...] = ()
+    awaiting: tuple[ObjectName, ...] = ()
 
     @property
     def troubled(self) -> tuple[Diagnosis, ...]:
@@ -143,7 +145,9 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
     )
     for fault, fix, look, driver in _faults(state, snapshot):
         commands = labelling(driver) if driver is not None else ()
-        return replace(state, fault=fault, fix=fix, commands=commands, next=look, of=driver)
+        waiting = awaiting((driver,), snapshot).get(driver.driver, ()) if driver is not None else ()
+        pods_named = tuple(ObjectName("Pod", pod, namespace) for namespace, pod in waiting)
+        return replace(state, fault=fault, fix=fix, commands=commands, next=look, of=driver, awaiting=pods_named)
     if state.out_of_service and not state.troubled:
         look = NextStep(Look.TAINTS) if state.rules else NextStep(Look.TAINTED_DEVICES)
         own = {(row.id.driver, taint.key) for row in state.tainted for taint in row.taints}

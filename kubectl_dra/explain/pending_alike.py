@@ -11,6 +11,7 @@ from kubectl_dra.api.pods import Pod, PodSpec
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.on_node import may_be_lost, unready_since
 from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
 from kubectl_dra.explain.settings import Settings
 
@@ -45,14 +46,16 @@ def progress_of(pod: Pod, snapshot: Snapshot) -> PodProgress:
     return PodProgress.IN_DOUBT if _in_doubt(pod, snapshot) else PodProgress.RUNS
 
 
-def not_started_with(claim: ResourceClaim, snapshot: Snapshot) -> Pod | None:
-    """The pod on its node that does not run with the devices of a claim, and so answers for it; None if there is none.
+def not_running_with(claim: ResourceClaim, snapshot: Snapshot) -> Pod | None:
+    """The pod on its node that does not run with the devices of a claim, or of which that is in doubt, and so answers
+    for it; None if there is none.
 
-    Of several it is the first by name.
+    Of several it is the one that has come least far, and of these the first by name.
     """
     pods = waiting_for(claim, snapshot) if claim.allocation is not None else []
-    late = (pod for pod in pods if progress_of(pod, snapshot) is PodProgress.NOT_STARTED)
-    return min(late, key=lambda pod: pod.metadata.name, default=None)
+    late = [(progress_of(pod, snapshot), pod.metadata.name, pod) for pod in pods if pod.node_name]
+    stuck = [each for each in late if each[0] in (PodProgress.NOT_STARTED, PodProgress.IN_DOUBT)]
+    return min(stuck, key=lambda each: each[:2])[2] if stuck else None
 
 
 def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod | ResourceClaim]:
@@ -108,8 +111,7 @@ def _in_doubt(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether a pod that runs has an unhealthy device, a lost node, a claim that is gone or not allocated, or no device
     where it should have one.
     """
-    node = snapshot.nodes.get(pod.node_name)
-    if node is None or node.ready is False:
+    if unready_since(pod.node_name, snapshot) is not None or may_be_lost(pod, snapshot):
         return True
     if any(
         resource.health == "Unhealthy"

@@ -106,6 +106,12 @@ def with_owner(taint: DeviceTaint) -> Phrase:
     return say("{taint} ({owner})", taint=str(taint), owner=owner)
 
 
+def with_since(taint: DeviceTaint) -> Phrase:
+    """A taint, who sets it, and since when the device has it, where that is known."""
+    since = say(" since {time}", time=taint.time_added) if taint.time_added else ""
+    return say("{taint}{since}", taint=with_owner(taint), since=since)
+
+
 def known_defect(number: str, *fixes: str) -> Phrase:
     """That it is a known defect: where it is described, and the first releases without it (as far as not empty)."""
     known = tuple(filter(None, fixes))

@@ -13,7 +13,7 @@ from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.needed_gates import gate_named
 from kubectl_dra.drivers.refused_claims import PartOfNode, Refusal, had_by, refusals
 from kubectl_dra.explain.diagnosis import Remedy
-from kubectl_dra.explain.phrase import Words, named
+from kubectl_dra.explain.phrase import named
 from kubectl_dra.explain.refusal_words import mending, without_gate
 
 
@@ -26,25 +26,27 @@ def refusal(pod: Pod, claims: Sequence[ResourceClaim], drivers: Sequence[str], s
 def remedy_of(pod: Pod, claims: Sequence[ResourceClaim], drivers: Sequence[str], snapshot: Snapshot) -> Remedy | None:
     """What ends a refusal, if its reason is known; the devices of a pod that nobody creates again end with it."""
     reason = refusal(pod, claims, drivers, snapshot)
-    if reason is None:
-        return None
+    return _mending(reason, pod) if reason is not None else None
+
+
+def _mending(reason: Refusal, pod: Pod) -> Remedy:
     alone = isinstance(reason, PartOfNode) and owner_of(pod) is None
     ends = (deleting("pod", pod.metadata.name, pod.metadata.namespace),) if alone else ()
     return Remedy(mending(reason, named("Pod", pod)), commands=ends, in_claim=True)
 
 
-def mendings(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, Words]:
+def mendings(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, Remedy]:
     """By driver: what ends its failure to prepare the devices of a pod on a node, where the reason is known."""
     return dict(_mendings(rows, snapshot))
 
 
-def _mendings(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Iterator[tuple[str, Words]]:
+def _mendings(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Iterator[tuple[str, Remedy]]:
     for row in rows:
         call = row.failing
         pod = snapshot.pods.get((call.namespace, call.pod)) if call is not None else None
         if pod is None or call is None or row.state is not DriverState.PREPARE_FAILING:
             continue
         if reason := refusal(pod, claims_of(pod, snapshot), (row.driver,), snapshot):
-            yield row.driver, mending(reason, named("Pod", pod))
+            yield row.driver, _mending(reason, pod)
         elif gate := gate_named(call.said, (row.driver,)):
-            yield row.driver, without_gate(gate)
+            yield row.driver, Remedy(without_gate(gate), in_claim=True)

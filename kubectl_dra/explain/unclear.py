@@ -17,9 +17,10 @@ from kubectl_dra.cluster.claim_relation import ClaimRelation, all_pods_known, co
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
+from kubectl_dra.explain.causes.on_node import may_be_lost
 from kubectl_dra.explain.diagnosis import Finding, Verdict
 from kubectl_dra.explain.node_reasons import unread_kinds
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, named, say
 from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.unread import STARTING, UNKNOWN, Stake, Unread, unread_of
@@ -105,6 +106,10 @@ def unread(analysis: Analysis, verdict: Verdict) -> Iterator[Unread]:
         yield from unread_of(_of_no(analysis), snapshot)
     elif question.pod is None:
         yield from unread_of((Stake("Pod", question.namespace, say(_RUNNING, devices=_held(analysis))),), snapshot)
+    elif analysis.allocated and may_be_lost(question.pod, snapshot):
+        text = "whether node {node} is there and pod {pod} runs is unknown"
+        node, pod = ObjectName("Node", question.pod.node_name), named("Pod", question.pod)
+        yield from unread_of((Stake("Node", "", say(text, node=node, pod=pod)),), snapshot)
 
 
 def _of_no(analysis: Analysis) -> Iterator[Stake]:

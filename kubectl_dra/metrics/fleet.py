@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
@@ -27,7 +28,7 @@ from kubectl_dra.explain.overview import Alike, Overview, pending
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses
-from kubectl_dra.usage.counts import demand_of_namespaces, supply_of_classes
+from kubectl_dra.usage.counts import DeviceSupply, demand_of_namespaces, supply_of_classes
 from kubectl_dra.usage.largest_request import LargestRequest
 
 T = TypeVar("T")
@@ -149,7 +150,7 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
             if not inventory.all_read:
                 none = {}
             counts["largest"] = none | {row.name: row.largest for row in supply if row.name and row.largest is not None}
-            counts["room"] = {(row.name, room.name): room for row in supply if row.name for room in row.room}
+            counts["room"] = {(row.name, room.name): room for row in supply if row.name for room in _to_get(row)}
             counts["fits"] = _fits(inventory.rows, snapshot)
     drivers = joined(snapshot)
     gaps.update(drivers.gaps)
@@ -163,6 +164,12 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
     counts |= _waiting(overview, snapshot, namespaces)
     unread = Counter((gap.kind, gap.reason) for gap in gaps if gap.reason != ABSENT or not snapshot.server)
     return FleetCounts(moment(snapshot), **counts, unread=dict(unread), unexplained=overview.left_out)  # type: ignore[arg-type]
+
+
+def _to_get(row: DeviceSupply) -> Iterator[CapacityRoom]:
+    """What is left of a class's capacities; nobody gets any where defects of the scheduler refuse every request."""
+    for room in row.room:
+        yield room if row.largest is None else room._replace(most=ZERO, on=None)
 
 
 def _devices(

@@ -15,7 +15,7 @@ from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.explain.phrase import with_owner
+from kubectl_dra.explain.phrase import with_owner, with_since
 from kubectl_dra.report.blocks import Answer, Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
 from kubectl_dra.report.paint import Painter
@@ -217,7 +217,7 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
     else:
         yield DeviceColumn("DEVICE", lambda group: group.first.id.device)
         yield DeviceColumn("STATE", lambda group: state_of(group.first))
-    yield DeviceColumn("WHY", _why)
+    yield DeviceColumn("WHY", _why_beside_taints if wide else _why)
     if wide:
         yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
         yield DeviceColumn("TAINTS", lambda group: ",".join(taints_of(group.first)) or EMPTY)
@@ -280,6 +280,20 @@ def _names(group: AlikeDevices) -> str:
 
 def _why(group: AlikeDevices) -> str:
     """Who holds them, and what else makes their state."""
+    parts = _why_but_taints(group)
+    if group.first.state is DeviceState.TAINTED:
+        parts += _reasons(group)
+    elif group.first.taints:
+        parts.append(f"tainted with {', '.join(written(with_owner(taint)) for taint in group.first.taints)}")
+    return "; ".join(parts) or EMPTY
+
+
+def _why_beside_taints(group: AlikeDevices) -> str:
+    """The same without the taints, which have a column of their own."""
+    return "; ".join(_why_but_taints(group)) or EMPTY
+
+
+def _why_but_taints(group: AlikeDevices) -> list[str]:
     parts = []
     claims = group.holders()
     if len(group.places) > 1 and len(claims) > MAX_HOLDERS:
@@ -288,10 +302,7 @@ def _why(group: AlikeDevices) -> str:
         parts.append(f"held by {amount(len(claims), 'claim')} of {where}")
     elif claims:
         parts.append(f"held by {held_by(claims)}")
-    parts += _reasons(group)
-    if group.first.taints and group.first.state is not DeviceState.TAINTED:
-        parts.append(f"tainted with {', '.join(taints_of(group.first))}")
-    return "; ".join(parts) or EMPTY
+    return parts if group.first.state is DeviceState.TAINTED else [*parts, *_reasons(group)]
 
 
 def _reasons(group: AlikeDevices) -> Sequence[str]:
@@ -305,8 +316,8 @@ def _reasons(group: AlikeDevices) -> Sequence[str]:
 
 
 def taints_of(row: DeviceRow) -> list[str]:
-    """Each taint, and who sets it."""
-    return [written(with_owner(taint)) for taint in row.taints]
+    """Each taint, who sets it, and since when."""
+    return [written(with_since(taint)) for taint in row.taints]
 
 
 def _attributes(row: DeviceRow) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
-from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.explain.driver_repair import repair
+from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, why
-from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
@@ -37,20 +37,22 @@ _DELETED: Final = 3
 
 
 def write_drain(
-    users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags, mends: Mapping[str, Words]
+    users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags, mends: Mapping[str, Remedy]
 ) -> None:
     """Write which pods and claims a restart of the node's drivers concerns.
 
     ``mends`` is what ends the failures of drivers to prepare devices, where the reason is known.
     """
     out = Painter(color=color)
-    # What is broken now comes before what a restart would break.
+    out.sentence(_drain_answer(users, node))
     for sentence in _lacking(users):
         out.sentence(sentence)
-    out.sentence(_drain_answer(users, node))
     for driver in dict.fromkeys(claim.driver for claim in users.claims):
-        if advice := _advice(users, driver, mends.get(driver, "")):
+        mend = _mend(users.row(driver), mends)
+        if advice := _advice(users, driver, mend):
             out.sentence(advice)
+            if mend is not None:
+                write_blocks(out, [shell((each,), where) for each in mend.commands])
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
@@ -155,7 +157,20 @@ def _use(pods: Sequence[PodOfDriver]) -> str:
     return "uses" if len(pods) == 1 else "use"
 
 
-def _advice(users: DriverUsers, driver: str, mend: Words) -> str:
+def _mend(row: NodeDriver | None, mends: Mapping[str, Remedy]) -> Remedy | None:
+    """What ends it that pods of a driver do not start; None where the log of its pod says that."""
+    if row is None or row.state.open:
+        return None
+    if row.state is not DriverState.PREPARE_FAILING and (row.pod is not None or not row.state.starts_no_pod):
+        return None
+    return (
+        mends.get(row.driver)
+        if row.state is DriverState.PREPARE_FAILING
+        else Remedy(repair(row), commands=labelling(row))
+    )
+
+
+def _advice(users: DriverUsers, driver: str, mend: Remedy | None) -> str:
     """What to wait for before a driver is stopped, or what is wrong with it now; empty where nobody waits."""
     own = users._replace(claims=tuple(claim for claim in users.claims if claim.driver == driver), of_plugins=())
     waits, hangs = own.pods(WhileAway.WAITS), own.pods(WhileAway.HANGS)
@@ -169,9 +184,7 @@ def _advice(users: DriverUsers, driver: str, mend: Words) -> str:
     if row.state is DriverState.PREPARE_FAILING or row.state.starts_no_pod:
         now = "do" if which == "those pods" else "does"
         said = f"Driver {driver} is {row.state.value}: {written(why(row))}."
-        if row.state is not DriverState.PREPARE_FAILING and row.pod is None:
-            mend = repair(row)
-        repaired = f" {written(mend)}" if mend else ""
+        repaired = f" {written(mend.change)}" if mend is not None else ""
         return f"{which.capitalize()} {now} not {does} now, either. {said}{repaired}"
     return f"Let {which} {does} before you stop driver {driver}."
 
@@ -184,7 +197,8 @@ def _lacking(users: DriverUsers) -> Iterator[str]:
             wait = "waits" if len(waiting) == 1 else "wait"
             pods = f"{'pod' if len(waiting) == 1 else 'pods'} {some(['/'.join(pod) for pod in waiting], 3)}"
             fault = written(at_fault(row))
-            yield f"{fault[:1].upper()}{fault[1:]}; {pods} {wait} for devices of this driver."
+            now = f"{fault[:1].upper()}{fault[1:]}; {pods} {wait} for devices of this driver."
+            yield f"{now} A restart makes it no worse."
 
 
 def _updated(update: Update) -> str:
@@ -262,7 +276,7 @@ def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, 
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DrainCheck",
         "node": node,
-        "answer": " ".join((*_lacking(users), _drain_answer(users, node))),
+        "answer": " ".join((_drain_answer(users, node), *_lacking(users))),
         **({"commands": commands} if commands else {}),
         **({"next": following[0]} if following else {}),
         "evictedBeside": [

@@ -11,24 +11,25 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.drivers.concerns import Concern
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers
 from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, NodeDriver
-from kubectl_dra.explain.driver_repair import labelling, repair
-from kubectl_dra.explain.driver_words import concern_words, next_look, why
-from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.driver_repair import remedy
+from kubectl_dra.explain.driver_words import concern_words, next_look, tainted_words, why
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.explain_commands import Invocation, command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json, owner_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json, owner_json, taint_json
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.picture import write_matrix
 from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY, gap_json
 from kubectl_dra.taint import times
-from kubectl_dra.text import amount
+from kubectl_dra.text import amount, some
 
 MAX_ROWS: Final = 30
 Concerns = Mapping[tuple[str, str], tuple[Concern, ...]]
@@ -53,7 +54,7 @@ def write_drivers(
     limit: int | None = None,
     headers: bool = True,
     explained: str = "",
-    mends: Mapping[str, Words] = MappingProxyType({}),
+    mends: Mapping[str, Remedy] = MappingProxyType({}),
 ) -> None:
     """Write the table below its summary, or below the answer about the driver that is ``explained``.
 
@@ -102,14 +103,16 @@ def _write_head(out: Painter, by_node: NodeDrivers, shared: Mapping[DriverState,
     out.write("")
 
 
-def _write_steps(out: Painter, by_node: NodeDrivers, where: ClusterFlags, mends: Mapping[str, Words]) -> None:
+def _write_steps(out: Painter, by_node: NodeDrivers, where: ClusterFlags, mends: Mapping[str, Remedy]) -> None:
     """Write what to do about the worst, and the command that shows why it is as it is."""
     first = by_node.rows[0]
-    if fix_of := _fix(first, mends):
-        out.write("")
-        out.sentence(f"Fix: {written(fix_of)}")
-    if fix := labelling(first):
-        write_blocks(out, [shell(fix, where)])
+    # Where nothing ails the first, taints of another may say more.
+    for row in (first, *(row for row in by_node.rows if row.tainted and not first.ails)):
+        if (fix := remedy(row, mends)) is not None:
+            out.write("")
+            out.sentence(f"Fix: {written(fix.change)}")
+            write_blocks(out, [shell((each,), where) for each in fix.commands])
+            break
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
     shows = first.ails or (first.state is DriverState.UNKNOWN and not by_node.gaps)
     if shows and (following := command(next_look(first), Invocation())) is not None:
@@ -127,14 +130,6 @@ def _filled(table: Sequence[tuple[str, ...]], optional: Sequence[str]) -> list[t
     return [tuple(row[number] for number in kept) for row in table]
 
 
-def _fix(row: NodeDriver, mends: Mapping[str, Words]) -> Words:
-    """What ends the state of a driver; empty where nothing is told."""
-    if row.state is DriverState.PREPARE_FAILING and row.driver in mends:
-        return mends[row.driver]
-    # Where a pod waits for the driver, its own answer has more, but why the driver is away.
-    return repair(row) if row.ails and (row.failing is None or labelling(row)) else ""
-
-
 def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
     """That none of what was asked for was found, and in what."""
     called = f"{' or '.join(drivers)} " if drivers else ""
@@ -146,8 +141,8 @@ def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str])
 
 
 def _notes(row: NodeDriver, concerns: Concerns) -> str:
-    oddities = concerns.get((row.driver, row.node), ())
-    return "; ".join(written(concern_words(concern, row.driver, row.node)) for concern in oddities)
+    oddities = [concern_words(each, row.driver, row.node) for each in concerns.get((row.driver, row.node), ())]
+    return "; ".join(filter(None, map(written, (tainted_words(row), *oddities))))
 
 
 def _shared(rows: Sequence[NodeDriver]) -> Mapping[DriverState, str]:
@@ -176,9 +171,9 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
     first, states = rows[0], Counter(row.state for row in rows)
     on = f" on {first.node}" if first.node else ""
     nodes = amount(len({row.node for row in rows} - {""}), "node")
-    devices = amount(sum(row.devices for row in rows))
+    devices, tainted = amount(sum(row.devices for row in rows)), _tainted(rows)
     if first.state is DriverState.UNKNOWN and len(states) == 1 and len({written(why(row)) for row in rows}) == 1:
-        said = f"it publishes {devices} on {nodes}; whether it runs there is unknown: {written(why(first))}"
+        said = f"it publishes {devices} on {nodes}{tainted}; whether it runs there is unknown: {written(why(first))}"
         return Answer(lead, said, Tone.WARNING)
     if first.state.broken or first.state.open:
         same, others = states[first.state] - 1, len(rows) - states[first.state]
@@ -187,10 +182,19 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
         alike = f" and {amount(same, 'more node')}" if same else ""
         besides = f" ({counted} on {amount(others, 'more node')})" if others else ""
         said = f"{lead}: {first.state.value}{on}{alike}{besides}"
-        return Answer(said, written(why(first)), _TONES[first.state.broken])
+        return Answer(said, f"{written(why(first))}{tainted}", _TONES[first.state.broken])
     if not states[DriverState.HEALTHY]:
-        return Answer(lead, written(why(first)), Tone.WARNING)
+        return Answer(lead, f"{written(why(first))}{tainted}", Tone.WARNING)
+    if tainted:
+        return Answer(lead, f"it runs on {nodes} and publishes {devices}{tainted}", Tone.WARNING)
     return Answer(lead, f"nothing is wrong on {nodes}; it publishes {devices}", Tone.GOOD)
+
+
+def _tainted(rows: Sequence[NodeDriver]) -> str:
+    """How many devices taints keep from new claims, and where; empty where they keep none."""
+    nodes = [row.node for row in rows if row.tainted]
+    count = sum(row.tainted for row in rows)
+    return f"; taints keep {amount(count)} on {some(nodes, 2)} from new claims" if count else ""
 
 
 _TONES: Final = {True: Tone.BAD, False: Tone.WARNING}
@@ -224,7 +228,7 @@ def to_json(
     explained: str = "",
     *,
     where: ClusterFlags,
-    mends: Mapping[str, Words] = MappingProxyType({}),
+    mends: Mapping[str, Remedy] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """A DriverList, whose commands ask the cluster of ``where``; with the answer about the driver ``explained``.
 
@@ -261,7 +265,7 @@ def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
     return {"concerns": odd} if odd else {}
 
 
-def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> dict[str, Any]:
+def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Remedy]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "driver": row.driver,
         "state": row.state.value,
@@ -278,6 +282,8 @@ def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> di
         out["wantedBy"] = {"classes": list(row.wanted_by), "claimCount": row.claims, "nodes": list(row.hardware)}
     if row.failing is not None:
         out["waitingPod"] = object_json(row.failing.namespace, row.failing.pod)
+    if row.tainted:
+        out["deviceTaints"] = {"deviceCount": row.tainted, "taints": [_taint(taint) for taint in row.taints]}
     if row.usual:
         out["likes"] = {"deviceCount": row.usual, "nodes": list(row.likes)}
     if row.since:
@@ -288,12 +294,19 @@ def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Words]) -> di
         out["daemonSet"] = _daemon(row.daemon)
     if reason := written(why(row)):
         out["why"] = reason
-    if fix := _fix(row, mends):
-        commands = commands_json(*labelling(row), where=where)
-        out["fix"] = {"text": written(fix), **({"commands": commands} if commands else {})}
+    if (fix := remedy(row, mends)) is not None:
+        commands = commands_json(*fix.commands, where=where)
+        out["fix"] = {"text": written(fix.change), **({"commands": commands} if commands else {})}
     if row.ails and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
         (out["next"],) = shown
     return out
+
+
+def _taint(taint: DeviceTaint) -> dict[str, Any]:
+    """A taint of several devices: when the first of them got it, and the rule that adds it."""
+    since = {"timeAdded": taint.time_added} if taint.time_added else {}
+    rule = {"owner": owner_json("DeviceTaintRule", taint.rule)} if taint.rule else {}
+    return {**taint_json(taint), **since, **rule}
 
 
 def _pod(pod: DriverPod) -> dict[str, Any]:

@@ -68,13 +68,12 @@ def _of_class(now: ClassNow) -> str:
             return f"a request for all devices of a node can get {largest.count:,} of it now, on node {largest.node}"
         return f"a request can get {count} of it now, on node {largest.node}{more}"
     if largest is not None and largest.defects:
-        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest.defects)}"
+        return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest)}"
     if now.free:
         free = _free(now)
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
     if now.unserved:
-        count = "1 is" if len(now.unserved) == 1 else f"{len(now.unserved):,} are"
-        return f"no pod can use a device of it now, though {count} free: {written(now.unserved[0].unserved)}"
+        return f"no pod can use a device of it now: {written(now.unserved[0].unserved)}"
     fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
     return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
 
@@ -100,13 +99,13 @@ def _by_state(inventory: Inventory) -> str:
     return f"; {summary(inventory)}" if inventory.rows else ""
 
 
-def device_answer(now: DeviceNow) -> Answer:
-    """Whether the device can be had now, who has it, and what keeps it from others."""
+def device_answer(now: DeviceNow, *, whole: bool = True) -> Answer:
+    """Whether the device can be had now, who has it, and what keeps it from others; ``whole``: also ``why_stuck``."""
     tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
-    return Answer(f"Device {now.row.id}", f"{_of_device(now)}{_unsure(now.unsure)}", tone)
+    return Answer(f"Device {now.row.id}", f"{_of_device(now, whole)}{_unsure(now.unsure)}", tone)
 
 
-def _of_device(now: DeviceNow) -> str:
+def _of_device(now: DeviceNow, whole: bool) -> str:
     row = now.row
     tainted = ", ".join(taints_of(row))
     said = written(row.reason)
@@ -117,8 +116,8 @@ def _of_device(now: DeviceNow) -> str:
             return f"free, and no new pod gets it: node {now.cordoned} is cordoned"
         if now.whole > 1:
             return f"free: a request for all {now.whole:,} devices of its node can get it now"
-        if now.defects:
-            no = f"no plain request for DeviceClass {some(row.classes, 2)} gets it: {defects_of(now.defects)}"
+        if now.largest is not None:
+            no = f"no plain request for DeviceClass {some(row.classes, 2)} gets it: {defects_of(now.largest)}"
             return f"free, but {no}; one with selector {now.selector} does" if now.selector else f"free, but {no}"
         return "free: a request can get it now"
     if row.state is DeviceState.UNSERVED:
@@ -128,7 +127,7 @@ def _of_device(now: DeviceNow) -> str:
         after = f"; it is tainted with {tainted}: afterwards only a request that tolerates that gets it"
         also = after if row.also_tainted else ""
         also = f"; afterwards nobody gets it: {said}" if row.also_unusable else also
-        return f"held by {holders or 'a claim that was not read'}{_stuck(now)}{also}"
+        return f"held by {holders or 'a claim that was not read'}{_stuck(now, whole)}{also}"
     if row.state is DeviceState.SHARED:
         left = f"it is tainted with {tainted}: only a request that tolerates that gets what is left"
         also = left if row.also_tainted else ""
@@ -144,12 +143,17 @@ def _of_device(now: DeviceNow) -> str:
     return f"{row.state}: {said}"
 
 
-def _stuck(now: DeviceNow) -> str:
-    """What keeps the pod that has a device from running, as its own answer says."""
+def _stuck(now: DeviceNow, whole: bool) -> str:
+    """That the pod that has a device does not run with it; ``whole``: and why."""
     if now.stuck is None or now.stuck.kind != "pod":
         return ""
-    said = ": ".join(filter(None, parts(now.stuck)))
-    return f"; {said[:1].lower()}{said[1:]}"
+    said, why = parts(now.stuck)
+    return f"; {said[:1].lower()}{said[1:]}{f': {why}' if whole and why else ''}"
+
+
+def why_stuck(now: DeviceNow) -> str:
+    """What keeps the pod that has a device from running with it, as its own answer says; empty where nothing does."""
+    return parts(now.stuck)[1] if now.stuck is not None and now.stuck.kind == "pod" else ""
 
 
 def _holder(use: ClaimUse) -> str:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.api.taints import distinct
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
+from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
+from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
-from kubectl_dra.report.devices import taints_of
 from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import fix, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import compressed, sentences, written
+from kubectl_dra.report.phrases import commands_of, compressed, sentences, written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN
 from kubectl_dra.text import amount, some
@@ -35,7 +37,7 @@ def node_answer(state: NodeAnswer) -> tuple[str, str]:
     """The first sentence: what is wrong with the node, a driver of it or a pod on it."""
     subject = f"Node {state.name}"
     if state.fault:
-        return subject, written(state.fault)
+        return subject, f"{written(state.fault)}{_waiting(state)}"
     if state.troubled:
         more = f" (and {amount(len(state.troubled) - 1, 'more pod')})" if state.troubled[1:] else ""
         said = ": ".join(filter(None, parts(state.troubled[0])))
@@ -100,6 +102,13 @@ def _limits(state: NodeAnswer) -> str:
     return "".join(f"; {text}" for text in said)
 
 
+def _waiting(state: NodeAnswer) -> str:
+    """The pods without a node that ask for devices of the driver at fault."""
+    pods = [str(pod) for pod in state.awaiting]
+    these = "pod" if len(pods) == 1 else "pods"
+    return f"; {these} {some(pods, 3)} {'waits' if these == 'pod' else 'wait'} for its devices" if pods else ""
+
+
 def _used(share: PluginShare) -> str:
     return "all" if share.full and share.offered else f"{share.used:,}"
 
@@ -147,18 +156,23 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
         )
     if state.tainted:
-        groups: dict[str, list[DeviceID]] = {}
+        groups: dict[Hashable, list[DeviceRow]] = {}
         for row in state.tainted:
-            groups.setdefault("; ".join(taints_of(row)), []).append(row.id)
-        tainted = [(_names(devices, state), taints) for taints, devices in groups.items()]
+            groups.setdefault(tuple((str(taint), taint.rule) for taint in row.taints), []).append(row)
+        tainted: list[tuple[str, ...]] = [
+            (_names([row.id for row in rows], state), *_taints(rows)) for rows in groups.values()
+        ]
         shown_rows = tainted if full else tainted[:_ROWS]
         hidden = len(tainted) - len(shown_rows)
         if state.troubled and len(tainted) == 1:
             # The pods come first, and one line says the rest.
-            yield prose("Out of service here: {} with taint {}".format(*tainted[0]), hang=2)
+            devices, taints, since = tainted[0]
+            after = f" since {since}" if since != EMPTY else ""
+            yield prose(f"Out of service here: {devices} with taint {taints}{after}", hang=2)
         else:
-            rows = [("DEVICES", "TAINT"), *shown_rows]
-            table = TableBlock(rows, ("TAINT",), left=hidden, how="--full shows them", amid=True)
+            columns = slice(None if any(since != EMPTY for _, _, since in shown_rows) else 2)
+            table_rows = [row[columns] for row in (("DEVICES", "TAINT", "SINCE"), *shown_rows)]
+            table = TableBlock(table_rows, ("SINCE", "TAINT"), left=hidden, how="--full shows them", amid=True)
             yield Section("Devices out of service here", (table,))
     shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
@@ -175,9 +189,16 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
     held = (written(unpublished.words) for unpublished in state.held if unpublished.driver not in gone)
     notes = [*held, *sentences(unread)]
     if notes:
-        yield noted(notes)
+        yield noted(notes, commands_of(unread), invocation.where)
     if (following := _next(state, invocation)) and following not in _fix_commands(state, invocation):
         yield shell((following,), invocation.where, "Next")
+
+
+def _taints(rows: Sequence[DeviceRow]) -> tuple[str, str]:
+    """The taints of devices that have the same, and the first time of each."""
+    taints = distinct(taint for row in rows for taint in row.taints)
+    said = "; ".join(written(with_owner(taint)) for taint in taints)
+    return said, "; ".join(taint.time_added or EMPTY for taint in taints)
 
 
 def _in_answer(row: NodeDriver, state: NodeAnswer) -> bool:
@@ -245,10 +266,10 @@ def _fix_commands(state: NodeAnswer, invocation: Invocation) -> tuple[CommandLin
 
 
 def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
-    if state.fault or not state.troubled:
+    stuck = state.awaiting if state.fault else state.troubled
+    if not stuck:
         return command(state.next, invocation)
-    first = state.troubled[0]
-    return kubectl("dra", "explain", kind="pod", name=first.name, namespace=first.namespace)
+    return kubectl("dra", "explain", kind="pod", name=stuck[0].name, namespace=stuck[0].namespace)
 
 
 def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
@@ -298,6 +319,7 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
             }
             for share in state.plugins
         ],
+        **({"awaiting": [object_json(pod.namespace, pod.name) for pod in state.awaiting]} if state.awaiting else {}),
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, invocation),
     }

@@ -16,7 +16,7 @@ from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import sentences, written
+from kubectl_dra.report.phrases import commands_of, sentences, written
 from kubectl_dra.report.table import aligned, fitted
 from kubectl_dra.report.virtual_machine import cells_of
 from kubectl_dra.text import some
@@ -55,7 +55,7 @@ def write_overview(
         return
     if not overview.found:
         out.paragraph(overview_answer(overview))
-        _notes(out, overview)
+        _notes(out, overview, where)
         if overview.unmade:
             first = overview.unmade[0]
             out.paragraph(written(remedy(first)))
@@ -88,13 +88,11 @@ def write_overview(
         scope = ("-n", overview.namespace) if overview.namespace else ()
         whole = where.asks(CommandLine(("kubectl", "dra", "explain", *scope, "--full", *flags)))
         out.write(f"and {len(ranked) - len(blocks):,} more: {whole}")
-    out.write("")
-    _notes(out, overview)
+    _notes(out, overview, where)
     kind, _, name = ranked[0].names[0].rpartition("/")
     space = ranked[0].diagnosis.namespace
     following = kubectl("dra", "explain", kind=kind or "pod", name=name, namespace=space, more=flags)
-    if overview.notes:
-        out.write("")
+    out.write("")
     write_command(out, shell((following,), where, "Next"))
 
 
@@ -129,11 +127,11 @@ def _shortened(ranked: Sequence[Alike], limit: int | None, room: int) -> list[li
     return [header, *blocks]
 
 
-def _notes(out: Painter, overview: Overview) -> None:
+def _notes(out: Painter, overview: Overview, where: ClusterFlags) -> None:
     # The answer has said the first.
     said = overview.notes if overview.found else overview.notes[1 if overview.unread or overview.unmade else 0 :]
     if said:
-        write_blocks(out, [noted(sentences(said))])
+        write_blocks(out, [noted(sentences(said), commands_of(said), where)])
 
 
 def _each(alike: Alike) -> Iterator[tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.counts import DeviceDemand, DeviceSupply, UseReport
+from kubectl_dra.usage.largest_request import LargestRequest
 
 
 def to_json(report: UseReport, where: ClusterFlags) -> dict[str, Any]:
@@ -223,7 +224,7 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
         shared = "its devices can be shared, so how many fit depends on the capacity that is asked for"
         return f"{row.name}: {row.free:,} free; {shared}{left}." if row.name else ""
     if largest.defects:
-        return f"{row.name}: {row.free:,} free, and no plain request gets one: {defects_of(largest.defects)}."
+        return f"{row.name}: {row.free:,} free, and no plain request gets one: {defects_of(largest)}."
     if largest.count >= min(row.free, MAX_RESULTS):
         fits = f"{row.name}: {row.free:,} free, and a request for {largest.count:,} fits on {largest.node}."
         return fits if whole and largest.count else ""
@@ -236,10 +237,13 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
     return f"{row.name}: {row.free:,} free, and no request for more than {largest.count:,} fits on one node."
 
 
-def defects_of(defects: Iterable[str]) -> str:
-    """That these defects of the scheduler refuse the devices."""
-    whats = "; ".join(DEFECTS[name].what for name in defects)
-    return f"a known defect of this release's scheduler refuses them: {whats}"
+def defects_of(largest: LargestRequest) -> str:
+    """That defects of the scheduler refuse the devices, and how to ask if it may be a release without them."""
+    whats = "; ".join(DEFECTS[name].what for name in largest.defects)
+    if not largest.until:
+        return f"a known defect of this release's scheduler refuses them: {whats}"
+    who = f"kube-scheduler before {largest.until} (assumed; --kubernetes-version says which)"
+    return f"{who} refuses them: {whats}"
 
 
 def table_rows(report: UseReport, shown: int, at: datetime) -> Iterator[tuple[str, ...]]:

@@ -21,7 +21,7 @@ from kubectl_dra.cluster.claim_relation import (
     consumers_of,
     placed_unreserved,
 )
-from kubectl_dra.cluster.snapshot import FORBIDDEN, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, Gap, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
@@ -136,12 +136,13 @@ def claim_uses(
         raise UndeterminedError(f"{gap}, so which claims there are is unknown{gap.help}")
     users = _users(snapshot)
     wanted = frozenset(states)
+    lacking = _pods_lacking(snapshot)
     claim_uses = [
-        _use(claim, users.get(key, []), snapshot)
+        _use(claim, users.get(key, []), snapshot, hidden=key[0] in lacking)
         for key, claim in sorted(snapshot.claims.items())
         if namespace in ("", key[0]) and (labels is None or labels.matches(claim.metadata.labels))
     ]
-    unread = tuple(_unread(snapshot, namespace, claim_uses))
+    unread = tuple(_unread(snapshot, namespace, claim_uses, lacking))
     return ClaimUses(tuple(claim_use for claim_use in claim_uses if not wanted or claim_use.state in wanted), unread)
 
 
@@ -158,10 +159,26 @@ def sorted_claims(uses: ClaimUses, sort: ClaimSort) -> ClaimUses:
     return replace(uses, items=tuple(sorted(uses.items, key=_SORTS[sort]))) if sort in _SORTS else uses
 
 
-def _unread(snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse]) -> Iterator[Unread]:
+def _pods_lacking(snapshot: Snapshot) -> Mapping[str, Gap]:
+    """By namespace: that a pod was not read, and which, of those for which claims are reserved, that files lack."""
+    lacking: dict[str, Gap] = {}
+    for (space, _), claim in snapshot.claims.items():
+        for use in consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, space)).entries:
+            if use.relation is ClaimRelation.UNSEEN:
+                text = f"pod {space}/{use.entry.name} is not in what was read"
+                lacking.setdefault(space, snapshot.missing("Pod", space) or Gap("Pod", ABSENT, space, text))
+    return lacking
+
+
+def _unread(
+    snapshot: Snapshot, namespace: str, uses: Iterable[ClaimUse], lacking: Mapping[str, Gap]
+) -> Iterator[Unread]:
     yield from unread_of((Stake("ResourceClaim", namespace, "which claims there are is unknown"),), snapshot)
     if any(claim_use.state in (ClaimState.UNKNOWN, ClaimState.RESERVED) for claim_use in uses):
-        yield from unread_of((Stake("Pod", namespace, "which pods use the claims is unknown"),), snapshot)
+        unknown = "which pods use the claims is unknown"
+        gaps = dict.fromkeys(gap for space, gap in lacking.items() if namespace in ("", space))
+        gaps |= dict.fromkeys(snapshot.unread(("Pod",), namespace))
+        yield from (Unread(gap, unknown) for gap in gaps)
 
 
 def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
@@ -173,10 +190,10 @@ def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
     return users
 
 
-def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot) -> ClaimUse:
+def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot, *, hidden: bool) -> ClaimUse:
     listed = consumers_of(claim, snapshot.pods, complete=all_pods_known(snapshot, claim.metadata.namespace))
     pods = list(listed.pods) if listed.entries else users
-    hidden = bool(snapshot.unread(("Pod",), claim.metadata.namespace))
+    hidden = hidden or bool(snapshot.unread(("Pod",), claim.metadata.namespace))
     state, waits_for = _state(claim, users, listed, hidden=hidden)
     waits_for = _on_node(claim, waits_for, snapshot) or waits_for
     results = tuple(result for result in claim.results if not result.admin_access)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from json import dumps as quoted
 from typing import Final
 
@@ -23,8 +23,8 @@ from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_lef
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, Verdict
-from kubectl_dra.explain.driver_repair import labelling, repair
-from kubectl_dra.explain.pending_alike import not_started_with
+from kubectl_dra.explain.driver_repair import remedy
+from kubectl_dra.explain.pending_alike import not_running_with
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
@@ -91,7 +91,7 @@ class DeviceNow(Struct, frozen=True):
     ``whole`` is how many devices its node has, where its driver gives a claim all of them or none. ``unsure`` is what
     was not read, and tells whether a request can have it and its pod starts. ``blockers`` are devices that use up its
     counters, by name, with the claims that hold them. ``stuck`` is the answer about a claim that holds it where each of
-    these is stuck or held for nobody. No plain request gets it because of these ``defects`` of the scheduler's
+    these is stuck or held for nobody. ``largest`` is what no plain request gets because of defects of the scheduler's
     allocator, but one with this ``selector`` does. ``fix`` makes it to be had, ``next`` shows more; None where nothing
     is known to.
     """
@@ -105,7 +105,7 @@ class DeviceNow(Struct, frozen=True):
     unsure: tuple[Words, ...] = ()
     blockers: tuple[tuple[str, ClaimUse], ...] = ()
     stuck: Diagnosis | None = None
-    defects: tuple[str, ...] = ()
+    largest: LargestRequest | None = None
     selector: str = ""
     fix: Remedy | None = None
     next: NextStep | None = None
@@ -147,13 +147,15 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
         unsure = (*unread_of_share(snapshot), *unsure)
     verdict = Verdict.UNDETERMINED if unsure else verdict
     now = ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, unsure)
-    return replace(now, fix=_fix_of_class(now, snapshot), next=_next_of_class(now, snapshot))
+    return replace(now, fix=_fix_of_class(now, snapshot, scheduler), next=_next_of_class(now, snapshot))
 
 
-def _fix_of_class(now: ClassNow, snapshot: Snapshot) -> Remedy | None:
+def _fix_of_class(now: ClassNow, snapshot: Snapshot, scheduler: Scheduler) -> Remedy | None:
     """What makes devices of a class to be had: the end of what keeps all of them, else of claims that nobody uses."""
     if now.largest is not None and now.largest.defects:
-        return Remedy(upgrade_fix(now.largest.defects))
+        return _past_defects(
+            now.largest, _helping(now.inventory.rows, (now.name,), RequestTrials(snapshot, scheduler))[1]
+        )
     if unused := [use for use in now.idle if use.state is ClaimState.UNUSED]:
         return _deleting(unused)
     if now.verdict is not Verdict.UNSCHEDULABLE or now.refused is not None:
@@ -190,10 +192,7 @@ def _deleting(unused: Sequence[ClaimUse]) -> Remedy:
 
 def _repairing(driver: NodeDriver, snapshot: Snapshot) -> Remedy | None:
     """What mends a driver that is broken; None where only the answer about the pod that waits for it says that."""
-    if how := mendings((driver,), snapshot).get(driver.driver):
-        return Remedy(how)
-    commands = labelling(driver)
-    return Remedy(repair(driver), commands=commands) if driver.failing is None or commands else None
+    return remedy(driver, mendings((driver,), snapshot))
 
 
 def _mended(row: DeviceRow, snapshot: Snapshot) -> Remedy | None:
@@ -253,7 +252,7 @@ def device_now(row: DeviceRow, snapshot: Snapshot, settings: Settings) -> Device
     blockers = tuple(_blockers(row, snapshot)) if row.state is DeviceState.BLOCKED else ()
     now = DeviceNow(verdict, row, uses, cordoned, selected, whole, unsure, blockers, next=_look(row, blockers))
     if verdict is Verdict.SCHEDULABLE and row.state is DeviceState.FREE:
-        return _past_defects(now, snapshot, settings.scheduler)
+        return _despite_defects(now, snapshot, settings.scheduler)
     if verdict is not Verdict.ALLOCATED:
         return replace(now, fix=_mended(row, snapshot))
     answers = [_about_holder(claim, snapshot, settings) for claim in row.holders]
@@ -267,25 +266,45 @@ def device_now(row: DeviceRow, snapshot: Snapshot, settings: Settings) -> Device
 
 def _about_holder(claim: ResourceClaim, snapshot: Snapshot, settings: Settings) -> Diagnosis:
     """The answer about a claim that holds a device, as ``explain`` of the claim gives it."""
-    pod = not_started_with(claim, snapshot)
+    pod = not_running_with(claim, snapshot)
     question = about_pod(pod, snapshot, exists=True) if pod is not None else about_claim(claim)
     return judged_by_start(diagnose(question, snapshot, replace(settings, with_ways=False)))
 
 
-def _past_defects(now: DeviceNow, snapshot: Snapshot, scheduler: Scheduler) -> DeviceNow:
+def _despite_defects(now: DeviceNow, snapshot: Snapshot, scheduler: Scheduler) -> DeviceNow:
     """Of a free device that defects of the scheduler keep from plain requests: whether a selector helps."""
     row, trials = now.row, RequestTrials(snapshot, scheduler)
     found = [largest_request(name, (row,), trials) for name in row.classes]
-    defects = [largest.defects for largest in found if largest is not None]
-    if not defects or len(defects) != len(found) or not all(defects):
+    largest = next((each for each in found if each is not None and each.defects), None)
+    if largest is None or not all(each is not None and each.defects for each in found):
         return now
-    tried = ((name, selector) for name in row.classes for selector in _selectors(row))
-    nodes = [node for node in row.nodes if node in trials.nodes]
-    helps = ((name, by) for name, by in tried if any(trials.on(node, name, 1, selector=by).certain for node in nodes))
-    name, selector = next(helps, (row.classes[0], ""))
+    name, selector = _helping((row,), row.classes, trials)
     verdict = now.verdict if selector else Verdict.UNSCHEDULABLE
-    fix, step = Remedy(upgrade_fix(defects[0])), NextStep(Look.EXPLAIN_CLASS, name)
-    return replace(now, verdict=verdict, defects=defects[0], selector=selector, fix=fix, next=step)
+    fix, step = _past_defects(largest, selector), NextStep(Look.EXPLAIN_CLASS, name)
+    return replace(now, verdict=verdict, largest=largest, selector=selector, fix=fix, next=step)
+
+
+def _past_defects(largest: LargestRequest, selector: str) -> Remedy:
+    """What gets devices that defects of the scheduler keep from plain requests."""
+    upgrade = upgrade_fix(largest.defects)
+    if not selector:
+        return Remedy(upgrade)
+    return Remedy(
+        say("Ask for one with selector {selector}, which gets it now. {upgrade}", selector=selector, upgrade=upgrade)
+    )
+
+
+def _helping(rows: Iterable[DeviceRow], names: Sequence[str], trials: RequestTrials) -> tuple[str, str]:
+    """A class and a selector with which a request gets a free device of these; an empty selector for none."""
+    tried: set[tuple[str, str, str]] = set()
+    for row in rows:
+        for name in names if row.state is DeviceState.FREE else ():
+            for by in _selectors(row):
+                asked = {(node, name, by) for node in row.nodes if node in trials.nodes} - tried
+                if any(trials.on(node, name, 1, selector=by).certain for node, _, _ in asked):
+                    return name, by
+                tried |= asked
+    return names[0], ""
 
 
 def _selectors(row: DeviceRow) -> Iterator[str]:

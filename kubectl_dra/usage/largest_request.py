@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.budgets import LARGEST_NODES
-from kubectl_dra.allocation.features import KnownDefects
+from kubectl_dra.allocation.features import DEFECTS, KnownDefects
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
@@ -28,13 +28,22 @@ class LargestRequest(Struct, frozen=True):
     """A request for ``count`` devices of the class fits on ``node`` (empty for none), and no larger one anywhere.
 
     ``at_least``: a larger one may fit: not all nodes were tried, or it is open what the scheduler does on one.
-    ``defects``: names of those of the scheduler's allocator without which a request for one device fits.
+    ``defects``: names of those of the scheduler's allocator without which a request for one device fits; ``until`` is
+    the first patch release without them, where nobody knows which one runs: an early one is assumed.
     """
 
     count: int
     node: str = ""
     at_least: bool = False
     defects: tuple[str, ...] = ()
+    until: str = ""
+
+    def refused(self, defects: tuple[str, ...], scheduler: Scheduler) -> LargestRequest:
+        """The same where these defects of a scheduler refuse every request."""
+        minor = scheduler.release.minor
+        open_ = [DEFECTS[name] for name in defects if DEFECTS[name].affects(scheduler.release, scheduler.patch) is None]
+        last = max(open_, key=lambda defect: defect.fixed[minor], default=None)
+        return replace(self, defects=defects, until=last.fixed_in(minor) if last is not None else "")
 
 
 _CLAIM: Final = ResourceClaim(ObjectMeta(name="largest"))
@@ -46,6 +55,7 @@ class RequestTrials:
 
     def __init__(self, snapshot: Snapshot, scheduler: Scheduler) -> None:
         cluster = Cluster(snapshot)
+        self.scheduler = scheduler
         self.nodes = {node.name: node for node in cluster.nodes if not node.unschedulable}
         self._none = scheduler.attempt(ClaimsAlone((key_of(_CLAIM),)), cluster)
         self._asked: dict[tuple[str, int, str], Outcome] = {}
@@ -93,7 +103,7 @@ def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials)
                 free[node] = free.get(node, 0) + 1
     if shared:
         defects = _refusing(name, shared, trials)
-        return LargestRequest(0, defects=defects) if defects else None
+        return LargestRequest(0).refused(defects, trials.scheduler) if defects else None
     # No more than what is free can fit, so nodes with less than what fits elsewhere need no try.
     ranked = sorted((node for node in free if node in trials.nodes), key=lambda node: -free[node])
     best = LargestRequest(0)
@@ -104,7 +114,9 @@ def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials)
         if tried == LARGEST_NODES:
             return replace(best, at_least=True)
         best = _larger(best, name, node, trials, most)
-    return best if best.count or best.at_least else replace(best, defects=_refusing(name, free, trials))
+    if best.count or best.at_least:
+        return best
+    return best.refused(_refusing(name, free, trials), trials.scheduler)
 
 
 def _refusing(name: str, nodes: Iterable[str], trials: RequestTrials) -> tuple[str, ...]:

@@ -201,3 +201,27 @@ def test_a_misspelt_namespace_is_told_where_namespaces_may_be_listed(
     assert ran.code == 2 and ran.err == "error: -n: there is no namespace taem; did you mean team?\n"
     server.routes["/api/v1/namespaces"] = forbidden("namespaces")
     assert dra("can", "explain", "-n", "taem", "--kubeconfig", config).code == 0
+
+
+@pytest.mark.parametrize("command", NEEDS)
+def test_the_role_of_a_command_has_all_that_it_needs_and_no_more(dra: Dra, command: str) -> None:
+    ran = dra("can", command, "--needs", "-o", "yaml", "--server", "https://127.0.0.1:1")
+    role = yaml.safe_load(ran.out)
+    assert ran.code == 0 and (role["kind"], role["metadata"]["name"]) == ("ClusterRole", f"kubectl-dra-{command}")
+    rules = {
+        Permission(verb, resource, group)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert rules == {*NEEDS[command].always, *NEEDS[command].sometimes}
+
+
+def test_what_commands_need_is_told_without_a_server(dra: Dra) -> None:
+    told = dra("can", "--needs", "--server", "https://127.0.0.1:1")
+    assert told.code == 0 and told.out.startswith("No server was asked: ")
+    assert "explain, fit, share, ui, metrics\n  list: resourceslices, " in told.out
+    assert dra("can", "--needs", "-o", "yaml").code == 2
+    silent = dra("can", "taint", "--server", "https://127.0.0.1:1")
+    assert silent.code == 2 and "without a server: kubectl dra can taint --needs" in silent.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -187,7 +188,9 @@ def test_pods_that_wait_for_devices_of_a_broken_driver_are_told(dra: Dra, tmp_pa
     cluster = saved(tmp_path, [*silent, waits, wanted, device_class])
     told = dra(*DRAIN, "--snapshot", cluster)
     said = " ".join(told.out.split())
-    assert told.code == 1 and "pod ml/a waits for devices of this driver" in said and "nobody notices" not in said
+    # The driver can be restarted: that is the answer, and no pod waits longer for it.
+    assert told.code == 0 and told.out.startswith("No claim has devices of a driver on node n2")
+    assert "pod ml/a waits for devices of this driver" in said and "nobody notices" not in said
     assert "kubectl dra explain pod/a -n ml" in said
     found = json.loads(dra(*DRAIN, "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
@@ -513,3 +516,30 @@ def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra, monk
 def test_a_driver_that_runs_nowhere_beside_its_hardware_is_a_fault_of_the_cluster(dra: Dra) -> None:
     path = str(ROOT / "examples" / "explain" / "driver-not-installed" / "cluster.yaml")
     assert dra("drivers", "--snapshot", path).code == 1
+
+
+def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
+    tainted = copy.deepcopy(LIKES)
+    own = {"key": f"{DRIVER}/xid", "value": "79", "effect": "NoSchedule", "timeAdded": "2026-11-01T08:00:00Z"}
+    told = {**own, "key": "told", "effect": "None"}
+    entry = next(each for each in tainted if each["kind"] == "ResourceSlice" and each["spec"]["nodeName"] == "n2")
+    first, second, *_ = entry["spec"]["devices"]
+    first["taints"], second["taints"] = [own, told], [{**own, "timeAdded": "2026-11-01T07:00:00Z"}]
+    cluster = saved(tmp_path, tainted)
+    now = dra("explain", f"driver/{DRIVER}", "--snapshot", cluster)
+    said = " ".join(now.out.split())
+    assert "taints keep 2 devices on n2 from new claims" in said and now.code == 0
+    assert f"2 devices are tainted: {DRIVER}/xid=79:NoSchedule (driver) since 2026-11-01T07:00:00Z" in said
+    assert "told" not in said and "Fix: Repair or reset the device" in said
+    found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
+    SCHEMA.validate(found)
+    (taints,) = (row["deviceTaints"] for row in found["items"] if "deviceTaints" in row)
+    assert taints["deviceCount"] == 2 and [each["timeAdded"] for each in taints["taints"]] == ["2026-11-01T07:00:00Z"]
+    wide = " ".join(dra("devices", "--tainted", "-o", "wide", "--snapshot", cluster).out.split())
+    assert wide.count(f"{DRIVER}/xid=79") == 2 and wide.count("xid=79:NoSchedule (driver) since 2026-11-01T0") == 2
+
+
+def test_a_drain_check_of_a_name_alone_has_the_command_for_the_node(dra: Dra, tmp_path: Path) -> None:
+    cluster = saved(tmp_path, LIKES)
+    told = dra("drivers", "--drain-check", "n2", "--snapshot", cluster)
+    assert told.code == 2 and f"kubectl dra drivers --drain-check --node n2 --snapshot {cluster}" in told.err

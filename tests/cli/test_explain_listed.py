@@ -240,3 +240,36 @@ def test_a_taint_for_another_mode_is_no_fault_to_repair(dra: Dra) -> None:
     for target in ("device/mi300x-2/gpu-3-spx-nps1", "class/gpu.amd.com-spx"):
         said = dra("explain", target, "--snapshot", path).out
         assert "The device is not broken" in " ".join(said.split()) and "Repair" not in said
+
+
+def test_a_device_that_an_absent_driver_would_publish_is_no_misspelled_one(dra: Dra) -> None:
+    words = ("--snapshot", str(EXAMPLES / "driver-not-installed" / "cluster.yaml"))
+    ran = dra("explain", "device/mi300x-1/gpu-0", *words)
+    assert ran.code == 2 and "did you mean" not in ran.err
+    assert "driver gpu.amd.com publishes none for node mi300x-1" in " ".join(ran.err.split())
+    assert "Next: kubectl dra explain driver/gpu.amd.com --snapshot" in ran.err
+    assert dra("explain", "device", "mi300x-1/gpu-0", *words) == ran
+    assert "did you mean h100-1/gpu-0" in " ".join(dra("explain", "device/h100-1/gpu-9", *words).err.split())
+    # Both pages say the same of where the driver is to be installed.
+    fix = "Install driver gpu.amd.com on mi300x-1, mi300x-2, or see why it runs on no node."
+    pod = str(EXAMPLES / "driver-not-installed" / "pod.yaml")
+    for asked in (("driver/gpu.amd.com",), ("-f", pod)):
+        assert fix in " ".join(dra("explain", *asked, *words).out.split())
+
+
+@pytest.mark.parametrize("example", sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml")))
+def test_what_a_fix_of_a_driver_says_to_do_has_its_command(dra: Dra, example: str) -> None:
+    """What deletes or labels something, by its marked command; JSON has the same."""
+    words = ("--snapshot", str(EXAMPLES / example / "cluster.yaml"))
+    text, found = dra("drivers", *words).out, json.loads(dra("drivers", *words, "-o", "json").out)
+    fix = " ".join(text.partition("\nFix: ")[2].partition("\n\n")[0].split())
+    for verb, mark in {
+        "delete pod ": "Destructive",
+        "Delete DeviceTaintRule ": "Destructive",
+        "label ": "Writes",
+    }.items():
+        assert verb not in fix or f"{mark} (in the cluster, not the snapshot): $ kubectl " in fix
+    for row in found["items"]:
+        told = row.get("fix", {"text": ""})
+        acts = any(verb in told["text"] for verb in ("delete pod ", "Delete DeviceTaintRule ", " label "))
+        assert not acts or told["commands"]

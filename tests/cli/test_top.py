@@ -154,13 +154,20 @@ def test_devices_that_a_defect_of_the_scheduler_refuses_are_no_room(dra: Dra) ->
     words = ("--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
     ran = dra("top", "classes", *words)
     assert {row[0]: row for row in table(ran)}["gpu.amd.com"][-2:] == ["0", "-"]
-    defect = "a known defect of this release's scheduler refuses them: a device that is tried first and refused"
+    kept = "it keeps the shared counters of each device that it tries first and refuses for a taint or a constraint"
+    defect = f"kube-scheduler before 1.36.3 (assumed; --kubernetes-version says which) refuses them: {kept}"
     assert f"gpu.amd.com: 8 free, and no plain request gets one: {defect}" in " ".join(ran.out.split())
     ran = dra("explain", "deviceclass/gpu.amd.com", *words)
     assert ran.code == 1 and defect in " ".join(ran.out.split()) and "Upgrade the scheduler to 1.36.3" in ran.out
+    assert "Ask for one with selector device.attributes" in ran.out
     assert dra("explain", "deviceclass/gpu.amd.com", *words, "--kubernetes-version", "1.36.3").code == 0
     ran = dra("share", "--class", "gpu.amd.com", *words)
-    assert f"Not by each, claim, capacity: the devices would suffice, but {defect}" in " ".join(ran.out.split())
+    assert f"a known defect of this release's scheduler refuses them: {kept}" in " ".join(ran.out.split())
+    measured = dra("metrics", *words).out
+    of_class = [
+        line for line in measured.splitlines() if 'device_class="gpu.amd.com"' in line and "largest_request{" in line
+    ]
+    assert len(of_class) == 5 and all(line.endswith(" 0.0") for line in of_class)
     assert "there is not a device for each" not in ran.out
     Path("claim.yaml").write_text(
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: one}\n"

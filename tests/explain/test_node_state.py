@@ -198,3 +198,14 @@ def test_what_to_repair_comes_with_the_command_that_shows_or_does_it(example: st
     found = json.loads(ran("explain", f"node/{node}", "--snapshot", path, "-o", "json")[1])
     SCHEMA.validate(found)
     assert found["fix"]["commands"][0]["text"].startswith(command)
+
+
+def test_pods_that_wait_for_the_driver_at_fault_are_named() -> None:
+    file = str(Path(__file__).parents[2] / "examples/explain/pool-incomplete/cluster.yaml")
+    code, out, _ = ran("explain", "node/a30-1", "--snapshot", file)
+    said = " ".join(out.split())
+    assert code == 1 and "pod ml/train-a30-0 waits for its devices." in said
+    assert "Next: kubectl dra explain pod/train-a30-0 -n ml" in said
+    found = json.loads(ran("explain", "node/a30-1", "--snapshot", file, "-o", "json")[1])
+    SCHEMA.validate(found)
+    assert found["awaiting"] == [{"namespace": "ml", "name": "train-a30-0"}]

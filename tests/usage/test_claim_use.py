@@ -280,3 +280,48 @@ def test_no_command_alarms_where_nothing_is_wrong(line: dict[str, Any], tmp_path
             assert not re.search(r"(are|pod is|claim is) stuck|, stuck|stuck: ", out), out
     assert not alarmed
     assert EXPECTED[line["id"]]
+
+
+@pytest.mark.parametrize(("lost", "code"), [("not ready", 1), ("not read", 3), ("not read, pod ready", 0)])
+def test_pages_of_what_a_lost_node_has_judge_alike(lost: str, code: int, tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "explain" / "all-tainted" / "cluster.yaml"
+    cluster = yaml.safe_load(example.read_text())
+    items = cluster["items"] = [each for each in cluster["items"] if lost == "not ready" or each["kind"] != "Node"]
+    cluster["kubectl-dra"]["read"] = [
+        kind for kind in cluster["kubectl-dra"]["read"] if kind in {each["kind"] for each in items}
+    ]
+    for each in items:
+        conditions = {one["type"]: one for one in each.get("status", {}).get("conditions", ())}
+        if (each["kind"], each["metadata"]["name"]) == ("Node", "l4-1"):
+            conditions["Ready"]["status"] = "Unknown"
+        if each["metadata"]["name"] == "clip-0":
+            conditions["Ready"]["status"] = "True" if lost.endswith("pod ready") else "False"
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    for name in ("pod/clip-0", "claim/clip-0-gpu-msx8l", "device/l4-1/gpu-0"):
+        words = ["explain", name, *(() if name.startswith("device") else ("-n", "web")), "--snapshot", str(file)]
+        assert (name, ran(*words)[0]) == (name, code)
+
+
+@pytest.mark.parametrize("lacking", ["all", "one"])
+def test_pods_that_reservations_name_and_a_file_lacks_were_not_read(lacking: str, tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "explain" / "all-tainted" / "cluster.yaml"
+    cluster = yaml.safe_load(example.read_text())
+    assert "Pod" in cluster["kubectl-dra"]["read"]
+    gone = {"all": {"clip-0", "eval-0"}, "one": {"clip-0"}}[lacking]
+    cluster["items"] = [
+        each
+        for each in cluster["items"]
+        if each["kind"] != "Pod" or (lacking == "one" and each["metadata"]["name"] not in gone)
+    ]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps(cluster))
+    words = [["claims"], ["explain", "claim/clip-0-gpu-msx8l", "-n", "web"], ["explain", "device/l4-1/gpu-0"]]
+    words += [["explain", "node/l4-1"], ["drivers", "--drain-check", "--node", "l4-1"]]
+    words += [["top"], ["top", "owners"], ["devices"], ["explain", "class/gpu.nvidia.com"]] if lacking == "all" else []
+    for each in words:
+        assert (each, ran(*each, "--snapshot", str(file))[0]) == (each, 3)
+    _, out, errors = ran("claims", "--snapshot", str(file))
+    assert "no-pod" not in out and "so which pods use the claims is unknown" in " ".join(errors.split())
+    # Who says that there is nothing else is believed.
+    assert ran("claims", "--complete", "--snapshot", str(file))[0] == 0

@@ -19,6 +19,9 @@ class CanFlags(CommandFlags, frozen=True):
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Also say what is allowed in this namespace alone.")
     ] = ""
+    needs: Annotated[
+        bool, typer.Option("--needs", help="Print what it needs, without asking a server; -o yaml prints the role.")
+    ] = False
     full: Annotated[bool, typer.Option("--full", help="Also name the permissions that only some answers need.")] = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto

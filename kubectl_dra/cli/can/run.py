@@ -20,7 +20,8 @@ from kubectl_dra.cli.snapshot.run import SAVED_KINDS
 from kubectl_dra.cli.top import run as top
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced_resource, resource_of
 from kubectl_dra.cluster.snapshot import KINDS, Permission
-from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import amount, did_you_mean, nearest
@@ -63,7 +64,7 @@ NEEDS: Final[Mapping[str, Needs]] = {
     "devices": Needs(_permissions(_LIST, *devices.KINDS), _permissions(_LIST, *devices.OF_DRIVERS), READ),
     "claims": Needs(_permissions(_LIST, *claims.KINDS), (), READ),
     "top": Needs(_permissions(_LIST, *top.KINDS), _permissions(_LIST, "Event"), READ),
-    "drivers": Needs(_permissions(_LIST, *drivers.KINDS), (), READ),
+    "drivers": Needs(_permissions(_LIST, *drivers.KINDS), _permissions(_LIST, *drivers.OF_TAINTS), READ),
     "taint": Needs((*_TAINTS, *_USERS, *_SCENE), (*_WAITS, *_DRAINS), "taint"),
     "untaint": Needs((*_UNTAINTS, *_USERS), (*_WAITS, *_CHOOSES), "untaint"),
 }
@@ -113,7 +114,15 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
         near = nearest(flags.command, NEEDS, 1)
         hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"
         raise UsageError(f'can does not cover "{flags.command}"; {hint}')
-    permissions, user, namespace = _asked(flags, connection)
+    if flags.needs:
+        return _print_needs(flags)
+    try:
+        permissions, user, namespace = _asked(flags, connection)
+    except ClusterError as error:
+        asked = (flags.command,) if flags.command else ()
+        without = CommandLine(("kubectl", "dra", "can", *asked, "--needs"), placed=True)
+        error.commands = (("What it needs, without a server", without),)
+        raise
     code = 0 if all(access.allowed for access in permissions) else EXIT_NO
     if flags.output != "text":
         from kubectl_dra.report.table import write
@@ -124,6 +133,71 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
         where = connection_flags(connection, ("kubeconfig", "cluster", "server"))
         _write_text(permissions, user, namespace, where, flags)
     return code
+
+
+def _print_needs(flags: CanFlags) -> int:
+    """Prints the permissions of commands, or as YAML or JSON the role of one; no server is asked."""
+    from kubectl_dra.report.table import json_text, yaml_text
+
+    if flags.output != "text":
+        if not flags.command:
+            raise UsageError(f"-o {flags.output} prints the role of one command: name it, as in can explain --needs")
+        role = _role(flags.command)
+        put(json_text(role) if flags.output == "json" else yaml_text(role))
+        return 0
+    from kubectl_dra.report.blocks import shell
+    from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.paint import Painter
+
+    out = Painter(color=flags.color)
+    out.sentence("No server was asked: this is what commands need, not what you are allowed.")
+    alike: dict[int, list[str]] = {}
+    for name in (flags.command,) if flags.command else NEEDS:
+        alike.setdefault(id(NEEDS[name]), []).append(name)
+    for names in alike.values():
+        needs = NEEDS[names[0]]
+        out.write("")
+        out.write((", ".join(names), "bold"))
+        for rule in _rules(needs.always):
+            out.paragraph(_told(rule), indent="    ", first="  ")
+        for rule in _rules(needs.sometimes) if flags.full or flags.command else ():
+            out.paragraph(f"for some answers: {_told(rule)}", indent="    ", first="  ")
+    if not flags.full and not flags.command:
+        out.write("")
+        out.sentence("What only some answers need is left out: --full shows it.")
+    command = CommandLine(("kubectl", "dra", "can", flags.command or "explain", "--needs", "-o", "yaml"))
+    write_blocks(out, [shell((command,), CURRENT, f"Role of {flags.command or 'explain'}")])
+    return 0
+
+
+def _told(rule: Mapping[str, Sequence[str]]) -> str:
+    """A rule in words: verbs, resources, and their API group unless that is the core one."""
+    (group,) = rule["apiGroups"]
+    return f"{', '.join(rule['verbs'])}: {', '.join(rule['resources'])}{f' ({group})' if group else ''}"
+
+
+def _rules(permissions: Iterable[Permission]) -> list[dict[str, list[str]]]:
+    """The permissions as rules of RBAC, resources of one group with the same verbs together."""
+    verbs: dict[tuple[str, str], dict[str, None]] = {}
+    for each in permissions:
+        verbs.setdefault((each.group, each.resource), {})[each.verb] = None
+    rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, resource), of_resource in verbs.items():
+        rules.setdefault((group, tuple(of_resource)), []).append(resource)
+    return [
+        {"apiGroups": [group], "resources": resources, "verbs": [*names]} for (group, names), resources in rules.items()
+    ]
+
+
+def _role(command: str) -> dict[str, Any]:
+    """The ClusterRole with all that a command needs."""
+    needs = NEEDS[command]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"kubectl-dra-{command}"},
+        "rules": _rules((*needs.always, *needs.sometimes)),
+    }
 
 
 def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:

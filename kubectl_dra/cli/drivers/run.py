@@ -17,6 +17,7 @@ from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
+from kubectl_dra.command import kubectl
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drain_check import WhileAway, awaiting, drain_check, evicted_beside, updates_of
@@ -29,6 +30,8 @@ from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")
 """The kinds that tell how drivers are; of events those about pods that nobody can make or start."""
+OF_TAINTS: Final = ("DeviceTaintRule",)
+"""The kind that tells which devices are tainted by others than their drivers."""
 
 
 def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -> int:
@@ -42,7 +45,7 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
     if flags.full and flags.output is TableOutput.text:
         flags = replace(flags, output=TableOutput.wide)
     if flags.drain_check and len(flags.nodes) != 1:
-        raise UsageError("--drain-check is about one node: add --node NODE")
+        raise _no_node(flags, connection)
     if flags.drain_check and flags.output is TableOutput.name:
         raise UsageError("--drain-check lists claims and pods: use -o text, wide, json or yaml")
     if flags.watch and (flags.drain_check or flags.output not in (TableOutput.text, TableOutput.wide)):
@@ -52,6 +55,17 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
     return listing.run(
         lambda: _look(flags, connection, explained), lambda drivers: _code(drivers, flags), watch=flags.watch
     )
+
+
+def _no_node(flags: DriversFlags, connection: ConnectionFlags) -> UsageError:
+    """That a drain check needs a node; a name alone was meant as that of one."""
+    error = UsageError("--drain-check is about one node: add --node NODE")
+    if len(flags.drivers) == 1 and not flags.nodes:
+        (name,) = flags.drivers
+        error = UsageError(f"--drain-check is about one node, and names of drivers stand where {name} does")
+        command = kubectl("dra", "drivers", "--drain-check", "--node", name, others=(name,))
+        error.commands = ((f"If {name} is the node", cluster_flags(flags, connection).asks(command)),)
+    return error
 
 
 def _code(drivers: NodeDrivers, flags: DriversFlags) -> int:
@@ -64,7 +78,7 @@ def _code(drivers: NodeDrivers, flags: DriversFlags) -> int:
 
 
 def _read(flags: DriversFlags, connection: ConnectionFlags) -> tuple[NodeDrivers, Snapshot]:
-    snapshot = listing.read(flags, connection, KINDS, reasons=(NO_POD_MADE, FAILED_PREPARE))
+    snapshot = listing.read(flags, connection, (*KINDS, *OF_TAINTS), reasons=(NO_POD_MADE, FAILED_PREPARE))
     return _chosen(joined(snapshot), flags, snapshot), snapshot
 
 
@@ -141,7 +155,8 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
     users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
     output = flags.output.value
     code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL) else 0
-    if users.pods(WhileAway.WAITS, WhileAway.HANGS) or users.awaiting:
+    # What waits for a driver that is broken anyway waits no longer for its restart.
+    if users.pods(WhileAway.WAITS, WhileAway.HANGS):
         code = EXIT_NO
     if users.gaps or users.pods(WhileAway.UNKNOWN):
         code = EXIT_UNDETERMINED

@@ -60,7 +60,7 @@ def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> i
 
 
 def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, device_answer
+    from kubectl_dra.report.had_now import answer_json, device_answer, why_stuck
     from kubectl_dra.usage.had_now import device_now
 
     inventory, settings, snapshot = listed(flags, connection)
@@ -83,8 +83,10 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
 
     listing.tell_notes(inventory.notes, cluster_flags(flags, connection))
     out = Painter(color=flags.color.value)
-    write_blocks(out, [answer])
+    write_blocks(out, [device_answer(now, whole=False)])
     out.write("")
+    if why := why_stuck(now):
+        out.paragraph(f"{why}.", indent=" " * 10, first="Why".ljust(10))
     read = not snapshot.is_gap("DeviceClass")
     write_device_facts(out, now.row, now.uses, moment(snapshot).at, full=flags.full, classes_read=read)
     _print_rest(now, flags, connection)

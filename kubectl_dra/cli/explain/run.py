@@ -116,7 +116,8 @@ def _tell_stand_ins(posed: Sequence[Posed]) -> None:
 
 def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade | UsedBy) -> str:
     if isinstance(stand_in, UsedBy):
-        return f"claim {stand_in.of} is allocated; this is about pod/{question.name}, which does not run with it"
+        runs = "may not run" if stand_in.started else "does not run"
+        return f"claim {stand_in.of} is allocated; this is about pod/{question.name}, which {runs} with it"
     if isinstance(stand_in, NotMade):
         return f"{stand_in.of} has no pod; this is about one as it would make it"
     if isinstance(stand_in, MadeFrom):

@@ -48,7 +48,8 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
     snapshot, _ = read_cluster(flags, connection, everything=True)
     if not known(name, snapshot):
         if snapshot.is_gap("Node"):
-            raise UndeterminedError(f"nodes could not be read, so nobody knows whether there is a node {name}")
+            (gap,) = snapshot.unread(("Node",))
+            raise UndeterminedError(f"{gap}, so whether there is a node {name} is unknown{gap.help}")
         raise NotThere(f"Node {name}", f"there is no node {name}; {did_you_mean_or_known(name, snapshot.nodes)}")
     settings = asked_settings(flags, snapshot)
     state = node_state(name, snapshot, settings)

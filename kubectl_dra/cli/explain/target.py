@@ -69,7 +69,8 @@ def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
         UsageError: they name nothing that can be explained.
     """
     kind, *names = words
-    if kind_of(kind) and names and not any("/" in name for name in names):
+    # Names of devices have slashes themselves.
+    if kind_of(kind) and names and (kind_of(kind) == "device" or not any("/" in name for name in names)):
         return tuple(TypedTarget(kind_of(kind), name) for name in names)
     return tuple(_target(word) for word in words)
 
@@ -120,9 +121,10 @@ class NotMade(NamedTuple):
 
 
 class UsedBy(NamedTuple):
-    """The pod that has an allocated claim, ``of``, and does not run with it."""
+    """The pod that has an allocated claim, ``of``, and does not run with it; or, where it was ``started``, may not."""
 
     of: str
+    started: bool
 
 
 StandIn = Picked | MadeFrom | NotMade | UsedBy | None
@@ -161,11 +163,11 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
 
 
 def through_claim(claim: ResourceClaim, snapshot: Snapshot) -> Looked:
-    """The claim; of one that has its devices, the pod on their node that does not run with them."""
-    from kubectl_dra.explain.pending_alike import not_started_with
+    """The claim; of one that has its devices, the pod on their node that does not run with them, or may not."""
+    from kubectl_dra.explain.pending_alike import not_running_with
 
-    pod = not_started_with(claim, snapshot)
-    return Looked(claim) if pod is None else Looked(pod, UsedBy(claim.metadata.name))
+    pod = not_running_with(claim, snapshot)
+    return Looked(claim) if pod is None else Looked(pod, UsedBy(claim.metadata.name, pod.phase == "Running"))
 
 
 def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:

@@ -125,9 +125,19 @@ def of_class(blocked: Blocked) -> Finding | None:
                 *_device_plugins(blocked.view, driver),
                 *(off.evidence if off else ()),
             ),
-            Remedy(off.fix) if off else None,
+            Remedy(off.fix) if off else _installing(driver, blocked),
         )
     return None
+
+
+def _installing(driver: str, blocked: Blocked) -> Remedy | None:
+    """Where to install a driver that runs nowhere; None where it may run."""
+    from kubectl_dra.drivers.drivers_on_nodes import joined
+    from kubectl_dra.explain.driver_repair import repair
+
+    rows = joined(blocked.analysis.snapshot).rows
+    row = next((row for row in rows if row.driver == driver and row.wanted_by), None)
+    return Remedy(repair(row)) if row is not None else None
 
 
 def empty_slices(view: DeviceView, driver: str = "") -> Iterator[Evidence]:

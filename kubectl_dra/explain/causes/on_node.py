@@ -256,6 +256,15 @@ def unready_since(name: str, snapshot: Snapshot) -> str | None:
     return next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "")
 
 
+def may_be_lost(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a pod that was started may be on a lost node, which was not read.
+
+    kube-controller-manager takes the condition Ready from the pods of a node that does not answer.
+    """
+    unseen = pod.node_name not in snapshot.nodes and snapshot.is_gap("Node")
+    return started(pod) and unseen and pod.condition("Ready").status != "True"
+
+
 def node_troubles(node: Node | None) -> Iterator[Evidence]:
     """What a node says is wrong with it, in its kubelet's words."""
     for each in node.troubles if node is not None else ():

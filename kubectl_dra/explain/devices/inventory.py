@@ -17,6 +17,8 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
+from kubectl_dra.command import kubectl
+from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import (
     NOTHING,
@@ -282,6 +284,8 @@ class _Listing:
                 old = next((each for each in self._superseded if is_called(each.id, each.id.pool, name)), None)
                 if old is not None:
                     raise InputError(str(old))
+                if (absent := self._unpublished_there(name, items)) is not None:
+                    raise absent
                 near = near_names(name, (item.id for item in items))
                 hint = f"; {did_you_mean(near)}" if near else ""
                 lost = (id for group in unpublished(self._snapshot) for id in group.devices)
@@ -293,6 +297,18 @@ class _Listing:
                 )
             meant.update(ids)
         return [item for item in items if item.id in meant]
+
+    def _unpublished_there(self, name: str, items: Sequence[PublishedDevice]) -> InputError | None:
+        """Of a name on a node for which nobody publishes devices: which driver would; None for any other name."""
+        node = name.rpartition("/")[0].rpartition("/")[2]
+        if node not in self._snapshot.nodes or any(self._is_on(item, (node,)) for item in items):
+            return None
+        error = InputError(f"no device is called {name}: no driver publishes any for node {node}")
+        wanted = (row for row in joined(self._snapshot).rows if row.node == node or node in row.hardware)
+        if (row := next(wanted, None)) is not None:
+            error = InputError(f"no device is called {name}: driver {row.driver} publishes none for node {node}")
+            error.commands = (("Next", kubectl("dra", "explain", kind="driver", name=row.driver)),)
+        return error
 
     def _selected(self, items: Sequence[PublishedDevice], selector: Program) -> list[PublishedDevice]:
         verdicts = selector.evaluate_devices([item.device for item in items])
