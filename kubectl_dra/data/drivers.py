@@ -209,6 +209,7 @@ class Driver(Struct, frozen=True):
     gates: tuple[DriverGate, ...] = ()
     defects: tuple[DriverDefect, ...] = ()
     unseen: str = ""
+    unseen_command: str = ""
     writes: Mapping[str, str] = {}
 
     def api_version(self, version: str) -> str:
@@ -378,6 +379,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         gates=tuple(convert(gate, DriverGate) for gate in raw.get("gates") or ()),
         defects=tuple(convert(defect, DriverDefect) for defect in raw.get("defects") or ()),
         unseen=raw.get("unseen") or "",
+        unseen_command=raw.get("unseen_command") or "",
         writes=raw.get("writes") or {},
     )
 

@@ -12,6 +12,7 @@ from kubectl_dra.allocation.extended_resources import amount_of
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import SCORING_FAILS
+from kubectl_dra.command import kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.causes import claim_references as no_consumer
@@ -192,7 +193,8 @@ def _unseen_of_drivers(analysis: Analysis) -> Iterator[Phrase]:
     for name in drivers_of(analysis.allocated):
         driver = catalogue().driver(name)
         if driver is not None and driver.unseen:
-            yield say(driver.unseen, node=pod.node_name)
+            words = driver.unseen_command.format(node=pod.node_name).split()
+            yield say(driver.unseen, node=pod.node_name, command=kubectl(*words, others=(pod.node_name,)))
 
 
 def _not_looked_at(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:

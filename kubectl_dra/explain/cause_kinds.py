@@ -43,6 +43,7 @@ class Look(Enum):
     CLAIM = auto()
     CLAIM_HOLDER = auto()
     END_POD = auto()
+    LINT = auto()
     AS_WRITTEN = auto()
     QUOTAS = auto()
     CLASSES = auto()

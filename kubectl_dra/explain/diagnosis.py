@@ -282,7 +282,7 @@ class Diagnosis(Struct, frozen=True):
     if nothing. ``choice`` is the winning node. ``supposed`` are hypothetical changes under which the answer
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
     ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start; ``refused``
-    is what drivers refuse of what its claims get on nodes that fit.
+    is what drivers refuse of what its claims get on nodes that fit. ``asked_node``: only this node was asked about.
     """
 
     kind: str
@@ -313,6 +313,7 @@ class Diagnosis(Struct, frozen=True):
     elsewhere: Words = ""
     not_starting: tuple[NotStarting, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    asked_node: str = ""
 
     @property
     def of_template(self) -> bool:

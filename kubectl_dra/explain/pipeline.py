@@ -118,6 +118,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         name=question.name,
         verdict=judged.verdict,
         node=question.pod.node_name if question.pod is not None else "",
+        asked_node=settings.node,
         fitting=analysis.after_giving_back if second else analysis.fitting,
         held=tuple(device for claim in analysis.allocated for device in claim.devices),
         unclear=judged.unclear,
@@ -336,7 +337,7 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
     ]
     changes = sorted(dict.fromkeys(changes), key=lambda change: change.cost)
     plans = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
-    more = one_more_node(analysis)
+    more = one_more_node(analysis) if not analysis.settings.node else None
     return [*plans, more] if more else plans
 
 

@@ -145,7 +145,10 @@ class ShellCommand(Struct, frozen=True):
     @property
     def reads_live(self) -> bool:
         """Whether they show the cluster as it is now to somebody who asked about a snapshot."""
-        of_cluster = (command for command in self.commands if "--snapshot" not in command.argv)
+        of_files = ("kubectl", "dra", "lint")
+        of_cluster = (
+            command for command in self.commands if "--snapshot" not in command.argv and command.argv[:3] != of_files
+        )
         return self.elsewhere and not self.effect.changes and any(of_cluster)
 
     @property

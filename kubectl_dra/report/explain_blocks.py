@@ -410,7 +410,12 @@ def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) 
             if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
             brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), is_note=True)
-        shown = (shell(beside[text], invocation.where),) if text in beside else ()
+        shown: tuple[Block, ...] = ()
+        if text in beside:
+            full = shell(beside[text], invocation.where)
+            shown = (full,)
+            if isinstance(full, ShellCommand):
+                shown = (full, replace(full, label="To see it", full=False, brief=Brief(brief.rank)))
         items.append((Para((text,), brief=brief), *shown))
     return Section("Notes", (Items(tuple(items)),), foot=True)
 

@@ -80,9 +80,20 @@ def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None
         return invocation.refined("--devices")
     if step.look is Look.ONE_DEVICE:
         return invocation.refined("--trace", step.name, others=step.name.split("/"))
+    if step.look is Look.LINT:
+        return _lint(invocation)
     if step.look in _COMMANDS:
         return kubectl(*_COMMANDS[step.look].split())
     return _about_object(step)
+
+
+def _lint(invocation: Invocation) -> CommandLine | None:
+    """What says of a manifest's fields what they must be; None where no file was asked about."""
+    words, flags = invocation.argv, ("-f", "--filename")
+    files = tuple(words[at + 1] for at, word in enumerate(words[:-1]) if word in flags and words[at + 1] != "-")
+    if not files:
+        return None
+    return CommandLine(("kubectl", "dra", "lint", *files), placed=True)
 
 
 def _about_object(step: NextStep) -> CommandLine | None:

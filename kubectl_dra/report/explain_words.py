@@ -142,8 +142,8 @@ def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[st
         more = f", {more}" if first.endswith(")") else f" ({more})"
     if findings and findings[0].kind.ends_pod and isinstance(findings[0].summary, Phrase):
         return f"{written(findings[0].summary.saying(pod=subject))}{more}", ""
-    either = " either" if diagnosis.supposed else ""
-    verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{_changed(diagnosis)}{either}"
+    only = f" on node {diagnosis.asked_node}" if diagnosis.asked_node else ""
+    verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{only}{_changed(diagnosis)}"
     if findings and (state := findings[0].trouble):
         verb = written(state)
     return f"{subject} {verb}", f"{first or 'no reason found'}{more}"

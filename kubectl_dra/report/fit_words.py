@@ -319,7 +319,7 @@ def with_node(what: ClusterChange, invocation: Invocation) -> CommandLine | None
     """The question with one more node; None of other changes."""
     if not isinstance(what, OneMoreNode) or not invocation.argv:
         return None
-    return invocation.refined("--with-node", what.like, others=(what.like,))
+    return invocation.refined("--with-node", f"{what.like},count=1", others=(what.like,))
 
 
 def broken_node(workload: WorkloadFit, invocation: Invocation) -> CommandLine | None:

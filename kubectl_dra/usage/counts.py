@@ -71,7 +71,7 @@ def _demand(space: str, owner: Owner | None, items: list[ClaimUse]) -> DeviceDem
     used = _devices([item for item in items if item.state not in UNUSED])
     by_owner: dict[Owner, int] = {}
     for item in items:
-        if item.owner is not None:
+        if item.owner is not None and item.results:
             by_owner[item.owner] = by_owner.get(item.owner, 0) + len(item.results)
     return DeviceDemand(
         namespace=space,

@@ -45,7 +45,7 @@ def test_hardware_is_offered_as_one_more_node_of_a_kind_that_there_is(
         assert not any("dd one more" in line for line in shown(capsys, monkeypatch, "no-device-matches", *flags))
 
 
-@pytest.mark.parametrize("flag", ["--full", "--devices", "--request=gpu", "--node=gpu-1"])
+@pytest.mark.parametrize("flag", ["--full", "--devices", "--request=gpu"])
 def test_details_that_are_asked_for_are_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, flag: str
 ) -> None:
@@ -63,7 +63,7 @@ def test_only_commands_are_wider_than_the_terminal(
 
 
 OTHER_WAYS = [
-    ("karpenter-3228", "Add a node with such devices yourself. From 1.14 on IGNORE_DRA_REQUESTS=false"),
+    ("karpenter-3228", "Add a node with such devices yourself. From Karpenter 1.14 on IGNORE_DRA_REQUESTS=false"),
     ("autoscaler-7724", "Add a node with such devices by hand"),
     ("autoscaler-5692", "Raise the maximum of the group with such devices"),
 ]

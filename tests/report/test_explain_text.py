@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kubectl_dra.cli.main import run
 from kubectl_dra.report.paint import PIPE_WIDTH, Painter, wrap
@@ -99,9 +100,10 @@ def test_a_selector_that_does_not_compile_is_quoted_once(tmp_path: Path, capsys:
         "metadata": {"name": "bad", "namespace": "ml"},
         "spec": {"devices": {"requests": [{"name": "gpu", "exactly": request}]}},
     }
-    (tmp_path / "claim.json").write_text(json.dumps(claim))
-    cluster = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
-    assert run(["explain", "-f", str(tmp_path / "claim.json"), "--snapshot", cluster, "--full"]) == 1
+    cluster = yaml.safe_load((EXAMPLES / "no-device-matches" / "cluster.yaml").read_text())
+    cluster["items"].append(claim)
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
+    assert run(["explain", "claim/bad", "-n", "ml", "--snapshot", str(tmp_path / "cluster.json"), "--full"]) == 1
     told = capsys.readouterr().out
     assert told.count("Syntax error") == 1 and "it does not compile" in told, (
         "the scheduler's words are Kubernetes' own"

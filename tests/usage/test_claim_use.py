@@ -282,7 +282,7 @@ def test_no_command_alarms_where_nothing_is_wrong(line: dict[str, Any], tmp_path
     assert EXPECTED[line["id"]]
 
 
-@pytest.mark.parametrize(("lost", "code"), [("not ready", 1), ("not read", 3), ("not read, pod ready", 0)])
+@pytest.mark.parametrize(("lost", "code"), [("not ready", 1), ("not read", 3), ("not read, pod ready", 3)])
 def test_pages_of_what_a_lost_node_has_judge_alike(lost: str, code: int, tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "explain" / "all-tainted" / "cluster.yaml"
     cluster = yaml.safe_load(example.read_text())

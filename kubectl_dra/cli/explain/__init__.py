@@ -138,7 +138,7 @@ class ExplainFlags(SchedulingFlags, frozen=True):
     @property
     def whole_page(self) -> bool:
         """Whether the text has to show what only the full page does."""
-        return self.full or self.with_devices or self.verify or bool(self.trace or self.request or self.node)
+        return self.full or self.with_devices or self.verify or bool(self.trace or self.request)
 
     @property
     def summary(self) -> bool:

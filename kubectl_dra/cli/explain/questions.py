@@ -40,7 +40,7 @@ from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors
+from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
 from kubectl_dra.explain.settings import Settings
@@ -200,13 +200,15 @@ def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question,
 def _of_manifest(flags: ExplainFlags, given: Given) -> list[tuple[Question, StandIn]]:
     snapshot, manifest = given.snapshot, given.manifest
     assert manifest is not None
+    settings = asked_settings(flags, snapshot)
     if manifest.pods:
-        settings = asked_settings(flags, snapshot)
         return [(_about_pod(pod, given, settings), None) for pod in manifest.pods.values()]
     if manifest.claims:
-        return [_about(through_claim(snapshot.claims[key], snapshot), flags, given) for key in manifest.claims]
+        found = [_about(through_claim(snapshot.claims[key], snapshot), flags, given) for key in manifest.claims]
+        return [(with_refused_objects(question, snapshot, settings), stand_in) for question, stand_in in found]
     if manifest.templates:
-        return [(about_template(snapshot.templates[key]), None) for key in manifest.templates]
+        templates = [about_template(snapshot.templates[key]) for key in manifest.templates]
+        return [(with_refused_objects(question, snapshot, settings), None) for question in templates]
     raise InputError(
         f"{', '.join(flags.manifests)} holds no pod, workload, ResourceClaim or ResourceClaimTemplate: "
         "nothing to explain"

@@ -298,7 +298,7 @@ def _invocation(typed: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     if len(targets) > 1:
         flags = _flags(replace(typed, namespace=""))
         return Invocation(("kubectl", "dra", "explain", *flags, *where.flags), where, several=True)
-    return Invocation(("kubectl", "dra", "explain", *targets, *_flags(typed), *where.flags), where)
+    return Invocation(("kubectl", "dra", "explain", *targets, *_flags(typed), *_only(typed), *where.flags), where)
 
 
 def _flags(flags: ExplainFlags) -> Argv:
@@ -307,6 +307,10 @@ def _flags(flags: ExplainFlags) -> Argv:
         {"--what-if": flags.what_if, "--with-node": flags.with_nodes},
     )
     return repeated({**files, **changes, **_assumptions(flags)})
+
+
+def _only(flags: ExplainFlags) -> Argv:
+    return repeated({"--node": (flags.node,), "--request": (flags.request,)})
 
 
 def _assumptions(flags: ExplainFlags) -> dict[str, Sequence[str]]:

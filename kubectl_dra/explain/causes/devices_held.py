@@ -19,6 +19,7 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
+from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.freeing_claims import (
     Free,
@@ -330,6 +331,8 @@ def elsewhere(analysis: Analysis) -> Iterator[Finding]:
 def _with_room(finding: Finding, analysis: Analysis) -> Finding:
     """With the end of those who use the claim as its remedy, where the claim is then allocated for the pod."""
     claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
+    if (remedy := _there(claim, analysis)) is not None:
+        return replace(finding, remedy=remedy)
     change = freeing(claim, analysis.view, analysis.holders)
     proof = analysis.world.proof_with(change) if change is not None else None
     if change is None or proof is None:
@@ -339,6 +342,18 @@ def _with_room(finding: Finding, analysis: Analysis) -> Finding:
         "claim is allocated anew."
     )
     return replace(finding, remedy=Remedy(say(text, what=change.what), proof, offers=(change,)))
+
+
+def _there(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
+    """What lets the pod run where the claim is, proved, where the pod asks for more than that node has left."""
+    from kubectl_dra.explain.remedies import node_rules
+
+    own = [node.name for node in analysis.barred_nodes if claim.allocation and claim.allocation.usable_on(node)]
+    refused = {analysis.view.ineligible[name]: [name] for name in own}
+    found = node_rules.best(
+        ((reason, names) for reason, names in refused.items() if isinstance(reason, ResourceShort)), analysis.world
+    )
+    return found if found is not None and found.proof is not None else None
 
 
 def _given_back(finding: Finding, nodes: Sequence[str]) -> Finding:

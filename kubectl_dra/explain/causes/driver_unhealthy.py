@@ -238,7 +238,7 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     if row.state is DriverState.SILENT and not row.usual:
         version = say(
             "it finds no devices, or it is made for a version of resource.k8s.io that Kubernetes {release} does not "
-            "serve (drivers older than 1.34 use v1beta1, and 1.34 and later serve only v1 by default)",
+            "serve (drivers made before 1.34 use v1beta1; from 1.34 on clusters serve only v1 by default)",
             release=str(analysis.scheduler.release),
         )
         if missing:

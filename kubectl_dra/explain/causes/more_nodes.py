@@ -241,7 +241,7 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
     such = "such " if any(slice_.devices for slice_ in slices) else ""
     text = "{who} adds no node for the pod, and waiting does not help: {whys}"
     if zero:
-        text = "no node has {such}devices yet, and {who} does not know that a new one would: {whys}"
+        text = "no node has {such}devices yet, and {who} does not know that a new one would have them: {whys}"
     elif sign.outcome == LATER:
         text = "{who} adds no node for the pod at the moment, maybe later: {whys}"
     elif not sign.outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.admission.plugins import NamespaceMissing
-from kubectl_dra.admission.refusal import AdmissionPlugin, Refusal
+from kubectl_dra.admission.refusal import AdmissionPlugin, FieldRefused, Refusal
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod, owner_of
@@ -15,7 +15,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, creating_namespace, deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.other_schedulers_groups import placed_without_dra
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
@@ -178,6 +178,7 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
 
 
 POD_REFUSED = CauseKind(code="pod-refused", family=Family.POD, look=Look.AS_WRITTEN, passes=True)
+OBJECT_REFUSED = CauseKind(code="object-refused", family=Family.POD, look=Look.LINT)
 
 CHANGE_REFUSED = CauseKind(
     code="change-refused", family=Family.POD, look=Look.AS_WRITTEN, state="cannot be changed like that"
@@ -192,7 +193,7 @@ _FIXES = {
         "Name a RuntimeClass that exists, and leave spec.overhead out: it is copied from the class."
     ),
     AdmissionPlugin.SERVICE_ACCOUNT: say("Create the service account, or name one that exists."),
-    AdmissionPlugin.VALIDATION: say("Correct the field."),
+    AdmissionPlugin.VALIDATION: say("Correct the field: lint says what it must be."),
 }
 
 
@@ -200,11 +201,19 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
     for refusal in context.question.refusals:
         concerned = refusal.concerned
         name = f"{concerned.namespace}/{concerned.name}" if concerned.namespace else concerned.name
+        of_pod = not isinstance(refusal, FieldRefused) or concerned.kind == "Pod"
+        text = "the API server refuses to create the pod: {words}"
         yield Finding(
-            POD_REFUSED,
-            say("the API server refuses to create the pod: {words}", words=refusal.words),
+            POD_REFUSED if of_pod else OBJECT_REFUSED,
+            say(
+                text if of_pod else "the API server refuses {kind} {name} of the manifest: {words}",
+                kind=concerned.kind,
+                name=name,
+                words=refusal.words,
+            ),
             (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
             Remedy(_fix(refusal, context.question, context.snapshot), commands=_commands(refusal)),
+            next=NextStep(Look.LINT) if isinstance(refusal, FieldRefused) else None,
         )
 
 

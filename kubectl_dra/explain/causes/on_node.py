@@ -257,12 +257,8 @@ def unready_since(name: str, snapshot: Snapshot) -> str | None:
 
 
 def may_be_lost(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether a pod that was started may be on a lost node, which was not read.
-
-    kube-controller-manager takes the condition Ready from the pods of a node that does not answer.
-    """
-    unseen = pod.node_name not in snapshot.nodes and snapshot.is_gap("Node")
-    return started(pod) and unseen and pod.condition("Ready").status != "True"
+    """Whether a pod that was started may be on a lost node, which was not read."""
+    return started(pod) and pod.node_name not in snapshot.nodes and snapshot.is_gap("Node")
 
 
 def node_troubles(node: Node | None) -> Iterator[Evidence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,9 +11,10 @@ from msgspec.structs import replace
 from kubectl_dra.admission.admit import AdmissionObjects, admit
 from kubectl_dra.admission.refusal import Concerned, FieldRefused, Refusal
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, requirement_matches
+from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.nodes import Affinity, PodAffinity
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot, WrittenKey
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.settings import Settings
@@ -29,22 +31,62 @@ def about_new_pod(
     question = about_pod(admission.pod, snapshot, exists=False)
     if not written:
         return replace(question, refusals=admission.refusals, unread=admission.unread)
-    refusals = (
-        *_invalid(pod, written, snapshot, settings),
+    concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
+    own = (
+        *_invalid(concerned, written, snapshot, settings),
         *admission.refusals,
         *_insecure(pod, written, snapshot),
     )
-    return replace(question, refusals=refusals, unread=admission.unread)
+    refused = with_refused_objects(replace(question, unread=admission.unread), snapshot, settings)
+    # What is wrong with a template is wrong with its pod as well.
+    others = (each for each in refused.refusals if not own or each.concerned.kind in _OF_CLAIMS)
+    return replace(refused, refusals=(*others, *own))
 
 
-def _invalid(pod: Pod, written: Mapping[str, Any], snapshot: Snapshot, settings: Settings) -> Iterator[Refusal]:
+_OF_CLAIMS = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
+
+
+def with_refused_objects(question: Question, snapshot: Snapshot, settings: Settings) -> Question:
+    """The question with what the server refuses of a manifest's other objects: claims, templates, classes, the owner.
+
+    Of an object its first error: what follows from it says nothing more.
+    """
+    refusals: list[Refusal] = []
+    for concerned, raw in _written_for(question, snapshot):
+        refusals += islice(_invalid(concerned, raw, snapshot, settings), 1)
+    return replace(question, refusals=(*question.refusals, *refusals))
+
+
+def _written_for(question: Question, snapshot: Snapshot) -> Iterator[tuple[Concerned, Mapping[str, Any]]]:
+    space, keys = question.namespace, list[WrittenKey]()
+    for entry in question.claims:
+        claim = entry.claim
+        keys.append(("ResourceClaimTemplate", space, entry.template))
+        keys.append(("ResourceClaim", space, claim.metadata.name if claim is not None else entry.name))
+        specs = claim.alternatives() if claim is not None else ()
+        keys += [("DeviceClass", "", spec.device_class) for spec in specs]
+    for key in dict.fromkeys(keys):
+        if (raw := snapshot.written.get(key)) is not None:
+            yield Concerned(key[0], key[2], key[1]), raw
+    made_by = question.pod.metadata.annotations.get(MADE_BY) if question.pod is not None else None
+    for raw in snapshot.workloads if made_by else ():
+        meta = raw.get("metadata") or EMPTY
+        if title(raw) == made_by and (meta.get("namespace") or space) == space:
+            yield Concerned(raw["kind"], meta.get("name") or "", space), raw
+
+
+def _invalid(
+    concerned: Concerned, written: Mapping[str, Any], snapshot: Snapshot, settings: Settings
+) -> Iterator[Refusal]:
     """The fields that the server finds invalid."""
     from kubectl_dra.admission.server.verdict import check
 
     labels = {name: each.labels for name, each in snapshot.namespaces.items()}
     verdict = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
-    concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
     for violation in verdict.violations if verdict is not None else ():
+        if violation.rule == "admin-access-namespace":
+            # A cause of its own, which the cluster has as well.
+            continue
         yield FieldRefused(concerned, violation.field, violation.message)
 
 

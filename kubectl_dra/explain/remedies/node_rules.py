@@ -198,7 +198,8 @@ def _less_of_node(short: ResourceShort, nodes: Sequence[str], pod: Pod, state: C
     from kubectl_dra.explain.place_to_edit import place_to_edit
 
     (container,) = asking
-    place = place_to_edit(pod, f"containers[{container}].resources") if owner_of(pod) is not None else "a new pod"
+    alone = owner_of(pod) is None and pod.metadata.uid
+    place = "a new pod" if alone else place_to_edit(pod, f"containers[{container}].resources")
     return LessOfNode(short.name, short.needed, amount, container, tuple(nodes), place)
 
 
@@ -242,17 +243,17 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """What removes the reason of these nodes; without a proof where that is not enough. None if unknown."""
     if not nodes:
         return None
+    change = change_for(reason, nodes, world)
+    proof = world.proof_with(change) if change is not None else None
     short = _shortages(reason)
-    if short and not all(each.passes for each in short):
+    if proof is None and short and not all(each.passes for each in short):
         names = [each.name for each in short if not each.passes]
         what = "them" if names[1:] else "it"
         return Remedy(
             say("Lower what the pod requests of {names}, or add nodes that have {what}.", names=names, what=what)
         )
-    change = change_for(reason, nodes, world)
     if change is None:
         return _room(nodes, world)
-    proof = world.proof_with(change)
     if isinstance(change, LessOfNode):
         room = _room(nodes, world)
         if proof is None or (room is not None and room.price < Price.END_RUNNING):
