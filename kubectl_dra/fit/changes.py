@@ -23,7 +23,7 @@ from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
-from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, OneMoreNode
+from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, OneMoreNode
 from kubectl_dra.fit.starting import starting
 from kubectl_dra.fit.waiting import PodsWaiting
 from kubectl_dra.scheduling.default_preemption import fewest
@@ -78,7 +78,10 @@ class Changes:
                 key=lambda gain: (not gain.replicas, bool(gain.not_starting), *_asked(gain), -gain.pods),
             )
             nodes = sorted(self._nodes(placement.state), key=lambda gain: -gain.pods)
-            self.found = tuple(sorted((*holders, *nodes), key=lambda gain: (not self._mends(gain), _destroys(gain))))
+            rules = sorted(self._rules(placement.state), key=lambda gain: -gain.pods)
+            self.found = tuple(
+                sorted((*rules, *holders, *nodes), key=lambda gain: (not self._mends(gain), _destroys(gain)))
+            )
 
     def _mends(self, gain: More) -> bool:
         """Whether a change ends the cause that is named, and no pod that works or waits for that."""
@@ -86,6 +89,13 @@ class Changes:
         if not isinstance(change, Free | EndPods) or self._offered.isdisjoint(change.keys):
             return False
         return change.price <= Price.WAIT
+
+    def _rules(self, state: ClusterState) -> Iterator[More]:
+        for rule in state.snapshot.taint_rules[:MAX_SHOWN]:
+            self.tried[ChangeSort.RULES] += 1
+            name = rule.metadata.name
+            if helped := self._with(EndRule(name), state.moved(state.cluster.tainting((), {name}))):
+                yield helped
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         gains: list[More] = []
@@ -141,6 +151,8 @@ class Changes:
 
 def _destroys(gain: More) -> bool:
     """Whether a change deletes something or ends a pod, and not only waits for it, or adds a node."""
+    if isinstance(gain.change, EndRule):
+        return True
     return isinstance(gain.change, Free | EndPods) and gain.change.price is not Price.WAIT
 
 
@@ -153,7 +165,7 @@ def _offered(cause: Finding | None) -> frozenset[str]:
 def _asked(gain: More) -> tuple[object, ...]:
     """When to ask the holders of a change, whatever they have done so far; pods without claims come after them."""
     change = gain.change
-    if isinstance(change, OneMoreNode):
+    if isinstance(change, OneMoreNode | EndRule):
         return (True,)
     if isinstance(change, EndPods):
         return True, change.fewer is None and owner_of(change.ended[0]) is not None, len(change.ended)

@@ -60,12 +60,19 @@ class OneMoreNode(Struct, frozen=True):
     alike: int
 
 
-ClusterChange = OneMoreNode | Free | EndPods
+class EndRule(Struct, frozen=True):
+    """A DeviceTaintRule that is deleted, so that its devices are to be had again."""
+
+    rule: str
+
+
+ClusterChange = OneMoreNode | Free | EndPods | EndRule
 
 
 class ChangeSort(Enum):
     """A sort of change that was tried."""
 
+    RULES = auto()
     CLAIMS = auto()
     PODS = auto()
     NODES = auto()

@@ -7,10 +7,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
 from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
+from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.fewer_replicas import SUSPENDED, FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
@@ -266,4 +267,19 @@ def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> Comman
     if not what_if or not invocation.argv:
         return None
     names = [name for change in what_if for name in change.names]
-    return invocation.refined(*(word for change in what_if for word in change.flag), others=names)
+    asked = invocation._replace(argv=_without_overridden(invocation.argv, what_if))
+    return asked.refined(*(word for change in what_if for word in change.flag), others=names)
+
+
+def _without_overridden(words: Argv, what_if: Sequence[WhatIfChange]) -> Argv:
+    """A command line without what it supposes of the same fields: the last change of a field would win."""
+    fields = {change.field for change in what_if if change.field}
+    of_changes = {at for at, word in enumerate(words[:-1]) if word == "--what-if" and _field(words[at + 1]) in fields}
+    return tuple(word for at, word in enumerate(words) if at not in of_changes and at - 1 not in of_changes)
+
+
+def _field(text: str) -> str:
+    try:
+        return parse(text).field
+    except UsageError:
+        return ""

@@ -23,7 +23,7 @@ from kubectl_dra.report.blocks import (
     prose,
     shell,
 )
-from kubectl_dra.report.explain_commands import Invocation, making
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.fit_words import (
     NodeOfPods,
     broken_node,
@@ -32,6 +32,7 @@ from kubectl_dra.report.fit_words import (
     fix_commands,
     gain,
     headline,
+    making_it,
     missing,
     needed,
     own_fix,
@@ -40,7 +41,7 @@ from kubectl_dra.report.fit_words import (
     tried,
     with_node,
 )
-from kubectl_dra.report.phrases import assumed, commands_of, sentences, written
+from kubectl_dra.report.phrases import assumed, commands_of, names_of_devices, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
@@ -219,7 +220,7 @@ def _second(stop: FirstUnplaced) -> Iterator[Para]:
 
 
 def _place(place: NodeOfPods, most: int) -> Para:
-    on = f": {some([*map(place.taken, place.claims)], most)}" if place.claims else ""
+    on = f": {names_of_devices([*map(place.taken, place.claims)], most)}" if place.claims else ""
     return Para((f"{amount(place.pods, 'pod')} on {place.node}{on}",), hang=2)
 
 
@@ -235,7 +236,7 @@ def _best(gains: Sequence[More]) -> list[More]:
 def _change(workload: WorkloadFit, more: More, invocation: Invocation) -> Iterator[Para | ShellCommand]:
     text = f"{change(more.change)}: {gain(workload, more)}."
     yield prose(f"{text[:1].upper()}{text[1:]}", hang=0)
-    if makes := making([more.change]):
+    if makes := making_it(more.change):
         yield shell(makes, invocation.where)
     elif tried := with_node(more.change, invocation):
         yield shell((tried,), invocation.where)

@@ -11,8 +11,8 @@ from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
-from kubectl_dra.fit.result import FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
-from kubectl_dra.report.explain_commands import Invocation, making
+from kubectl_dra.fit.result import EndRule, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.explain_words import answer as explained
 from kubectl_dra.report.fit_words import (
     broken_node,
@@ -20,6 +20,7 @@ from kubectl_dra.report.fit_words import (
     code,
     fix_commands,
     headline,
+    making_it,
     maybe,
     needed,
     own_fix,
@@ -186,11 +187,13 @@ def _more(more: More, invocation: Invocation) -> dict[str, Any]:
     what = more.change
     if isinstance(what, OneMoreNode):
         said: dict[str, Any] = {"kind": "add-node", "like": what.like, "alike": what.alike}
+    elif isinstance(what, EndRule):
+        said = {"kind": "delete-taint-rule", "rule": what.rule}
     elif isinstance(what, Free):
         said = {"kind": "release-claims", "holders": [_holder(holder) for holder in what.holders]}
     else:
         said = {"kind": "end-pods", "pods": [*map(_pod, what.ended)]}
-    if commands := commands_json(*making([what]), where=invocation.where):
+    if commands := commands_json(*making_it(what), where=invocation.where):
         said["commands"] = commands
     if tried := commands_json(with_node(what, invocation), where=invocation.where):
         (said["tryWith"],) = tried

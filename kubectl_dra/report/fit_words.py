@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace
+from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace, deleting
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.refusal_words import refused
@@ -17,7 +17,7 @@ from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import ChangeSort, ClusterChange, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.report.blocks import Block, prose, shell
@@ -206,6 +206,7 @@ def tried(changes: Mapping[ChangeSort, int], but: str) -> str:
 
 
 _TRIED: Final = {
+    ChangeSort.RULES: "deleting DeviceTaintRules",
     ChangeSort.CLAIMS: "freeing claims",
     ChangeSort.PODS: "ending pods without claims",
     ChangeSort.NODES: "one more node like those there are",
@@ -261,7 +262,7 @@ def stop(workload: WorkloadFit) -> str:
 
 
 def own_fix(workload: WorkloadFit) -> str:
-    """What ends the cause of the first pod that does not fit; empty where it ends a holder, as the changes do.
+    """What ends the cause of the first pod that does not fit; empty where a change does so as well.
 
     What is not proved is said only where no change helps.
     """
@@ -271,6 +272,8 @@ def own_fix(workload: WorkloadFit) -> str:
     if first is None or (first.proof is None and workload.more):
         return ""
     if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
+        return ""
+    if set(fix_commands(workload)) & {each for more in workload.more for each in making_it(more.change)}:
         return ""
     text = fix(first).removesuffix(".")
     return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
@@ -287,11 +290,18 @@ def change(what: ClusterChange) -> str:
     if isinstance(what, OneMoreNode):
         exist = f"{amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'}"
         return f"add one more node like {what.like} ({exist})"
+    if isinstance(what, EndRule):
+        return f"delete DeviceTaintRule {what.rule} once the maintenance is over"
     if isinstance(what, EndPods):
         owner = owner_of(what.ended[0]) if what.fewer is None else None
         again = f" (of {owner}, which may recreate it)" if owner is not None else ""
         return f"{written(what.what)}{again}"
     return written(what.what)
+
+
+def making_it(what: ClusterChange) -> tuple[CommandLine, ...]:
+    """The commands that make a change; none where it takes more than commands."""
+    return (deleting("devicetaintrule", what.rule),) if isinstance(what, EndRule) else making([what])
 
 
 def gain(workload: WorkloadFit, more: More) -> str:

@@ -50,6 +50,14 @@ def test_what_if(
     assert ran.out.count("supposed: ") == len(changes)
 
 
+def test_a_fix_takes_the_place_of_what_is_supposed_of_the_same_field(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "cpu-capacity-exhausted")
+    words = ("explain", "pod/upf-2", "-n", "ran", "--snapshot", "cluster.yaml")
+    supposed = ("--what-if", "cpus:capacity=dra.cpu/cpu=25", "--what-if", "cpus:toleration=a:NoSchedule")
+    (line,) = [line for line in dra(*words, *supposed).out.splitlines() if "$ kubectl dra explain" in line]
+    assert "cpu=24" in line and "cpu=25" not in line and "cpus:toleration=a:NoSchedule" in line
+
+
 def test_what_if_drops_constraints(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "nic-gpu-pcie-root")
     words = ["explain", "-f", "manifest.yaml", "--snapshot", "cluster.yaml"]

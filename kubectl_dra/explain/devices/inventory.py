@@ -32,7 +32,7 @@ from kubectl_dra.explain.devices.typed_names import is_called, near_names, singl
 from kubectl_dra.explain.devices.wanted import Wanted, check_names
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import Phrase, Words, nodes_named, say
 from kubectl_dra.explain.unread import (
     UNKNOWN,
     NotSeen,
@@ -210,6 +210,7 @@ class _Listing:
             narrowed.append(("tainted", len(rows)))
         lost = unpublished(self._snapshot)
         self._notes.extend(group.words for group in lost)
+        self._notes.extend(self._cordoned(rows))
         return Inventory(
             tuple(rows),
             tuple(narrowed),
@@ -218,6 +219,15 @@ class _Listing:
             lost,
             tuple(self._superseded),
         )
+
+    def _cordoned(self, rows: Sequence[DeviceRow]) -> Iterator[Phrase]:
+        """Free devices of nodes that take no new pods."""
+        away = {name for name, node in self._snapshot.nodes.items() if node.unschedulable}
+        free = [row for row in rows if row.state is DeviceState.FREE and row.nodes and away.issuperset(row.nodes)]
+        if free:
+            names = sorted({name for row in free for name in row.nodes})
+            text = "{count:free device} {count:is|are} on cordoned {nodes:some}, where no new pod comes"
+            yield say(text, count=len(free), nodes=nodes_named(names))
 
     def _deciding(self, rows: Sequence[DeviceRow]) -> Iterator[Unread]:
         """What was not read and matters for what is listed; ``rows`` are those before their states chose among them."""

@@ -60,6 +60,14 @@ class WhatIfChange(NamedTuple):
         return ("--with-node", self.value) if self.kind == WITH_NODE else ("--what-if", str(self))
 
     @property
+    def field(self) -> str:
+        """The field of a request that only the last change of it decides; empty where several add up."""
+        if self.kind not in _OF_REQUEST or self.kind == "toleration":
+            return ""
+        part = self.value.partition("=")[0] if self.kind == "capacity" else ""
+        return f"{self.request}:{self.kind}={part}"
+
+    @property
     def words(self) -> str:
         """The change in a sentence."""
         return f"the nodes of --with-node {self.value}" if self.kind == WITH_NODE else str(self)
