@@ -243,21 +243,12 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """What removes the reason of these nodes; without a proof where that is not enough. None if unknown."""
     if not nodes:
         return None
+    if short := _shortages(reason):
+        return _of_shortage(short, nodes, world)
     change = change_for(reason, nodes, world)
-    proof = world.proof_with(change) if change is not None else None
-    short = _shortages(reason)
-    if proof is None and short and not all(each.passes for each in short):
-        names = [each.name for each in short if not each.passes]
-        what = "them" if names[1:] else "it"
-        return Remedy(
-            say("Lower what the pod requests of {names}, or add nodes that have {what}.", names=names, what=what)
-        )
     if change is None:
         return _room(nodes, world)
-    if isinstance(change, LessOfNode):
-        room = _room(nodes, world)
-        if proof is None or (room is not None and room.price < Price.END_RUNNING):
-            return room
+    proof = world.proof_with(change)
     words = say("{what:capital}.", what=change.what)
     commands: tuple[CommandLine, ...] = ()
     if isinstance(reason, Untolerated) and not reason.is_condition and world.pod is not None:
@@ -270,6 +261,21 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
         words = say("Uncordon node {node} when its maintenance is over.", node=nodes[0])
         commands = (kubectl("uncordon", nodes[0], others=(nodes[0],), effect=CommandEffect.WRITES),)
     return Remedy(words, proof, offers=(change,), commands=commands)
+
+
+def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], world: WhatIf) -> Remedy | None:
+    """The largest request that fits there, unless room is made by a pod that does no work."""
+    change = change_for(short[0], nodes, world) if len(short) == 1 else None
+    proof = world.proof_with(change) if change is not None else None
+    lacking = [each.name for each in short if not each.passes]
+    room = _room(nodes, world) if not lacking else None
+    if change is not None and proof is not None and (room is None or room.price >= Price.END_RUNNING):
+        return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
+    if lacking:
+        what = "them" if lacking[1:] else "it"
+        text = "Lower what the pod requests of {names}, or add nodes that have {what}."
+        return Remedy(say(text, names=lacking, what=what))
+    return room
 
 
 def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remedy | None:
