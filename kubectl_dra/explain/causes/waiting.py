@@ -10,6 +10,7 @@ from typing import Final
 from kubectl_dra.api.behaviour import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import waiting_for
+from kubectl_dra.command import CommandEffect, kubectl
 from kubectl_dra.data.messages import Speaker
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
@@ -146,7 +147,17 @@ def _waiting(analysis: Analysis) -> Iterator[Finding]:
     text = "the scheduler{when} said otherwise, and nothing that can be seen has changed since: {message}"
     when = say(" at {time}", time=word.time) if word.time else ""
     facts = (said, unseen, *_missed(analysis, word))
-    yield Finding(RETRY, say(text, when=when, message=word.message), facts, contrary=True)
+    # A DeviceClass is the only thing that wakes pods by any change of it.
+    classes = [spec.device_class for claim in analysis.claims for spec in claim.alternatives()]
+    wake = (
+        kubectl("annotate", kind="deviceclass", name=name, more=_AGAIN, effect=CommandEffect.WRITES)
+        for name in classes[:1]
+    )
+    remedy = Remedy(RETRY.fix, commands=tuple(wake))
+    yield Finding(RETRY, say(text, when=when, message=word.message), facts, remedy, contrary=True)
+
+
+_AGAIN = ("kubectl-dra/retry=now", "--overwrite")
 
 
 def _missed(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
