@@ -110,8 +110,11 @@ def _write_steps(out: Painter, by_node: NodeDrivers, where: ClusterFlags, mends:
     for row in (first, *(row for row in by_node.rows if row.tainted and not first.ails)):
         if (fix := remedy(row, mends)) is not None:
             out.write("")
-            out.sentence(f"Fix: {written(fix.change)}")
+            # Of taints the text names no driver.
+            about = "" if row.ails or len(by_node.rows) == 1 else f" for {row.driver} on {row.node or 'no node'}"
+            out.sentence(f"Fix{about}: {written(fix.change)}")
             write_blocks(out, [shell((each,), where) for each in fix.commands])
+            first = row
             break
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
     shows = first.ails or (first.state is DriverState.UNKNOWN and not by_node.gaps)

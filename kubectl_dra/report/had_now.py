@@ -75,7 +75,11 @@ def _of_class(now: ClassNow) -> str:
     if now.unserved:
         return f"no pod can use a device of it now: {written(now.unserved[0].unserved)}"
     fault = next((row for row in now.broken if row.state.broken and not row.wanted_by), None)
-    return "no request can get a device of it now" + (f": {written(at_fault(fault))}" if fault is not None else "")
+    whys = [written(at_fault(fault))] if fault is not None else []
+    rows = now.inventory.rows
+    if rows and all(row.state is DeviceState.HELD for row in rows):
+        whys.insert(0, "the only one is held" if len(rows) == 1 else f"all {len(rows):,} are held")
+    return "no request can get a device of it now" + (f": {'; besides, '.join(whys)}" if whys else "")
 
 
 def _of_capacity(now: ClassNow) -> str:
@@ -118,7 +122,7 @@ def _of_device(now: DeviceNow, whole: bool) -> str:
             return f"free: a request for all {now.whole:,} devices of its node can get it now"
         if now.largest is not None:
             no = f"no plain request for DeviceClass {some(row.classes, 2)} gets it: {defects_of(now.largest)}"
-            return f"free, but {no}; one with selector {now.selector} does" if now.selector else f"free, but {no}"
+            return f"free for a request with selector {now.selector}: {no}" if now.selector else f"free, but {no}"
         return "free: a request can get it now"
     if row.state is DeviceState.UNSERVED:
         return f"free, but a pod that gets it does not start: {said}"

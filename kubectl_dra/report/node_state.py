@@ -8,6 +8,7 @@ from typing import Any, Final
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import distinct
 from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
 from kubectl_dra.explain.devices.inventory import DeviceRow
@@ -98,7 +99,9 @@ def _limits(state: NodeAnswer) -> str:
         said.append("it is cordoned, so no new pod comes here")
     for share in state.plugins:
         unhealthy = f", and {share.unhealthy:,} unhealthy" if share.unhealthy else ""
-        said.append(f"a device plugin offers {share.offered:,} {share.resource}, {_used(share)} in use{unhealthy}")
+        offer = f"a device plugin offers {share.offered:,} {share.resource}, {_used(share)} in use{unhealthy}"
+        both = any(row.driver == served_by(share.resource) and row.devices for row in state.drivers)
+        said.append(f"{offer}{', and the driver may give a pod the same ones' if both else ''}")
     return "".join(f"; {text}" for text in said)
 
 

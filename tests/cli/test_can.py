@@ -144,7 +144,9 @@ def test_a_command_that_is_none(dra: Dra) -> None:
     ran = dra("can", "explian")
     assert ran.code == 2 and "did you mean explain?" in ran.err
     other = " ".join(dra("can", "lint").err.split())
-    assert 'can does not cover "lint"; it covers explain, fit, share, ' in other
+    assert 'can does not cover "lint"; of files it asks no cluster' in other and "kubectl dra can snapshot" in other
+    other = " ".join(dra("can", "demo").err.split())
+    assert 'can does not cover "demo"; it covers explain, fit, share, ' in other
 
 
 @pytest.mark.parametrize("role", sorted({needs.role for needs in NEEDS.values()}))

@@ -530,7 +530,7 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
     said = " ".join(now.out.split())
     assert "taints keep 2 devices on n2 from new claims" in said and now.code == 0
     assert f"2 devices are tainted: {DRIVER}/xid=79:NoSchedule (driver) since 2026-11-01T07:00:00Z" in said
-    assert "told" not in said and "Fix: Repair or reset the device" in said
+    assert "told" not in said and f"Fix for {DRIVER} on n2: Repair or reset the device" in said
     found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
     (taints,) = (row["deviceTaints"] for row in found["items"] if "deviceTaints" in row)

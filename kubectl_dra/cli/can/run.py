@@ -113,6 +113,8 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
     if flags.command and flags.command not in NEEDS:
         near = nearest(flags.command, NEEDS, 1)
         hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"
+        if flags.command in ("lint", "migrate"):
+            hint = "of files it asks no cluster, and with --live it reads what snapshot reads: kubectl dra can snapshot"
         raise UsageError(f'can does not cover "{flags.command}"; {hint}')
     if flags.needs:
         return _print_needs(flags)
@@ -141,7 +143,8 @@ def _print_needs(flags: CanFlags) -> int:
 
     if flags.output != "text":
         if not flags.command:
-            raise UsageError(f"-o {flags.output} prints the role of one command: name it, as in can explain --needs")
+            how = f"kubectl dra can explain --needs -o {flags.output}"
+            raise UsageError(f"-o {flags.output} prints the role of one command: name it, as in {how}")
         role = _role(flags.command)
         put(json_text(role) if flags.output == "json" else yaml_text(role))
         return 0

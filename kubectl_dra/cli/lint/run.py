@@ -330,7 +330,7 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
     # A fix may bring a finding that is fixed as well.
     left = max(0, found - count - more)
-    rest = f"; {left} left to you (without --diff it says what to do)" if left else ""
+    rest = f"; {left} left to you (shown without --diff)" if left else ""
     tell(
         f"the diff fixes {min(count, found)} of {_many(found, 'finding', 'findings')}{hint}{rest}"
         if found

@@ -98,6 +98,9 @@ def _check(flags: ShareFlags) -> None:
         raise UsageError("--tolerate goes with --class; a manifest has the pods' tolerations")
     if bad := next((taint for taint in flags.tolerate if not toleration_of(taint).key), None):
         raise UsageError(f'--tolerate "{bad}" names no taint: write KEY, KEY=VALUE or KEY=VALUE:EFFECT')
+    if bad := next((taint for taint in flags.tolerate if ":" in taint and not toleration_of(taint).effect), None):
+        effect = bad.rpartition(":")[2]
+        raise UsageError(f'--tolerate "{bad}": "{effect}" is no effect; write NoSchedule or NoExecute')
     if len(flags.manifests) > 1:
         raise UsageError("-f takes one file, whose text is written again")
 

@@ -90,10 +90,11 @@ def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -
     """
     if rules:
         deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
-        return Remedy(say("Delete {rules} once the maintenance is over.", rules=_named(rules)), commands=deleted)
+        text = "Delete {rules} as soon as the devices may be used again."
+        return Remedy(say(text, rules=_named(rules)), commands=deleted)
     passing = {driver.passing_taints.get(key) for name, key in own if (driver := catalogue().driver(name)) is not None}
-    if len(passing) == 1 and (text := passing.pop()):
-        return Remedy(text)
+    if len(passing) == 1 and (known := passing.pop()):
+        return Remedy(known)
     # Such a taint says that the device is unfit: tolerating it is no way out to offer.
     return Remedy(
         "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "

@@ -19,6 +19,7 @@ from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.command import kubectl
 from kubectl_dra.drivers.drivers_on_nodes import joined
+from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import (
     NOTHING,
@@ -211,6 +212,7 @@ class _Listing:
         lost = unpublished(self._snapshot)
         self._notes.extend(group.words for group in lost)
         self._notes.extend(self._cordoned(rows))
+        self._notes.extend(self._of_plugins(rows))
         return Inventory(
             tuple(rows),
             tuple(narrowed),
@@ -228,6 +230,18 @@ class _Listing:
             names = sorted({name for row in free for name in row.nodes})
             text = "{count:free device} {count:is|are} on cordoned {nodes:some}, where no new pod comes"
             yield say(text, count=len(free), nodes=nodes_named(names))
+
+    def _of_plugins(self, rows: Sequence[DeviceRow]) -> Iterator[Phrase]:
+        """Nodes whose devices a device plugin offers as well."""
+        nodes = self._snapshot.nodes
+        places = {(row.id.driver, row.nodes[0]) for row in rows if len(row.nodes) == 1 and row.nodes[0] in nodes}
+        offered: dict[str, list[str]] = {}
+        for driver, name in sorted(places):
+            if (offer := plugin_offer(nodes[name], driver)) is not None:
+                offered.setdefault(offer[0], []).append(name)
+        for resource, names in offered.items():
+            text = "a device plugin offers {resource} on {nodes:some}, too: the same device may be handed out twice"
+            yield say(text, resource=resource, nodes=nodes_named(names))
 
     def _deciding(self, rows: Sequence[DeviceRow]) -> Iterator[Unread]:
         """What was not read and matters for what is listed; ``rows`` are those before their states chose among them."""
