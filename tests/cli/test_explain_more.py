@@ -219,7 +219,7 @@ def test_a_change_that_is_only_supposed_does_not_come_by_waiting(dra: Dra, monke
     found = validated(dra(*words, change, "-o", "json").out)
     assert found["supposed"] == [change] and found["causes"] == []
     still = dra(*words, "count=2")
-    assert still.code == 1 and "cannot be scheduled with this change either: " in still.out
+    assert still.code == 1 and "cannot be scheduled with this change: " in still.out
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_it_does_not_fit_there_either(dra: Dra, tmp_path: Path) -> None:
     cluster = [*FULL, *pending({"count": 2})]
     found = asked(dra, tmp_path, cluster, "--with-node", "like=gpu-0,count=2")
     assert found["verdict"] == "cannot-be-scheduled"
-    assert found["answer"].startswith("Pod default/train cannot be scheduled with this change either")
+    assert found["answer"].startswith("Pod default/train cannot be scheduled with this change: ")
 
 
 def notes(found: JSON) -> str:
