@@ -151,6 +151,11 @@ class Node(Wire, frozen=True):
         return self.spec.taints
 
     @property
+    def ready_since(self) -> str:
+        """Since when it is ready, or not, as its condition says; empty if it has none."""
+        return next((each.last_transition_time for each in self.status.conditions if each.type == "Ready"), "")
+
+    @property
     def ready(self) -> bool | None:
         """Whether the node reports that it is ready; None if it reports nothing."""
         ready: bool | None = None

@@ -373,7 +373,8 @@ def _judged(
             if in_use and row.devices + in_use >= row.usual:
                 # Some drivers take devices in use out of their slices.
                 state, row = DriverState.HEALTHY, replace(row, in_use=in_use)
-        yield replace(row, state=state)
+        down = node.ready_since if node is not None and state is DriverState.NODE_DOWN else ""
+        yield replace(row, state=state, down_since=down)
 
 
 _QUIET: Final = (DriverState.UNKNOWN, DriverState.NO_POD, DriverState.HEALTHY, DriverState.NOT_READY)
@@ -386,9 +387,7 @@ def _publishes_soon(row: NodeDriver, node: Node | None, at: Moment) -> bool:
     """Whether a driver that runs has had no time to publish: it has just started, or the kubelet has, which deletes all
     slices of its node then.
     """
-    ready = (
-        next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "") if node else ""
-    )
+    ready = node.ready_since if node is not None else ""
     starts = ((row.pod.since if row.pod is not None else "", PUBLISHES_SECONDS), (ready, COMES_BACK_SECONDS))
     return any(time and 0 <= seconds_since(time, at) < limit for time, limit in starts)
 

@@ -199,7 +199,8 @@ class NodeDriver(Struct, frozen=True):
     ``usual`` is how many devices it publishes on each of the ``likes``, the nodes that are alike; 0 without any.
     ``created`` is when its newest slice there was made. ``labelled``: labels say that the likes are alike; without
     it they are all nodes that no label tells apart. ``in_use`` is how many devices claims hold that it does not
-    publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more.
+    publish, where it takes those in use out of its slices, or is gone. ``node_gone``: there is no such Node any more;
+    ``down_since``: since when it is not ready.
     ``pods_read``: it has no pod but the one that was found. ``incomplete`` is the first pool of which slices are
     missing, with how many there are and how many it should have. ``failing``: the kubelet does not reach it, or it
     cannot prepare what a pod has. ``wanted_by`` are the classes that select its devices, for which ``claims`` wait,
@@ -236,6 +237,7 @@ class NodeDriver(Struct, frozen=True):
     left_out: LeftOut | None = None
     tainted: int = 0
     taints: tuple[DeviceTaint, ...] = ()
+    down_since: str = ""
 
     @property
     def ails(self) -> bool:
@@ -245,6 +247,8 @@ class NodeDriver(Struct, frozen=True):
     @property
     def since(self) -> str:
         """Since when it is so, as far as objects say: empty if they do not."""
+        if self.down_since:
+            return self.down_since
         if self.failing is not None:
             return self.failing.since
         if self.pod is None:

@@ -73,7 +73,9 @@ def _said(answer: ShareAnswer) -> tuple[str, Tone]:
         if idle := next((way.fit.begin.maybe for way in ways if way.fit is not None and way.fit.begin.maybe), ()):
             start = "it starts" if one else "all of them start"
             return f"whether {start} is undetermined: {_elsewhere(idle)}", Tone.WARNING
-        return f"whether {'it' if one else 'all of them'} can run is undetermined", Tone.WARNING
+        unclear = next((written(why) for way in ways if way.fit is not None for why in way.fit.unclear), "")
+        why = f": {unclear}" if unclear else ""
+        return f"whether {'it' if one else 'all of them'} can run is undetermined{why}", Tone.WARNING
     if not answer.devices and not any(way.placed for way in answer.working):
         return "no device here is of this class, so there is nothing to share", Tone.BAD
     if not any(way.placed for way in answer.working):
@@ -106,7 +108,9 @@ def write_ways(
         write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
         out.write("")
     blocks = [*_why_not(answer), *_beside(answer)]
-    helped = next((way.fit for way in ways if way.fit is not None and way.fit.stop is not None), None)
+    # Of the way in which most of them run, what helps the next one.
+    stopped = [way for way in ways if way.fit is not None and way.fit.stop is not None]
+    helped = max(stopped, key=lambda way: way.placed).fit if stopped else None
     if not works and helped is not None and tolerable_taint(answer) is None and (fix := own_fix(helped)):
         blocks += [prose(f"Fix: {fix}", Tone.GOOD)]
         blocks += [shell(how, where)] if (how := fix_commands(helped)) else []

@@ -253,7 +253,7 @@ def unready_since(name: str, snapshot: Snapshot) -> str | None:
         return "" if snapshot.lacks_node(name) else None
     if node.ready is not False:
         return None
-    return next((each.last_transition_time for each in node.status.conditions if each.type == "Ready"), "")
+    return node.ready_since
 
 
 def may_be_lost(pod: Pod, snapshot: Snapshot) -> bool:
