@@ -12,6 +12,7 @@ from kubectl_dra.manifests.pod_counts import counts_of
 from tests.fit.worlds import (
     CLASS,
     ZONE,
+    as_accepted,
     claim,
     fitted,
     item,
@@ -352,7 +353,7 @@ def explained(tmp_path: Path, gpus: int, *flags: str) -> tuple[int, str]:
     """The first line of ``explain -f`` about a StatefulSet of three on one node."""
     spec = {"replicas": 3, "selector": {}, "template": {"spec": pod_spec(1)}}
     manifest, snapshot = tmp_path / "manifest.json", tmp_path / "cluster.json"
-    items = [template(), written("StatefulSet", "apps/v1", spec)]
+    items = [template(), as_accepted(written("StatefulSet", "apps/v1", spec))]
     manifest.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     write_cluster(snapshot, [CLASS, *node("a", gpus)])
     code, out, _ = ran("explain", "-f", str(manifest), "--snapshot", str(snapshot), *flags)
