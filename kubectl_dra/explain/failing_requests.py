@@ -188,12 +188,12 @@ def _on_barred_nodes(analysis: Analysis, world: WhatIf, located: Located) -> Blo
     }
     # Of nodes that one reason keeps the pod from, a few were tried and all are counted.
     why = {analysis.view.ineligible[name] for name in fitting}
-    there = {name for name in names if analysis.view.ineligible[name] in why}
+    there = tuple(name for name in names if analysis.view.ineligible[name] in why)
     lost = tuple(item for item in free if item.slice.scope.node_name in there)
     if not lost:
         return None
     reasons = tuple(analysis.view.ineligible[item.slice.scope.node_name] for item in lost)
-    return Blocked(analysis, world, located, stage, tuple(there), lost, reasons, 0)
+    return Blocked(analysis, world, located, stage, there, lost, reasons, 0)
 
 
 def _reach(located: Located) -> int:
