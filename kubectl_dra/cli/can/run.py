@@ -143,7 +143,7 @@ def _print_needs(flags: CanFlags) -> int:
 
     if flags.output != "text":
         if not flags.command:
-            how = f"kubectl dra can explain --needs -o {flags.output}"
+            how = CommandLine(("kubectl", "dra", "can", "explain", "--needs", "-o", flags.output))
             raise UsageError(f"-o {flags.output} prints the role of one command: name it, as in {how}")
         role = _role(flags.command)
         put(json_text(role) if flags.output == "json" else yaml_text(role))

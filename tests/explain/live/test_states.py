@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from time import sleep
 from typing import Any
 
 import pytest
@@ -58,27 +57,6 @@ def test_all_with_one_held(referee: Referee) -> None:
     claim = cluster.claim([request(gpu, allocationMode="All")])
     answer = referee.rejected("all-not-possible", claims={"gpu": claim})
     assert any("gpu-0" in evidence["value"] for evidence in answer.report["causes"][0]["evidence"])
-
-
-def test_a_label_of_the_pod_does_not_make_the_scheduler_try_it_again(referee: Referee) -> None:
-    """The page of waiting-for-retry says so: the plugin that refused the pod listens to classes, not to labels."""
-    cluster = referee.cluster
-    gpu = cluster.device_class()
-    cluster.publish([device("gpu-0")], pool="pool", node=cluster.node())
-    cluster.pod(claims={"gpu": cluster.claim([request(gpu, count=2)])})
-    cluster.unschedulable("pod")
-
-    def tried_again() -> bool:
-        selector = "involvedObject.name=pod,reason=FailedScheduling"
-        events = cluster.api.list("v1", "Event", cluster.namespace, fieldSelector=selector)
-        return len(events) > 1 or any(event.get("series") for event in events)
-
-    assert not tried_again()
-    cluster.api.patch(cluster.get("Pod", "pod", "v1"), {"metadata": {"labels": {"retry": "now"}}})
-    sleep(2)
-    assert not tried_again()
-    cluster.api.patch(cluster.get("DeviceClass", gpu), {"metadata": {"annotations": {"retry": "now"}}})
-    wait(tried_again, "another attempt")
 
 
 def test_orphaned_allocation(referee: Referee) -> None:
