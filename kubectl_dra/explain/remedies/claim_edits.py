@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.nodes import Toleration
-from kubectl_dra.api.pods import Container, Pod, PodClaim
+from kubectl_dra.api.pods import Container, Pod, PodClaim, ResourceRequirements
 
 C = TypeVar("C", bound=Container)
 
@@ -50,24 +50,22 @@ def with_request(
 def limiting(pod: Pod, container: str, resource: str, amount: int) -> Pod:
     """The pod with one container that asks for another amount of an extended resource."""
 
-    def limited(old: C) -> C:
-        if old.name != container:
-            return old
-        tables = old.resources.requests, old.resources.limits
+    def limited(old: ResourceRequirements) -> ResourceRequirements:
+        tables = old.requests, old.limits
         requests, limits = ({**table, resource: str(amount)} if resource in table else table for table in tables)
-        return replace(old, resources=replace(old.resources, requests=requests, limits=limits))
+        return replace(old, requests=requests, limits=limits)
 
-    return each_container(pod, limited)
+    return _in_container(pod, container, limited)
 
 
 def requesting(pod: Pod, container: str, resource: str, amount: str) -> Pod:
     """The pod with one container that requests another amount of what nodes have."""
+    return _in_container(pod, container, lambda old: replace(old, requests={**old.requests, resource: amount}))
 
+
+def _in_container(pod: Pod, name: str, edit: Callable[[ResourceRequirements], ResourceRequirements]) -> Pod:
     def edited(old: C) -> C:
-        if old.name != container:
-            return old
-        requests = {**old.resources.requests, resource: amount}
-        return replace(old, resources=replace(old.resources, requests=requests))
+        return replace(old, resources=edit(old.resources)) if old.name == name else old
 
     return each_container(pod, edited)
 
