@@ -24,12 +24,13 @@ class Invocation(NamedTuple):
 
     ``argv`` is the command line up to what only refines the output, empty where the question was another one;
     ``where`` has those of its flags that choose the cluster or the snapshot. With ``several`` more than one was asked
-    about, and ``argv`` names none of them.
+    about, and ``argv`` names none of them. ``files`` are the manifests that were asked about.
     """
 
     argv: Argv = ()
     where: ClusterFlags = CURRENT
     several: bool = False
+    files: Argv = ()
 
     def about(self, diagnosis: Diagnosis) -> Invocation:
         """The question about one of those that were asked about."""
@@ -37,7 +38,7 @@ class Invocation(NamedTuple):
             return self
         kind = "template" if diagnosis.of_template else diagnosis.kind
         subject = (f"{kind}/{diagnosis.name}", *(("-n", diagnosis.namespace) if diagnosis.namespace else ()))
-        return Invocation((*self.argv[:3], *subject, *self.argv[3:]), self.where)
+        return self._replace(argv=(*self.argv[:3], *subject, *self.argv[3:]), several=False)
 
     def refined(self, *flags: str, others: Iterable[str] = ()) -> CommandLine:
         """The same question with more flags, in which names are ``others``."""
@@ -90,11 +91,8 @@ def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None
 
 def _lint(invocation: Invocation) -> CommandLine | None:
     """What says of a manifest's fields what they must be; None where no file was asked about."""
-    words, flags = invocation.argv, ("-f", "--filename")
-    files = tuple(words[at + 1] for at, word in enumerate(words[:-1]) if word in flags and words[at + 1] != "-")
-    if not files:
-        return None
-    return CommandLine(("kubectl", "dra", "lint", *files), placed=True)
+    files = tuple(file for file in invocation.files if file != "-")
+    return CommandLine(("kubectl", "dra", "lint", *files), placed=True) if files else None
 
 
 def _about_object(step: NextStep) -> CommandLine | None:

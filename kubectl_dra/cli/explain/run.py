@@ -298,7 +298,8 @@ def _invocation(typed: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     if len(targets) > 1:
         flags = _flags(replace(typed, namespace=""))
         return Invocation(("kubectl", "dra", "explain", *flags, *where.flags), where, several=True)
-    return Invocation(("kubectl", "dra", "explain", *targets, *_flags(typed), *_only(typed), *where.flags), where)
+    words = ("kubectl", "dra", "explain", *targets, *_flags(typed), *_only(typed), *where.flags)
+    return Invocation(words, where, files=tuple(typed.manifests))
 
 
 def _flags(flags: ExplainFlags) -> Argv:
