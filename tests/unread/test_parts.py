@@ -126,7 +126,7 @@ def test_lists_with_unknown_states_end_with_3(name: str, part: str, tmp_path: Pa
     for words in (["devices"], ["devices", "--full"], *named):
         code, report, _ = report_of([*words, *flags])
         unknown = any(row["state"] == "unknown" for row in report.get("items", ()))
-        # Whether a pod runs with a device that is held, or starts with one that is free, tell Pods; Nodes, that it runs.
+        # Whether a pod runs with a held device, or starts with a free one, tell Pods; that it still runs, Nodes.
         there = {item["kind"] for item in items}
         held = any(row["state"] == "held" for row in report.get("items", ()))
         unknown |= words[0] == "explain" and ("Pod" not in there or (held and "Node" not in there))
