@@ -98,25 +98,26 @@ def write_radius(
         names = sorted({f"{r.kind} {r.namespace}/{r.name} ({r.request})" for r in radius.all_requests})
         out.paragraph(f"Requests for all devices that become impossible where a device is tainted: {some(names, 6)}.")
     for left in radius.classes:
-        out.sentence(f"Class {left.name}: {_left(left)}.")
+        out.sentence(f"Class {left.name}: {_left(left, radius.deleted())}.")
     # What keeps claims from being known heads the list of pods.
     unseen = [not_seen(gap) for gap in radius.gaps if gap != radius.unread]
     for note in (*unseen, *radius.notes):
         out.paragraph(f"note: {note}")
 
 
-def _left(left: ClassLeft) -> str:
-    """What is free of a class, or left of its devices that can be shared, now and at the moment of the taint."""
+def _left(left: ClassLeft, deleted: int) -> str:
+    """What is free of a class, or left of its devices that can be shared, now and with the taint, when the pods that
+    it deletes have gone.
+    """
     count = amount(left.devices)
     if left.free is None or left.free_after is None:
         return f"{count}; how many of them are free is unknown"
-    free = f"{left.free:,} of {count} {are(left.free)} free now, {left.free_after:,} once the taint is set"
+    when = f"once {'that pod is' if deleted == 1 else 'these pods are'} gone" if deleted else "once the taint is set"
+    free = f"{left.free:,} of {count} {are(left.free)} free now, {left.free_after:,} {when}"
     if not left.capacities:
         return f"{free}, before other pods take any"
     scarcest = left.capacities[0]
-    shares = (
-        f"{scarcest.now} of {scarcest.total} {scarcest.name} are left to share now, {scarcest.after} with the taint"
-    )
+    shares = f"{scarcest.now} of {scarcest.total} {scarcest.name} are left to share now, {scarcest.after} {when}"
     return f"{free}; {shares}" if left.free else shares
 
 

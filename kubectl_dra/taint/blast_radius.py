@@ -19,11 +19,12 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolerated
 from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
-from kubectl_dra.cluster.cluster import key_of
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.devices.capacity_left import capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory
+from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.taint import times
 from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
@@ -101,7 +102,8 @@ class CapacityAfter(NamedTuple):
 class ClassLeft(Struct, frozen=True):
     """What a DeviceClass has: all devices, those free now, and those free with the taints. None means unknown.
 
-    ``capacities`` are those of its devices that can be shared, the scarcest first.
+    ``free_after`` and ``capacities`` count with what the pods give back that the taints delete. ``capacities`` are
+    those of its devices that can be shared, the scarcest first.
     """
 
     name: str
@@ -202,9 +204,13 @@ def blast_radius(
     devices = [row.device for desired in blocking if (target := targets.get(desired.device)) and (row := target.row)]
     lost = lost_matches(blocking, devices, cycle, snapshot, settings, notes, progress) if blocking and not blind else ()
     all_requests = tuple(_all_requests(blocking, targets, snapshot, cycle))
-    radius = Radius(claims, tuple(lost), all_requests, tuple(_classes(blocking, rows)), gaps, tuple(notes), unread)
+    radius = Radius(claims, tuple(lost), all_requests, (), gaps, tuple(notes), unread)
     ends = {pod.identity for pod in radius.pods().values() if pod.fate in (NOW, LATER)}
     deleted = [pod for pod in snapshot.pods.values() if (*key_of(pod), pod.metadata.uid) in ends]
+    # Of a cluster without slices there are no rows, and no list of its devices can be made.
+    emptied = Cluster(snapshot).ending(deleted).snapshot if deleted and rows else None
+    later = take_inventory(emptied, settings.scheduler.cycle(emptied), Wanted()).rows if emptied else rows
+    radius = replace(radius, classes=tuple(_classes(blocking, rows, later)))
     if not deleted or blind:
         return radius
     taints = [(desired.device, taint_of(desired, at)) for desired in desired_rules]
@@ -372,22 +378,24 @@ def _all_requests(
                 yield AllRequest(desired.device, kind, metadata.namespace, metadata.name, name)
 
 
-def _classes(desired_rules: Sequence[DesiredRule], rows: Sequence[DeviceRow]) -> Iterator[ClassLeft]:
-    """What is left of each class that has one of the devices."""
+def _classes(
+    desired_rules: Sequence[DesiredRule], rows: Sequence[DeviceRow], later: Sequence[DeviceRow]
+) -> Iterator[ClassLeft]:
+    """What is left of each class that has one of the devices: now, and ``later`` when the pods have gone."""
     hit = {desired.device for desired in desired_rules}
     names = sorted({name for row in rows if row.id in hit for name in row.classes})
     for name in names:
         members = [row for row in rows if name in row.classes]
-        free = [row for row in members if row.state is DeviceState.FREE]
         if any(row.state is DeviceState.UNKNOWN for row in members):
             yield ClassLeft(name, len(members), None, None)
-        else:
-            after = len([row for row in free if row.id not in hit])
-            yield ClassLeft(name, len(members), len(free), after, tuple(_capacities(members, hit)))
+            continue
+        spared = [row for row in later if name in row.classes and row.id not in hit]
+        free, after = (len([row for row in each if row.state is DeviceState.FREE]) for each in (members, spared))
+        yield ClassLeft(name, len(members), free, after, tuple(_capacities(members, spared)))
 
 
-def _capacities(members: Sequence[DeviceRow], hit: Set[DeviceID]) -> Iterator[CapacityAfter]:
-    """What is left of the capacities of those that can be shared."""
-    afterwards = {room.name: room.left for room in capacity_left(row for row in members if row.id not in hit)}
+def _capacities(members: Sequence[DeviceRow], spared: Sequence[DeviceRow]) -> Iterator[CapacityAfter]:
+    """What is left of the capacities of those that can be shared: of all now, and of the spared ones later."""
+    afterwards = {room.name: room.left for room in capacity_left(spared)}
     for room in capacity_left(members):
         yield CapacityAfter(room.name, room.total, room.left, afterwards.get(room.name, ZERO))

@@ -215,6 +215,14 @@ def test_what_is_left_of_each_class() -> None:
         assert (left.name, left.devices, left.free, left.free_after) == ("gpu", 2, 1, after)
 
 
+@pytest.mark.parametrize(("effect", "after"), [("NoExecute", 1), ("NoSchedule", 0)])
+def test_what_a_deleted_pod_gives_back_counts(effect: str, after: int) -> None:
+    """Its other devices are free when it is gone; a pod that stays keeps them."""
+    here = world(*BASE, claim("c", result("gpu-0"), result("gpu-1"), pods=("p",)), pod("p", "c"))
+    (left,) = radius_of(here, "gpu-0", effect=effect).classes
+    assert (left.free, left.free_after) == (0, after)
+
+
 def test_what_is_left_of_each_capacity() -> None:
     """Of devices that can be shared what is left counts as well as how many are free."""
     shared = [
