@@ -36,6 +36,8 @@ class WhileAway(StrEnum):
     """It is being deleted and cannot end before the driver is back."""
     MAY_FAIL = "may-fail"
     """It is on the node and has not started, and nobody sees whether the device plugin has given it its devices."""
+    LOST = "lost"
+    """Its node is not ready: nobody sees whether it runs, and its kubelet ends no pod."""
     UNKNOWN = "unknown"
     """It was not read."""
 
@@ -92,7 +94,7 @@ class DriverUsers(NamedTuple):
 
     ``of_plugins`` are the pods that have devices of a device plugin, ``beside`` those without any that a drain of the
     node evicts as well. ``rows`` is how the drivers are there, and ``awaiting`` are the keys of pods without a node
-    that ask for devices of drivers which are broken there, by driver.
+    that ask for devices of drivers which are broken there, by driver. ``down``: the node is not ready, or not there.
     """
 
     claims: tuple[ClaimOfDriver, ...]
@@ -102,6 +104,7 @@ class DriverUsers(NamedTuple):
     beside: tuple[PodOfDriver, ...] = ()
     rows: tuple[NodeDriver, ...] = ()
     awaiting: Mapping[str, tuple[Key, ...]] = MappingProxyType({})
+    down: bool = False
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once: what one with several claims waits for first decides."""
@@ -122,7 +125,14 @@ class DriverUsers(NamedTuple):
         return next((row for row in self.rows if row.driver == driver), None)
 
 
-_WORST: Final = (WhileAway.HANGS, WhileAway.WAITS, WhileAway.UNKNOWN, WhileAway.MAY_FAIL, WhileAway.RUNS)
+_WORST: Final = (
+    WhileAway.HANGS,
+    WhileAway.WAITS,
+    WhileAway.UNKNOWN,
+    WhileAway.LOST,
+    WhileAway.MAY_FAIL,
+    WhileAway.RUNS,
+)
 
 
 def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
@@ -132,8 +142,18 @@ def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     # What DRA serves of a pod's resources shows in what the node offers.
     if any(pod.extended_resource_claim for pod in on_node):
         kinds = (*kinds, "Node")
-    claims, users = _claims(snapshot, node, driver), _of_plugins(snapshot, node, on_node, driver)
-    return DriverUsers(tuple(claims), snapshot.unread(kinds), of_plugins=tuple(users))
+    claims, users = tuple(_claims(snapshot, node, driver)), tuple(_of_plugins(snapshot, node, on_node, driver))
+    known = snapshot.nodes.get(node)
+    down = snapshot.lacks_node(node) if known is None else known.ready is False
+    if down:
+        claims = tuple(claim._replace(pods=tuple(map(_lost, claim.pods))) for claim in claims)
+        users = tuple(user._replace(pod=_lost(user.pod)) for user in users)
+    return DriverUsers(claims, snapshot.unread(kinds), of_plugins=users, down=down)
+
+
+def _lost(pod: PodOfDriver) -> PodOfDriver:
+    """A pod on a node that is not ready: what is recorded of it as running need not be so."""
+    return pod._replace(outcome=WhileAway.LOST) if pod.outcome in (WhileAway.RUNS, WhileAway.MAY_FAIL) else pod
 
 
 def evicted_beside(users: DriverUsers, snapshot: Snapshot, node: str) -> Iterator[PodOfDriver]:

@@ -28,6 +28,7 @@ _SAID: Final = {
     WhileAway.WAITS: "cannot start",
     WhileAway.HANGS: "cannot end",
     WhileAway.MAY_FAIL: "may fail",
+    WhileAway.LOST: "unknown",
     WhileAway.UNKNOWN: "was not read",
 }
 _HEADER: Final = ("POD", "WHILE-AWAY", "DEVICES", "CLAIM", "OWNER", "DRIVER")
@@ -62,7 +63,10 @@ def write_drain(
     columns = slice(None if len({row[-1] for row in _rows(users)}) > 1 else -1)
     rows = [row[columns] for row in (_HEADER, *_rows(users))]
     write_blocks(out, [TableBlock(rows, ("DRIVER", "OWNER", "CLAIM"))])
-    if pods := users.pods(*_READ):
+    if users.down:
+        out.write("")
+        _write_lost(out, node, where)
+    elif pods := users.pods(*_READ):
         out.write("")
         _write_removal(out, users, node, pods, where)
     if users.unused:
@@ -99,6 +103,18 @@ def _write_removal(
     if hangs := users.pods(WhileAway.HANGS):
         is_deleted = "is being deleted already and ends" if len(hangs) == 1 else "are being deleted already and end"
         out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
+
+
+def _write_lost(out: Painter, node: str, where: ClusterFlags) -> None:
+    """Write what to do about a node whose kubelet ends no pod."""
+    out.sentence(f"A drain would wait: the kubelet of {node} ends no pod until it is back. To see what it lacks:")
+    write_blocks(out, [shell((_described(node),), where)])
+    out.sentence("If the machine never comes back, the end of its Node ends its pods and frees their devices:")
+    write_blocks(out, [shell((deleting("node", node),), where)])
+
+
+def _described(node: str) -> CommandLine:
+    return kubectl("describe", kind="node", name=node)
 
 
 def _alone(users: DriverUsers) -> list[PodOfDriver]:
@@ -219,6 +235,14 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
         why = f"not all was read ({kinds})" if users.gaps else f"{_named(unknown)} {_was(unknown)} not read"
         seen = "; what was read is below" if users.claims or users.of_plugins else ""
         return f"Who needs the driver on node {node} is unknown, because {why}{seen}."
+    if users.down:
+        lost = users.pods(WhileAway.LOST)
+        whose = (
+            f" {amount(len(lost), 'pod')} with devices {'is' if len(lost) == 1 else 'are'} recorded there."
+            if lost
+            else ""
+        )
+        return f"Node {node} is not ready, so nobody knows what runs there, and no driver can be restarted.{whose}"
     if not users.claims and not users.of_plugins:
         notices = "" if users.awaiting else "; nobody notices a restart"
         none = f"No claim has devices of a driver on node {node}, and no pod there has devices of a device plugin"
@@ -269,8 +293,10 @@ def _was(pods: Sequence[PodOfDriver]) -> str:
 
 def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, Any]:
     """A DrainCheck; its commands end the pods before the driver is removed, and free what no pod uses."""
-    drain = (_drain(users, node),) if users.pods(*_READ) else ()
-    commands = commands_json(*drain, *_freeing(users.unused), where=where)
+    ends = (_drain(users, node),) if users.pods(*_READ) else ()
+    if users.down:
+        ends = (_described(node), deleting("node", node))
+    commands = commands_json(*ends, *_freeing(users.unused), where=where)
     following = commands_json(_following(users), where=where)
     return {
         "schemaVersion": SCHEMA_VERSION,

@@ -492,6 +492,17 @@ def test_a_drain_does_not_free_what_no_pod_uses(dra: Dra, tmp_path: Path) -> Non
     assert "$ kubectl delete resourceclaim/idle -n ml" in said and "resourceclaim/wanted" not in said
 
 
+def test_a_drain_of_a_node_that_is_not_ready_would_wait(dra: Dra, tmp_path: Path) -> None:
+    """Its kubelet ends no pod: nothing is said to run on, and no drain is printed."""
+    down = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-03-01T10:00:00Z"}
+    lost = {**LIKES[0], "status": {"conditions": [down]}}
+    ran = dra(*DRAIN, "--snapshot", saved(tmp_path, [lost, *LIKES[1:], claim("c", "b"), user("b", "Running")]))
+    said = " ".join(ran.out.split())
+    assert ran.code == 3 and "Node n2 is not ready, so nobody knows what runs there" in said
+    assert "runs on" not in said and "kubectl drain" not in said
+    assert "kubectl describe node/n2" in said and "kubectl delete node/n2" in said
+
+
 def test_a_pod_with_several_claims_is_counted_once() -> None:
     pods = [PodOfDriver("ml", "a", WhileAway.RUNS, "Job/a"), PodOfDriver("ml", "a", WhileAway.WAITS)]
     claims = tuple(ClaimOfDriver(DRIVER, "n2", "ml", pod.outcome, (), (pod,)) for pod in pods)

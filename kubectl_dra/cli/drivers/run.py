@@ -154,7 +154,7 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
     # A pod of one driver may use another that was not asked about.
     users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
     output = flags.output.value
-    code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL) else 0
+    code = EXIT_UNDETERMINED if users.pods(WhileAway.MAY_FAIL, WhileAway.LOST) else 0
     # What waits for a driver that is broken anyway waits no longer for its restart.
     if users.pods(WhileAway.WAITS, WhileAway.HANGS):
         code = EXIT_NO
