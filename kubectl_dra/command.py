@@ -76,6 +76,13 @@ def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLi
     return kubectl("delete", kind=kind, name=name, namespace=namespace, more=more, effect=CommandEffect.DESTROYS)
 
 
+def log_of(pod: str, namespace: str, container: str = "", *, before: bool = False) -> CommandLine:
+    """The command that shows the log of a pod's container, or of its run ``before`` this one."""
+    run = ("--previous",) if before else ()
+    more, others = (("-c", container, *run), (container,)) if container else (run, ())
+    return kubectl("logs", kind="pod", name=pod, namespace=namespace, more=more, others=others)
+
+
 def creating_namespace(name: str) -> CommandLine:
     """The command that creates a namespace."""
     return kubectl("create", "namespace", name, others=(name,), effect=CommandEffect.WRITES)

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
-from kubectl_dra.command import CURRENT, Argv, ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, misnamed
+from kubectl_dra.command import (
+    CURRENT,
+    Argv,
+    ClusterFlags,
+    CommandEffect,
+    CommandLine,
+    deleting,
+    kubectl,
+    log_of,
+    misnamed,
+)
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
@@ -114,10 +124,7 @@ def _about_object(step: NextStep) -> CommandLine | None:
     if step.look is Look.PERMISSION:
         return kubectl("auth", "can-i", "list", step.kind)
     if step.look in (Look.LOG, Look.LOG_BEFORE):
-        before = ("--previous",) if step.look is Look.LOG_BEFORE else ()
-        more = ("-c", step.kind, *before) if step.kind else before
-        others = (step.kind,) if step.kind else ()
-        return kubectl("logs", kind="pod", name=name, namespace=space, more=more, others=others)
+        return log_of(name, space, step.kind, before=step.look is Look.LOG_BEFORE)
     if step.look is Look.DAEMON_SET:
         return kubectl("describe", kind=step.kind, name=name, namespace=space)
     if step.look is Look.EXPLAIN_DRIVER:

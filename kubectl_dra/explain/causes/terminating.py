@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import kubectl
+from kubectl_dra.command import CommandLine, kubectl, log_of
 from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
@@ -103,6 +103,7 @@ def _not_released(stuck: Finding, pod: Pod, snapshot: Snapshot, claims: Sequence
 
 def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Ending | None:
     """A driver is away that has to release the devices; None if all are there, or nobody knows."""
+    from kubectl_dra.explain.driver_repair import repair
     from kubectl_dra.explain.driver_words import next_look
     from kubectl_dra.explain.node_driver import without_driver
 
@@ -121,26 +122,26 @@ def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequen
         over=over,
         **words,
     )
-    change: Words = say(
-        "Start driver {driver} on node {node}: the kubelet ends the pod only after the driver has released the "
-        "{count:device|devices}.",
-        **words,
-    )
+    after = "the kubelet ends the pod only after the driver has released the {count:device|devices}."
     if row.pod is None:
-        change = say("{change} If it runs outside of pods, look at its log there.", change=change)
+        start = "Start driver {driver} on node {node}: " + after + " If it runs outside of pods, look at its log there."
+        change, look = say(start, **words), pods_beside(pod)
+    else:
+        change, look = say("{change} " + after[0].upper() + after[1:], change=repair(row), **words), _shown(row, pod)
     fact = _away(row, said, pod)
+    does = "start" if row.pod is None else "repair"
     told = replace(
         finding,
         summary=summary,
         evidence=(fact, *finding.evidence),
-        remedy=forced(change, pod, pods_beside(pod)),
+        remedy=forced(change, pod, look),
         next=next_look(row),
     )
     return Ending(
         told,
         fact,
         say("until driver {driver}, which is away, has released its devices", driver=row.driver),
-        say("start driver {driver} on node {node}, which has to release its devices", driver=row.driver, node=node),
+        say("{does} driver {driver} on node {node}, which has to release its devices", does=does, **words),
     )
 
 
@@ -170,6 +171,7 @@ def devices_of(pod: Pod, claims: Sequence[ResourceClaim]) -> list[DeviceID]:
 
 def with_its_pod(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Finding:
     """The finding that a driver keeps a pod, with what is wrong with the driver's own pod, if that is known."""
+    from kubectl_dra.explain.driver_repair import repair
     from kubectl_dra.explain.driver_words import next_look
     from kubectl_dra.explain.node_driver import on_node, without_driver
 
@@ -179,7 +181,21 @@ def with_its_pod(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[
         logs = next((row for row in rows if row.pod is not None), None)
         return replace(finding, next=next_look(logs)) if logs is not None else finding
     row, said = away
-    return replace(finding, evidence=(_away(row, said, pod), *finding.evidence), next=next_look(row))
+    told = replace(finding, evidence=(_away(row, said, pod), *finding.evidence), next=next_look(row))
+    if row.pod is None or not row.state.broken:
+        return told
+    change = say("{change} The pod goes once the driver answers.", change=repair(row))
+    return replace(told, remedy=forced(change, pod, _shown(row, pod)))
+
+
+def _shown(row: NodeDriver, pod: Pod) -> CommandLine:
+    """The command that shows why a driver is away: its log, or what runs beside the pod that waits for it."""
+    from kubectl_dra.explain.driver_words import look_at_driver
+
+    step = look_at_driver(row)
+    if step.look not in (Look.LOG, Look.LOG_BEFORE):
+        return pods_beside(pod)
+    return log_of(step.name, step.namespace, step.kind, before=step.look is Look.LOG_BEFORE)
 
 
 def _away(row: NodeDriver, said: Words, pod: Pod) -> Evidence:
