@@ -9,7 +9,7 @@ from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, LeftOut, NodeDriver
 from kubectl_dra.explain.causes.devices_tainted import ending_taints
 from kubectl_dra.explain.diagnosis import Remedy
-from kubectl_dra.explain.driver_words import maker_of_pods
+from kubectl_dra.explain.driver_words import TURN_ON, maker_of_pods
 from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
 
 
@@ -39,7 +39,9 @@ def repair(row: NodeDriver) -> Words:
     if row.state is DriverState.NODE_DOWN:
         gone = "Remove what is left of node {node}: its pods and ResourceSlices."
         return say(gone if row.node_gone else "Bring node {node} back.", **words)
-    if row.wanted_by and row.state is not DriverState.PART_OFF:
+    if row.state is DriverState.PART_OFF:
+        return say(TURN_ON, part="the GPU part of NVIDIA's driver")
+    if row.wanted_by:
         on = say(" on {nodes:some 3}", nodes=nodes_named(row.hardware)) if row.hardware else ""
         return say("Install driver {driver}{on}, or see why it runs on no node.", on=on, **words)
     if not row.node:
@@ -61,7 +63,6 @@ _HOW: Final = {
     DriverState.NOT_STARTING: "see at its pod why that does not start",
     DriverState.NO_POD: "see why it has no pod there",
     DriverState.GONE: "start it, and its ResourceSlices come back",
-    DriverState.PART_OFF: "turn its GPU part on with the Helm value resources.gpus.enabled=true",
     DriverState.SILENT: "read in its log why it publishes no devices",
     DriverState.FEWER: "read in its log why it publishes fewer devices",
     DriverState.INCOMPLETE: "read in its log why slices of the pool are missing",

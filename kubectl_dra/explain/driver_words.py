@@ -13,6 +13,11 @@ from kubectl_dra.drivers.health import DriverPod, DriverState, FailingCall, Left
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, with_since
 
+TURN_ON: Final = (
+    "Turn {part} on with the Helm value resources.gpus.enabled=true, and with gpuResourcesEnabledOverride=true where "
+    "the chart asks for it. The device plugin must not run on those nodes."
+)
+"""How the ``part`` of NVIDIA's driver is switched on that publishes GPUs: for all nodes of the installation."""
 MAX_NOTES: Final = 3
 MAX_WORDS: Final = 300
 """Of a container's last words, of which the last line says most."""

@@ -20,11 +20,12 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.explain.diagnosis import Evidence
+from kubectl_dra.explain.driver_words import TURN_ON
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, distinct, in_slices
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.phrase import Subject, nodes_named, say
+from kubectl_dra.explain.phrase import Subject, Words, nodes_named, say
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
     DropConstraint,
@@ -277,17 +278,13 @@ def completing(view: DeviceView, pool: Pool) -> CompletePool:
 # Signs that a vendor's driver is installed without the part that publishes the requested devices.
 
 _OFF = "The GPU part of NVIDIA's driver is off"
-_TURN_ON = (
-    "Turn it on with the Helm value resources.gpus.enabled=true, and with gpuResourcesEnabledOverride=true where the "
-    "chart asks for it. The device plugin must not run on those nodes."
-)
 
 
 class TurnOn(NamedTuple):
     """What shows that a part is off, how to turn it on, and the nodes that have its devices."""
 
     evidence: tuple[Evidence, ...]
-    fix: str
+    fix: Words
     nodes: tuple[str, ...] = ()
 
 
@@ -307,4 +304,5 @@ def turn_on(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> Tur
         text = "its other part runs, so the driver is installed"
         evidence.append(Evidence(Subject("driver", off.other), "publishes ResourceSlices", text))
     missing = "" if off.other else ", or the driver is not installed"
-    return TurnOn(tuple(evidence), f"{_OFF}{missing}. {_TURN_ON}", off.nodes)
+    fix = say("{off}{missing}. {turn_on}", off=_OFF, missing=missing, turn_on=say(TURN_ON, part="it"))
+    return TurnOn(tuple(evidence), fix, off.nodes)
