@@ -330,8 +330,9 @@ def _attributes(row: DeviceRow) -> Iterator[str]:
 
 
 def held_by(holders: Sequence[ResourceClaim]) -> str:
-    """The claims, each with the pods that consume it."""
-    return listed([f"{claim.key} ({_consumers(claim)})" for claim in holders[:MAX_HOLDERS]], len(holders))
+    """The claims, each with the pods that consume it; first those that nobody uses."""
+    shown = sorted(holders, key=lambda claim: bool(claim.reserved_for))[:MAX_HOLDERS]
+    return listed([f"{claim.key} ({_consumers(claim)})" for claim in shown], len(holders))
 
 
 def _consumers(claim: ResourceClaim) -> str:
