@@ -17,14 +17,14 @@ from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import compressed, written
+from kubectl_dra.report.phrases import compressed, devices_named, written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.report.taint_forecast import replaced
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
-from kubectl_dra.taint.rules import REFUSED, RESOURCE, UNCHANGED, DesiredRule, RuleStage
+from kubectl_dra.taint.rules import REFUSED, RESOURCE, RULES, UNCHANGED, DesiredRule, RuleStage
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some
 
@@ -45,6 +45,8 @@ T = TypeVar("T")
 MANY: Final = 40
 """How many devices, pods or rules are shown one by one; of more of them the first, and how many there are."""
 _FIRST: Final = 20
+_LINES: Final = 3
+"""So many planned rules have a line each."""
 _PODS = ("POD", "OWNER", "AGE", "PRIORITY", "NODE", "CLAIM", "TOLERATES", "FATE")
 _PODS_BELOW = ("PRIORITY", "OWNER", "AGE", "TOLERATES", "CLAIM", "NODE", "FATE")
 _LIST = ("DEVICE", "TAINT", "OWNER", "REASON", "TICKET", "AGE", "EXPIRES", "PODS")
@@ -66,13 +68,22 @@ def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: Text
     """Write which devices the command is about, by full name, and in words what they get."""
     out = Painter(stream, "never")
     out.sentence(f"{', '.join(taints)} on {amount(len(targets))}:")
-    for target in _first(targets):
-        details = [f"node {target.where}" if target.where and " " not in target.where else target.where]
-        absent = "in an older slice" if target.superseded is not None else "not published"
-        details += [target.hardware, absent if target.published is False else ""]
-        shown = ", ".join(detail for detail in details if detail)
-        out.sentence(f"{target.id}" + (f" ({shown})" if shown else ""), indent="    ", first="  ")
-    _write_more(len(targets), "device", out, indent="  ")
+    alike: dict[str, list[Target]] = {}
+    for target in targets:
+        alike.setdefault(_whereabouts(target), []).append(target)
+    for where, group in _first([*alike.items()]):
+        details = [where, *(target.hardware for target in group if len(group) == 1)]
+        shown = ", ".join(filter(None, details))
+        named = devices_named([target.id for target in group], _FIRST)
+        out.sentence(named + (f" ({shown})" if shown else ""), indent="    ", first="  ")
+    _write_more(len(alike), "place", out, indent="  ")
+
+
+def _whereabouts(target: Target) -> str:
+    """Where a device is, and that it is not published, if so."""
+    where = f"node {target.where}" if target.where and " " not in target.where else target.where
+    absent = "in an older slice" if target.superseded is not None else "not published"
+    return ", ".join(filter(None, (where, absent if target.published is False else "")))
 
 
 def write_radius(
@@ -243,17 +254,29 @@ def write_done(done: RuleDone, dry_run: str, stream: TextIO) -> None:
     elif done.outcome == SKIPPED:
         out.sentence(f"{name} not written, because another is refused ({what}){_SUFFIX.get(dry_run, '')}")
     else:
-        expires = (done.rule.get("metadata") or {}).get("annotations", {}).get("kubectl-dra/expires", "")
-        until = f", until {expires}" if expires else ""
-        out.sentence(f"{name} {done.outcome} ({what}{until}){_SUFFIX.get(dry_run, '')}")
+        out.sentence(f"{name} {done.outcome} ({what}{_until(done)}){_SUFFIX.get(dry_run, '')}")
+
+
+def _until(done: RuleDone) -> str:
+    expires = (done.rule.get("metadata") or {}).get("annotations", {}).get("kubectl-dra/expires", "")
+    return f", until {expires}" if expires else ""
 
 
 def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> None:
-    """Write the lines of rules not written, refused ones first if there are many."""
-    shown = sorted(entries, key=lambda done: done.outcome != REFUSED) if len(entries) > MANY else entries
-    for done in _first(shown):
-        write_done(done, dry_run, stream)
-    _write_more(len(entries), "rule", Painter(stream, "never"))
+    """Write the lines of rules not written, refused ones first if there are many; of many alike their names."""
+    out = Painter(stream, "never")
+    alike: dict[tuple[str, str], list[RuleDone]] = {}
+    for done in sorted(entries, key=lambda done: done.outcome != REFUSED) if len(entries) > MANY else entries:
+        words = f"{taint_words(done.desired, done.stage, when=True)}{_until(done)}"
+        alike.setdefault((done.outcome, words), []).append(done)
+    for (outcome, words), group in alike.items():
+        if len(group) <= _LINES or outcome in (REFUSED, SKIPPED):
+            for done in _first(group):
+                write_done(done, dry_run, stream)
+            _write_more(len(group), "rule", out)
+            continue
+        rules = some([done.desired.name for done in group], _FIRST)
+        out.sentence(f"{len(group):,} {RULES} {outcome} ({words}){_SUFFIX.get(dry_run, '')}: {rules}")
 
 
 def write_end(result: Tainted, color: str = "auto", *, where: ClusterFlags) -> None:

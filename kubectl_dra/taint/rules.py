@@ -36,6 +36,7 @@ UNCHANGED: Final = "unchanged"
 REFUSED: Final = "refused"
 """What becomes of a rule: the outcomes of writing it, or of a plan to do so."""
 RESOURCE: Final = f"devicetaintrule.{GROUP}"
+RULES: Final = f"devicetaintrules.{GROUP}"
 
 
 class DesiredRule(Struct, frozen=True, dict=True):
@@ -244,12 +245,12 @@ def require_rules(cluster: ApiServer) -> Serving:
     release = cluster.release()
     version = cluster.dra_versions().get(KIND)
     if version is None:
-        raise ClusterError(f"{cluster.server} does not serve devicetaintrules.{GROUP}: {how_to_turn_on(release)}")
+        raise ClusterError(f"{cluster.server} does not serve {RULES}: {how_to_turn_on(release)}")
     gates = gates_of(cluster.client)
     off = [gate for gate in _GATES if gates.get(gate) is False]
     if off:
         raise ClusterError(
-            f"{cluster.server} serves devicetaintrules.{GROUP}/{version}, but nothing acts on them with feature gate "
+            f"{cluster.server} serves {RULES}/{version}, but nothing acts on them with feature gate "
             f"{' and '.join(off)} off: {how_to_turn_on(release)}"
         )
     return Serving(version, release, bool(gates))

@@ -104,7 +104,7 @@ def test_what_is_left_of_shared_devices(dra: Dra) -> None:
     saved = str(ROOT / "examples" / "explain" / "cpu-capacity-exhausted" / "cluster.yaml")
     command = ["taint", "telco-2/cpudevnuma000", "k:NoExecute", "--dry-run=client", "--snapshot", saved]
     shown = dra(*command).out
-    assert "Class dra.cpu: 72 of 256 dra.cpu/cpu are left to share now, 48 with the taint." in shown
+    assert "Class dra.cpu: 72 of 256 dra.cpu/cpu are left to share now, 48 once these pods are gone." in shown
     (left,) = checked(dra(*command, "-o", "json"))["blastRadius"]["byClass"]
     assert left["capacity"] == {"dra.cpu/cpu": {"value": "256", "remaining": "72", "remainingAfter": "48"}}
 
@@ -341,10 +341,12 @@ def test_many_devices_pods_and_rules_are_summed_up(dra: Dra, tmp_path: Path) -> 
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     command = ["taint", "--class", "gpu", "k:NoExecute", "--dry-run=client", "--snapshot", str(path)]
     shown = dra(*command).out
-    assert "k:NoExecute on 120 devices:" in shown and "and 100 more devices: -o json has all of them" in shown
+    assert "k:NoExecute on 120 devices:" in shown and "and 40 more places: -o json has all of them" in shown
     # A claim with two of the devices is one row, and those that are deleted come first.
     assert "and 40 more rows: -o json has all of them" in shown and "stays" not in shown
-    assert "and 100 more rules: -o json has all of them" in shown and len(shown.splitlines()) < 90
+    rules = "120 devicetaintrules.resource.k8s.io created (k:NoExecute) (dry run): gpu-0-"
+    assert rules in shown and " and 100 more" in shown and len(shown.splitlines()) < 90
+    assert "gpu.example.com/n00/gpu-0,1 (node n00)" in shown
     report = checked(dra(*command, "-o", "json"))
     assert len(report["rules"]) == 120 and len(report["blastRadius"]["claims"]) == 120
     assert report["blastRadius"]["podsDeleted"] == 59
