@@ -15,27 +15,26 @@ from kubectl_dra.lint.context import items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
 from kubectl_dra.manifests.style import Style, block
-from kubectl_dra.text import nearest
+from kubectl_dra.text import join, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
 
 _ORDER: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
+_FOREIGN: Final = re.compile(
+    r"(?P<assigned>(?<![=!<>])=(?!=))|===+|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![.\w])(?:and|or|AND|OR)(?!\w)"
+    r"|(?<![.\w])(?:not|NOT)\b\s*|[\u201c\u201d\u201e]"
+)
+"""What other languages write for an operator, or prose for a quotation mark."""
 STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 def expression_remedy(path: Path, text: str) -> Fix | None:
     """What to change in an expression that does not compile; None for an unknown kind of error."""
-    from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.lexer import ParseError
-    from kubectl_dra.cel.parser import parse
-
-    try:
-        root = parse(text, Environment.for_release().macros()).expression
-    except (ParseError, RecursionError):
-        return _assignments(path, text)
+    root = _parsed(text)
+    if root is None:
+        return _operators(path, text)
     changes: list[tuple[int, int, str]] = []
     titles: list[str] = []
     for node in ast.walk(root):
@@ -48,6 +47,18 @@ def expression_remedy(path: Path, text: str) -> Fix | None:
     if not changes:
         return None
     return Fix(titles[0], (spliced(path, text, changes),), "unsafe")
+
+
+def _parsed(text: str) -> ast.Expression | None:
+    """The tree of an expression; None if it is none."""
+    from kubectl_dra.cel.environment import Environment
+    from kubectl_dra.cel.lexer import ParseError
+    from kubectl_dra.cel.parser import parse
+
+    try:
+        return parse(text, Environment.for_release().macros()).expression
+    except (ParseError, RecursionError):
+        return None
 
 
 def spliced(path: Path, text: str, edits: Iterable[tuple[int, int, str]]) -> Splice:
@@ -108,13 +119,23 @@ def split_domain(node: ast.Expression, text: str) -> _New | None:
     return f"Read it as {put}", node.start, node.end, put
 
 
-def _assignments(path: Path, text: str) -> Fix | None:
-    """A single ``=`` where ``==`` is meant."""
+def _operators(path: Path, text: str) -> Fix | None:
+    """Operators of other languages, all at once: ``=`` for ``==``, ``and`` for ``&&``; None if more is wrong."""
     hidden = STRINGS.sub(lambda match: "_" * len(match.group()), text)
-    spots = [match.start() for match in _ASSIGNMENT.finditer(hidden)]
-    if not spots:
+    edits = [(match.start(), match.end(), _in_cel(match.group().strip())) for match in _FOREIGN.finditer(hidden)]
+    if not edits:
         return None
-    return Fix("Write == to compare", (spliced(path, text, [(spot, spot + 1, "==") for spot in spots]),), "unsafe")
+    if all(put == "==" for _, _, put in edits):
+        return Fix("Write == to compare", (spliced(path, text, edits),), "unsafe")
+    if _parsed(spliced(path, text, [(0, 0, ""), *edits, (len(text), len(text), "")]).text) is None:
+        return None
+    puts = dict.fromkeys(put for _, _, put in edits)
+    return Fix(f"Write {join(puts)}", (spliced(path, text, edits),), "unsafe")
+
+
+def _in_cel(foreign: str) -> str:
+    known = {"and": "&&", "or": "||", "not": "!", "&": "&&", "|": "||"}.get(foreign.lower())
+    return known or ("==" if foreign.startswith("=") else '"')
 
 
 def _made(node: ast.Expression) -> bool:

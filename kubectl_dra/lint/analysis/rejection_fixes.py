@@ -93,6 +93,8 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return expression_remedy(path, text) if isinstance(text, str) else None
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
+    if violation.rule == "toleration-exists-value":
+        return Fix("Leave value out: Exists matches every value", (Delete(path),), "unsafe")
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
@@ -237,7 +239,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
         return Fix(f"Known here are {', '.join(known)}.") if context.item.kind in KINDS else None
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure:
-        return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),))
+        return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),), "unsafe")
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
 
 
@@ -254,7 +256,7 @@ def _member(raw: Any, path: Path) -> Fix | None:
         return Fix(f"Write {same}", (Set(path, same),), "safe")
     near = nearest(value, members, 1)
     if near:
-        return Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),))
+        return Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe")
     return Fix(f"Write {' or '.join(members)}.")
 
 

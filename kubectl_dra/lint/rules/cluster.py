@@ -52,7 +52,14 @@ class MissingClass(
 
 
 class ReferenceMissing(
-    Rule, code="DRA422", name="claim-not-in-cluster", severity="warning", kinds=("Pod",), scope="set"
+    Rule,
+    code="DRA422",
+    name="claim-not-in-cluster",
+    severity="warning",
+    kinds=("Pod",),
+    scope="set",
+    fixable="unsafe",
+    fixed_where="there is one with almost that name",
 ):
     """A claim or template that the cluster does not have."""
 
@@ -74,7 +81,7 @@ class ReferenceMissing(
             yield self.finding(
                 path,
                 f"namespace {namespace} has no {reference.kind} {reference.target}",
-                fix=Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),)) if near else None,
+                fix=Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe") if near else None,
             )
 
 

@@ -82,7 +82,15 @@ class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error"
         return None
 
 
-class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", severity="error", kinds=SELECTOR_KINDS):
+class UnknownConfigField(
+    Rule,
+    code="DRA604",
+    name="unknown-config-field",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    fixable="unsafe",
+    fixed_where="one is spelled almost so",
+):
     """A field or value of parameters that the driver does not know."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
@@ -121,14 +129,14 @@ class UnknownConfigField(Rule, code="DRA604", name="unknown-config-field", sever
                 yield self.finding(
                     (*path, key),
                     f"{kind} has no field {key}: {what}",
-                    fix=Fix(f"Did you mean {near[0]}?", (Rename((*path, key), near[0]),)) if near else None,
+                    fix=Fix(f"Did you mean {near[0]}?", (Rename((*path, key), near[0]),), "unsafe") if near else None,
                     on_key=True,
                 )
             return
         wrong = _wrong(known, value)
         if wrong is not None:
             close = nearest(str(value), known, 1) if isinstance(known, list) else []
-            fix = Fix(f"Did you mean {close[0]}?", (Set(path, close[0]),)) if close else None
+            fix = Fix(f"Did you mean {close[0]}?", (Set(path, close[0]),), "unsafe") if close else None
             yield self.finding(path, f"{path[-1]} of {kind} must be {wrong}", fix=fix)
 
 

@@ -264,7 +264,9 @@ class UnknownAttribute(
         yield self.finding(
             mention.path,
             f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
-            fix=Fix(f"Did you mean {near[0]}?", (change,) if change else ()) if near else None,
+            fix=Fix(f"Did you mean {near[0]}?", (change,) if change else (), "unsafe" if change else "none")
+            if near
+            else None,
             cel=mention.cel,
         )
 

@@ -88,7 +88,8 @@ class NeverTrue(
             return self.finding(
                 target.selector.path,
                 f'{name} of {driver.name} is never "{wanted[0]}": it is one of {", ".join(attribute.values)}',
-                fix=fix or (Fix(f'Did you mean "{near[0]}"?', changes) if near else None),
+                fix=fix
+                or (Fix(f'Did you mean "{near[0]}"?', changes, "unsafe" if changes else "none") if near else None),
                 cel=at,
             )
         if attribute.names != "products":

@@ -99,9 +99,9 @@ class UnknownField(
     ServerRule,
     code="DRA101",
     name="unknown-field",
-    fixable="safe",
+    fixable="unsafe",
     server_rules=("unknown-field",),
-    fixed_where="it is certain which field is meant",
+    fixed_where="it is certain which field is meant, or one is spelled almost so",
 ):
     """A field that does not exist."""
 
@@ -160,9 +160,9 @@ class NotSupported(
     ServerRule,
     code="DRA108",
     name="unsupported-value",
-    fixable="safe",
+    fixable="unsafe",
     reasons=("NotSupported",),
-    fixed_where="only capitals, hyphens or underscores are wrong",
+    fixed_where="only capitals, hyphens or underscores are wrong, or a letter or two",
 ):
     """A value outside the allowed set."""
 
