@@ -22,6 +22,7 @@ from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
+from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.fewer_replicas import SUSPENDED, FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
@@ -206,7 +207,15 @@ def by_price(diagnosis: Diagnosis) -> list[Fix]:
     last = {offered: each for each in found if (offered := changes_of(each))}
     found = [each for each in found if last.get(changes_of(each), each) is each]
     joint = max((_price(each) for each in found if is_joint(each.proof)), default=Price.NOTHING)
+    found.sort(key=lambda each: _elsewhere(each, diagnosis))
     return sorted(found, key=lambda each: joint if is_joint(each.proof) else _price(each))
+
+
+def _elsewhere(fix: Fix, diagnosis: Diagnosis) -> bool:
+    """Whether a fix changes another alternative of a request than the one that the answer names."""
+    named = diagnosis.findings[0].request if diagnosis.findings else ""
+    changed = {change.place.name for change in changes_of(fix) if isinstance(change, RequestChange)}
+    return "/" in named and any(name != named and name.split("/")[0] == named.split("/")[0] for name in changed)
 
 
 def first_with_fix(diagnosis: Diagnosis) -> Finding | None:
