@@ -122,10 +122,13 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
         if each.stage.name in _CLOSE or (each.stage.name is StageName.POOL and _matching_in_unusable_pools(each))
     ]
     findings = [_finding(each) for each in close or blocked[:1]]
+    barred = _finding(where) if (where := _on_barred_nodes(analysis, world, furthest)) is not None else None
     if close:
         apart = [_finding(each) for each in blocked if each.stage.name is StageName.REQUEST_SELECTOR]
-        barred = _finding(where) if (where := _on_barred_nodes(analysis, world, furthest)) is not None else None
         findings.extend(each for each in (*apart[:1], barred) if each is not None and each.proof is not None)
+    elif barred is not None and blocked[0].stage.name is not StageName.NODE:
+        # What it asks for is there and free: its node is at fault, and not the selector that passes over the others.
+        findings.insert(0, barred)
     if len(group) > 1:
         text = "none of the {count} alternatives fits; this one is closest (others: {others})"
         others = [located.funnel.name for located in group if located is not furthest]

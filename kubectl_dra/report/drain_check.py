@@ -293,7 +293,7 @@ def _was(pods: Sequence[PodOfDriver]) -> str:
 
 def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, Any]:
     """A DrainCheck; its commands end the pods before the driver is removed, and free what no pod uses."""
-    ends = (_drain(users, node),) if users.pods(*_READ) else ()
+    ends: tuple[CommandLine, ...] = (_drain(users, node),) if users.pods(*_READ) else ()
     if users.down:
         ends = (_described(node), deleting("node", node))
     commands = commands_json(*ends, *_freeing(users.unused), where=where)

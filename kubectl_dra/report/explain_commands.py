@@ -21,11 +21,13 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
+from kubectl_dra.explain.node_reasons import NodeCordoned
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.fewer_replicas import SUSPENDED, FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
+from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule
 from kubectl_dra.explain.remedies.proof import Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 
@@ -159,6 +161,8 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
         if change.ending or any(owner_of(pod) is not None for pod in change.ended):
             return ()
         return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in change.ended)
+    if isinstance(change, RelaxNodeRule) and isinstance(change.reason, NodeCordoned):
+        return (kubectl("uncordon", *change.nodes, others=change.nodes, effect=CommandEffect.WRITES),)
     if not isinstance(change, Free) or not change.by_command:
         return ()
     own = map(_of_holder, change.beside(change.fewer))

@@ -125,11 +125,18 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
         what=what,
         fails=say("false or an error ({error})", error=stage.errors[0][1]) if stage.errors else "false",
         every="the only device" if blocked.tested == 1 else say("all {count:device}", count=blocked.tested),
-        nodes=say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else "",
+        nodes=_where(blocked),
         expression=stage.expression,
         have=say(" ({have})", have=have) if have else "",
     )
     return Finding(kind, summary, evidence, remedy)
+
+
+def _where(blocked: Blocked) -> Words:
+    """Which devices the selector was asked about, where there are others."""
+    if blocked.nodes and blocked.stage.passed:
+        return say(" of {nodes:some}", nodes=blocked.nodes)
+    return " where the pod may run" if blocked.funnel.lost_at(StageName.NODE) else ""
 
 
 def _have(seen: Sequence[Observation]) -> Words:
@@ -236,7 +243,7 @@ def _instead(blocked: Blocked, seen: Sequence[Observation]) -> Words:
     stage = blocked.stage
     term = blocked.view.cycle.selectors.terms(stage.program)[stage.term]
     values = seen[0].values
-    nodes = say(" of {nodes:some}", nodes=blocked.nodes) if blocked.nodes and stage.passed else ""
+    nodes = _where(blocked)
     if len(values) > 1:
         return _of_each(seen[0], blocked.tested, nodes)
     every: Words = {1: "the only device", 2: "both devices"}.get(blocked.tested) or say(

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import Node, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.holders import replicas_of_one
@@ -72,7 +71,7 @@ class RelaxNodeRule(Change, frozen=True):
                 text = "get {nodes:some} ready again ({taint})"
             return say(text, nodes=self.nodes, taint=reason.taint)
         if isinstance(reason, NodeCordoned):
-            text = "uncordon {nodes:some}"
+            text = "uncordon node {nodes:some} when its maintenance is over"
         elif isinstance(reason, LabelDiffers):
             text = "let the pod run on {nodes:some}: leave {entry} out of {place}"
             return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}", place=self.place)
@@ -211,11 +210,17 @@ def _rounded_down(short: ResourceShort, nanos: int) -> Quantity:
     return Quantity(nanos // unit * (unit // 10**6), -3)
 
 
-def change_for(reason: Words, nodes: Sequence[str], world: WhatIf) -> RelaxNodeRule | LessOfNode | None:
-    """The change of the pod or of these nodes that lets them accept it; None where none is known."""
+def changes_for(reason: Words, nodes: Sequence[str], world: WhatIf) -> Sequence[RelaxNodeRule | LessOfNode]:
+    """The changes of the pod or of these nodes that let them accept it; empty where none is known.
+
+    The end of one cordon is enough: there are several where several nodes are cordoned.
+    """
     if isinstance(reason, ResourceShort) and world.pod is not None:
-        return _less_of_node(reason, nodes, world.pod, world.outcome.state)
-    return _relaxed(reason, nodes, world.pod) if isinstance(reason, _RULES) else None
+        less = _less_of_node(reason, nodes, world.pod, world.outcome.state)
+        return () if less is None else (less,)
+    if isinstance(reason, NodeCordoned):
+        return [RelaxNodeRule(reason, (name,)) for name in nodes[:MAX_NODE_REASONS]]
+    return (_relaxed(reason, nodes, world.pod),) if isinstance(reason, _RULES) else ()
 
 
 def rule_changes(nodes: Mapping[Words, Sequence[str]], world: WhatIf, *, room: bool) -> Iterator[Change]:
@@ -223,10 +228,11 @@ def rule_changes(nodes: Mapping[Words, Sequence[str]], world: WhatIf, *, room: b
 
     ``room``: also a smaller request, unless the scheduler makes room by itself.
     """
-    changes = [change for reason, names in nodes.items() if (change := change_for(reason, names, world)) is not None]
-    less = max((each for each in changes if isinstance(each, LessOfNode)), key=lambda each: each.amount, default=None)
-    kept = (each for each in changes if isinstance(each, RelaxNodeRule) or (room and each is less))
-    yield from islice(kept, MAX_NODE_REASONS)
+    groups = [changes for reason, names in nodes.items() if (changes := changes_for(reason, names, world))]
+    smaller = [change for group in groups for change in group if isinstance(change, LessOfNode)]
+    less = max(smaller, key=lambda change: change.amount, default=None)
+    kept = (group for group in groups if not isinstance(group[0], LessOfNode) or (room and group[0] is less))
+    yield from (change for group in islice(kept, MAX_NODE_REASONS) for change in group)
 
 
 def _relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeRule:
@@ -245,27 +251,24 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
         return None
     if short := _shortages(reason):
         return _of_shortage(short, nodes, world)
-    change = change_for(reason, nodes, world)
-    if change is None:
+    changes = changes_for(reason, nodes, world)
+    if not changes:
         return _room(nodes, world)
-    proof = world.proof_with(change)
+    proofs = ((change, world.proof_with(change)) for change in changes)
+    change, proof = next((each for each in proofs if each[1] is not None), (changes[0], None))
     words = say("{what:capital}.", what=change.what)
-    commands: tuple[CommandLine, ...] = ()
     if isinstance(reason, Untolerated) and not reason.is_condition and world.pod is not None:
         from kubectl_dra.explain.place_to_edit import place_to_edit
 
         place = place_to_edit(world.pod, "tolerations")
         text = "Let the pod tolerate it: {place}: {toleration}"
         words = say(text, place=place, toleration=toleration_for(reason.taint))
-    elif isinstance(reason, NodeCordoned) and len(nodes) == 1:
-        words = say("Uncordon node {node} when its maintenance is over.", node=nodes[0])
-        commands = (kubectl("uncordon", nodes[0], others=(nodes[0],), effect=CommandEffect.WRITES),)
-    return Remedy(words, proof, offers=(change,), commands=commands)
+    return Remedy(words, proof, offers=(change,))
 
 
 def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     """The largest request that fits there, unless room is made by a pod that does no work."""
-    change = change_for(short[0], nodes, world) if len(short) == 1 else None
+    change = next(iter(changes_for(short[0], nodes, world)), None) if len(short) == 1 else None
     proof = world.proof_with(change) if change is not None else None
     lacking = [each.name for each in short if not each.passes]
     room = _room(nodes, world) if not lacking else None
