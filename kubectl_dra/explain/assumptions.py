@@ -24,6 +24,13 @@ MAX_POOLS = 3
 _NEEDED = frozenset(("ResourceSlice", "DeviceClass", "ResourceClaim", "Pod", "Node"))
 
 
+class OneOfItsPods(Statement, frozen=True):
+    """The answer is about one of the pods that a workload is going to make."""
+
+    TEXT = "this is one of the pods that {workload} makes; the command fit looks at all of them"
+    workload: str
+
+
 def notes_of(analysis: Analysis) -> Iterator[Words]:
     """All notes about an analysis."""
     snapshot, settings = analysis.snapshot, analysis.settings
@@ -149,7 +156,7 @@ def _older_slices(analysis: Analysis) -> Iterator[Phrase]:
         )
 
 
-def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
+def _about_pod(analysis: Analysis) -> Iterator[Words]:
     pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None:
         claim, template = analysis.question.claims[0].claim, analysis.question.claims[0].template
@@ -158,9 +165,7 @@ def _about_pod(analysis: Analysis) -> Iterator[Phrase]:
             yield NO_CONSUMER
         return
     if workload := pod.metadata.annotations.get(MADE_BY):
-        yield say(
-            "this is one of the pods that {workload} makes; the command fit looks at all of them", workload=workload
-        )
+        yield OneOfItsPods(workload)
     if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)

@@ -7,9 +7,9 @@ from typing import Final
 
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.drivers.health import DriverState, LeftOut, NodeDriver
-from kubectl_dra.explain.causes.devices_tainted import ending_taints
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import TURN_ON, maker_of_pods
+from kubectl_dra.explain.ending_taints import ending_taints
 from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
 
 

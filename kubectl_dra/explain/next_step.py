@@ -161,8 +161,11 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
     if change.kind in ("free", "end"):
         namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
+        namespace = namespace or analysis.question.namespace
         look = Look.CLAIM_HOLDER if change.kind == "free" else Look.END_POD
-        return NextStep(look, name, namespace or analysis.question.namespace)
+        if change.kind == "end" and (namespace, name) in analysis.settings.ending:
+            look = Look.EXPLAIN_POD
+        return NextStep(look, name, namespace)
     if change.kind == WITH_NODE:
         return None
     if change.kind == "untaint":

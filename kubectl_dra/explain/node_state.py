@@ -23,7 +23,6 @@ from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare, plugin_shares
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.causes.devices_tainted import ending_taints
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved
 from kubectl_dra.explain.clock import Clock
@@ -33,6 +32,7 @@ from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, next_look
+from kubectl_dra.explain.ending_taints import ending_taints
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.phrase import ObjectName, Words, say

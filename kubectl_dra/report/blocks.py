@@ -191,9 +191,9 @@ class FixOffer(Struct, frozen=True):
 
 
 def order_of(offers: Sequence[FixOffer]) -> str:
-    """In which order fixes are listed, for their heading: what only reads may cost more than what it stands before."""
+    """The order of fixes, for their heading: what changes nothing may cost more than what it stands before."""
     turns = [offer.turn or 0 for offer in offers]
-    return ", the mildest first" if turns == sorted(turns) else ", read-only ones first"
+    return ", the mildest first" if turns == sorted(turns) else ", what changes the cluster last"
 
 
 class Items(Struct, frozen=True):

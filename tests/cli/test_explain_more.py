@@ -58,6 +58,40 @@ def test_a_fix_takes_the_place_of_what_is_supposed_of_the_same_field(dra: Dra, m
     assert "cpu=24" in line and "cpu=25" not in line and "cpus:toleration=a:NoSchedule" in line
 
 
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, namespace: inference}
+spec:
+  parallelism: 4
+  template:
+    spec:
+      restartPolicy: Never
+      resourceClaims: [{name: g, resourceClaimTemplateName: l40s}]
+      containers: [{name: c, image: x, resources: {claims: [{name: g}]}}]
+"""
+
+
+def test_all_pods_of_a_workload_are_counted_in_a_changed_cluster(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(EXAMPLES / "all-held")
+    (tmp_path / "job.yaml").write_text(JOB)
+    words = ("explain", "-f", str(tmp_path / "job.yaml"), "--snapshot", "cluster.yaml", "--what-if")
+    ran = dra(*words, "free=research/scratch-gpu")
+    assert ran.code == 1 and ran.out.startswith("1 of 4 pods of Job inference/j fits.\n"), ran.out
+    assert "kubectl dra fit" not in ran.out, "fit knows no --what-if"
+    # A changed request is asked about for one of them.
+    assert "this is one of the pods that Job inference/j makes" in " ".join(dra(*words, "count=2").out.split())
+
+
+def test_a_pod_that_is_being_deleted_is_not_deleted_again(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "all-held")
+    words = ("explain", "pod/sdxl-66d9f7b8c-h7m6r", "-n", "inference", "--snapshot", "cluster.yaml", "--what-if")
+    assert "\nNext: kubectl dra explain pod/video-prep-1 -n research" in dra(*words, "end=research/video-prep-1").out
+    assert "kubectl delete pod/rl-agent-3 -n research" in dra(*words, "end=research/rl-agent-3").out
+
+
 def test_what_if_drops_constraints(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "nic-gpu-pcie-root")
     words = ["explain", "-f", "manifest.yaml", "--snapshot", "cluster.yaml"]

@@ -92,5 +92,6 @@ def test_a_first_fix_of_another_cause_is_told(
     monkeypatch.chdir(EXAMPLES / example)
     run(arguments(EXAMPLES / example))
     assert (
-        "\nFixes, read-only ones first, proved by running the scheduler's steps with them\n" in capsys.readouterr().out
+        "\nFixes, what changes the cluster last, proved by running the scheduler's steps with them\n"
+        in capsys.readouterr().out
     )

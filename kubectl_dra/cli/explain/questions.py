@@ -35,14 +35,14 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.assumptions import rules_notes
+from kubectl_dra.explain.assumptions import OneOfItsPods, rules_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, ending_already, suppose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
@@ -95,7 +95,8 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     snapshot = completed(
         snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
     )
-    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
+    ending = frozenset(ending_already(changes, snapshot, given.namespace))
+    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ending=ending)
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
     return [
@@ -277,11 +278,12 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
     """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
 
-    They stay where the question is about a part of the cluster or about a changed one, and where they are open.
+    They stay where the question is about a part of the cluster or about changed requests, and where they are open.
     """
     alone = Answers.of(diagnoses)
     manifest = posed[0].manifest if posed else None
-    narrowed = flags.target or flags.labels or flags.what_if or flags.node or flags.request
+    reworded = posed and any(not change.of_cluster for change in posed[0].settings.supposed)
+    narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
     if narrowed or manifest is None or not manifest.workloads:
         return alone
     # Whether a pod starts is known once all have their nodes.
@@ -310,8 +312,13 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             own = [
                 diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
             ]
-            shown.extend(_shown(workload, own, posed[0]))
+            shown.extend(map(_of_all, _shown(workload, own, posed[0])))
     return Answers(shown, several, max(codes, default=0))
+
+
+def _of_all(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis of one pod beside the answer about all of its workload."""
+    return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
 
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:

@@ -342,7 +342,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
         if answers.workloads:
             _print_headlines(answers.workloads, flags)
         write_text(answers.diagnoses, flags.color.value, invocation=invocation, full=flags.whole_page)
-        if stopped:
+        if stopped and not flags.what_if:
             following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(flags))))
             write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return

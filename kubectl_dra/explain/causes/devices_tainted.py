@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
 from kubectl_dra.api.claims import ALL
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.command import deleting
-from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, rules_named
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import describe_taint
 from kubectl_dra.explain.phrase import Phrase, Subject, Words, say
 from kubectl_dra.explain.remedies.change import Tolerate
 
-MAX_COMMANDS: Final = 3
 TAINTED = CauseKind(code="devices-tainted", family=Family.DEVICES, fixed_at=Look.TAINTED_DEVICES)
 TOLERATION = CauseKind(code="toleration-does-not-match", family=Family.DEVICES, fixed_at=Look.TAINTED_DEVICES)
 
@@ -76,34 +74,12 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
         if rules:
             text += " Or delete {rules} once the maintenance is over."
         proof = blocked.world.proof_with(tolerate)
-        return Remedy(say(text, missed=missed, rules=_named(rules)), proof, offers=(tolerate,), commands=deleted)
+        return Remedy(say(text, missed=missed, rules=rules_named(rules)), proof, offers=(tolerate,), commands=deleted)
     if rules:
         text = "Delete {rules} once the maintenance is over, or let the request tolerate the taint."
         proof = blocked.world.proof_with(tolerate)
-        return Remedy(say(text, rules=_named(rules)), proof, offers=offers, commands=deleted)
+        return Remedy(say(text, rules=rules_named(rules)), proof, offers=offers, commands=deleted)
     return ending_taints((), {(item.id.driver, taint.key) for item, taint in blocking if taint is not None})
-
-
-def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -> Remedy:
-    """What takes the taints of these DeviceTaintRules from devices; without a rule those that drivers set: ``own`` has
-    driver and key of each.
-    """
-    if rules:
-        deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
-        text = "Delete {rules} as soon as the devices may be used again."
-        return Remedy(say(text, rules=_named(rules)), commands=deleted)
-    passing = {driver.passing_taints.get(key) for name, key in own if (driver := catalogue().driver(name)) is not None}
-    if len(passing) == 1 and (known := passing.pop()):
-        return Remedy(known)
-    # Such a taint says that the device is unfit: tolerating it is no way out to offer.
-    return Remedy(
-        "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
-        "do so only when they are restarted."
-    )
-
-
-def _named(rules: Sequence[str]) -> Phrase:
-    return say("{kind} {rules:some}", kind="DeviceTaintRule" if len(rules) == 1 else "DeviceTaintRules", rules=rules)
 
 
 def _of_other_keys(blocked: Blocked, missed: Sequence[Phrase]) -> Words:

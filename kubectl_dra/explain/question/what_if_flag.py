@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
+from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.place_to_edit import place_to_edit
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
 from kubectl_dra.explain.remedies.claim_edits import with_request
 from kubectl_dra.text import did_you_mean_or_known, nearest, some, whole_number
@@ -53,6 +55,11 @@ class WhatIfChange(NamedTuple):
         """Every name of the API in it."""
         of_objects = self.named if self.kind in (*OF_OBJECTS, WITH_NODE) else ()
         return tuple(part for name in (*of_objects, self.request) if name for part in name.split("/"))
+
+    @property
+    def of_cluster(self) -> bool:
+        """Whether it changes the cluster, and not what the pod asks for."""
+        return self.kind in (*_OF_OTHERS, WITH_NODE)
 
     @property
     def flag(self) -> tuple[str, str]:
@@ -128,8 +135,20 @@ def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phr
     if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
         return
     what = "a new template" if any(state.template for state in question.claims) else "a new claim"
-    text = "to make it real: write the change into {what} and name that in a new pod (specs that exist are immutable)"
-    yield say(text, what=what)
+    owned = question.pod is not None and owner_of(question.pod) is not None
+    where = place_to_edit(question.pod, "resourceClaims") if question.pod is not None and owned else "a new pod"
+    text = "to make it real: write the change into {what} and name that in {where} (specs that exist are immutable)"
+    yield say(text, what=what, where=where)
+
+
+def ending_already(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespace: str) -> Iterator[Key]:
+    """The pods that are supposed to end and are being deleted: another deletion ends none of them."""
+    for change in changes:
+        for name in change.named if change.kind == "end" else ():
+            space, _, own = name.rpartition("/")
+            pod = snapshot.pods.get((space or namespace, own))
+            if pod is not None and pod.metadata.deletion_timestamp:
+                yield key_of(pod)
 
 
 def _reworded(question: Question, change: WhatIfChange) -> Question:

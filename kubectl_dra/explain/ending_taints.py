@@ -1,0 +1,36 @@
+"""What takes taints from devices: the end of the rules that set them, or whatever makes their driver take them back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from kubectl_dra.command import deleting
+from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.phrase import Phrase, say
+
+MAX_COMMANDS: Final = 3
+
+
+def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -> Remedy:
+    """What takes the taints of these DeviceTaintRules from devices; without a rule those that drivers set: ``own`` has
+    driver and key of each.
+    """
+    if rules:
+        deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
+        text = "Delete {rules} as soon as the devices may be used again."
+        return Remedy(say(text, rules=rules_named(rules)), commands=deleted)
+    passing = {driver.passing_taints.get(key) for name, key in own if (driver := catalogue().driver(name)) is not None}
+    if len(passing) == 1 and (known := passing.pop()):
+        return Remedy(known)
+    # Such a taint says that the device is unfit: tolerating it is no way out to offer.
+    return Remedy(
+        "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
+        "do so only when they are restarted."
+    )
+
+
+def rules_named(rules: Sequence[str]) -> Phrase:
+    """The rules by name."""
+    return say("{kind} {rules:some}", kind="DeviceTaintRule" if len(rules) == 1 else "DeviceTaintRules", rules=rules)
