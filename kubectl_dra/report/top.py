@@ -190,7 +190,10 @@ def write_top(
 def _legends(report: UseReport, heading: Sequence[str], where: ClusterFlags) -> Iterator[str]:
     """What a column counts that its heading alone does not say."""
     if "USED(%)" in heading and not {DeviceState.SHARED, DeviceState.BLOCKED}.isdisjoint(report.states):
-        yield "USED(%): devices that are held, and of shared ones the part that is used; blocked ones do not count."
+        yield (
+            "USED(%): devices that are held, and of shared ones the part that is used; divisions of one piece of "
+            "hardware count as one device."
+        )
     if DeviceState.UNSERVED in report.states:
         why = where.asks(CommandLine(("kubectl", "dra", "devices")))
         yield f"Unserved: free, but a pod that gets one does not start; why: {why}"

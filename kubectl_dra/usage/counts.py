@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ from kubectl_dra.explain.unread import Unread, unread_devices
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, claim_uses
-from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request
+from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request, room_left
 
 K = TypeVar("K", bound=Hashable)
 
@@ -98,14 +98,16 @@ class DeviceSupply(Struct, frozen=True):
     """The devices of one node (or place that no node is) or class.
 
     ``idle`` are held by claims that are unused or whose pods have ended. ``largest`` is for classes alone.
-    ``used`` is how many whole devices those that are held and the used parts of shared ones come to; ``room`` what is
-    left of the capacity of devices that can be shared, are not tainted and are served.
+    ``used`` is how many ``whole`` devices those that are held and the used parts of shared ones come to: divisions of
+    one piece of hardware, which draw on one counter set, count as one. ``room`` is what is left of the capacity of
+    devices that can be shared, are not tainted and are served.
     """
 
     tally: Tally
     idle: int
     largest: LargestRequest | None = None
     used: float = 0
+    whole: int = 0
     room: tuple[CapacityRoom, ...] = ()
 
     @property
@@ -125,12 +127,8 @@ class DeviceSupply(Struct, frozen=True):
 
     @property
     def held_part(self) -> float:
-        """How much of the hardware is held: a part of 1.
-
-        What other devices block is another division of hardware that these hold already, so it does not count.
-        """
-        whole = self.tally.devices - self.tally.states.get(DeviceState.BLOCKED, 0)
-        return self.used / whole if whole else 1.0
+        """How much of the hardware is held: a part of 1."""
+        return self.used / self.whole if self.whole else 1.0
 
 
 def supply_of_nodes(inventory: Inventory, claims: ClaimUses) -> list[DeviceSupply]:
@@ -144,9 +142,17 @@ def supply_of_classes(
     """The devices of each class, those of several classes in each of them."""
     trials = RequestTrials(snapshot, scheduler)
     return [
-        replace(supply, largest=largest_request(supply.name, inventory.rows, trials)) if supply.name else supply
+        _with_largest(supply, inventory.rows, trials) if supply.name else supply
         for supply in _counted(inventory, claims, CountedBy.class_, trials.nodes)
     ]
+
+
+def _with_largest(supply: DeviceSupply, rows: Sequence[DeviceRow], trials: RequestTrials) -> DeviceSupply:
+    """The supply of a class with the largest request for it: for devices, or for what is left of shared ones."""
+    largest = largest_request(supply.name, rows, trials)
+    if largest is not None:
+        return replace(supply, largest=largest)
+    return replace(supply, room=room_left(supply.name, [row for row in rows if supply.name in row.classes], trials))
 
 
 def idle_devices(rows: Sequence[DeviceRow], claims: ClaimUses) -> list[DeviceRow]:
@@ -163,22 +169,36 @@ def _counted(
     for row in idle_devices(inventory.rows, claims):
         for name in names_of(row, by):
             idle[name] = idle.get(name, 0) + 1
-    used: dict[str, float] = {}
     named: dict[str, list[DeviceRow]] = {}
     for row in inventory.rows:
         for name in names_of(row, by):
             named.setdefault(name, []).append(row)
-            if row.state in _HELD:
-                used[name] = used.get(name, 0) + row.used_part
-    return [
-        DeviceSupply(
-            tally,
-            idle.get(tally.name, 0),
-            used=used.get(tally.name, 0),
-            room=capacity_left(named.get(tally.name, ()), takers),
-        )
-        for tally in tallies(inventory, by)
-    ]
+    supplies: list[DeviceSupply] = []
+    for tally in tallies(inventory, by):
+        rows = named.get(tally.name, ())
+        hardware = _hardware(rows)
+        used, room = sum(min(1.0, part) for part in hardware.values()), capacity_left(rows, takers)
+        supplies.append(DeviceSupply(tally, idle.get(tally.name, 0), used=used, whole=len(hardware), room=room))
+    return supplies
+
+
+def _hardware(rows: Iterable[DeviceRow]) -> Mapping[Hashable, float]:
+    """How much of each piece of hardware is held: of a device, or of what its divisions draw on.
+
+    All of it is where others hold what each division here needs.
+    """
+    parts: dict[Hashable, float] = {}
+    blocked: dict[Hashable, None] = {}
+    for row in rows:
+        pieces: dict[Hashable, float] = {(row.slice.pool, name): part for name, part in row.draws.items()}
+        pieces = pieces or {row.id: 1.0}
+        if row.state is DeviceState.BLOCKED:
+            blocked |= dict.fromkeys(pieces)
+            continue
+        for piece, part in pieces.items():
+            held = part * row.used_part if row.state in _HELD else 0.0
+            parts[piece] = parts.get(piece, 0.0) + held
+    return dict.fromkeys(blocked, 1.0) | parts
 
 
 # Who uses what at one moment: all that ``top`` shows, counted and sorted.
@@ -273,25 +293,26 @@ def use_reports(
     return use_reports
 
 
-def _sorted(rows: Sequence[T], keys: dict[UseSort, Callable[[T], int]], sort: UseSort) -> tuple[T, ...]:
+def _sorted(rows: Sequence[T], keys: dict[UseSort, Callable[[T], float]], sort: UseSort) -> tuple[T, ...]:
     """The rows with the largest first; they come by name."""
     key = keys.get(sort)
     return tuple(rows) if key is None else tuple(sorted(rows, key=lambda row: -key(row)))
 
 
-_SUPPLY: dict[UseSort, Callable[[DeviceSupply], int]] = {
+_SUPPLY: dict[UseSort, Callable[[DeviceSupply], float]] = {
     UseSort.devices: lambda row: row.tally.devices,
     UseSort.free: lambda row: row.free,
-    UseSort.held: lambda row: row.held,
+    # Of as many, those that are fuller come first.
+    UseSort.held: lambda row: row.held + row.held_part / 2,
     UseSort.idle: lambda row: row.idle,
 }
-_DEMAND: dict[UseSort, Callable[[DeviceDemand], int]] = {
+_DEMAND: dict[UseSort, Callable[[DeviceDemand], float]] = {
     UseSort.devices: lambda row: row.devices,
     UseSort.held: lambda row: row.devices,
     UseSort.idle: lambda row: row.idle,
     UseSort.pending: lambda row: row.pending,
 }
-_CLAIMS: dict[UseSort, Callable[[ClaimUse], int]] = {
+_CLAIMS: dict[UseSort, Callable[[ClaimUse], float]] = {
     UseSort.devices: lambda row: len(row.results),
     UseSort.held: lambda row: len(row.results),
 }

@@ -18,7 +18,7 @@ from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.drivers.refused_claims import PartOfNode, any_of_whole_nodes, parts_of_node, published_on
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
-from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
+from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, Verdict
@@ -35,7 +35,7 @@ from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
-from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request
+from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request, room_left
 
 
 class ClassNow(Struct, frozen=True):
@@ -121,7 +121,7 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     rows, states = inventory.rows, inventory.states()
     trials = RequestTrials(snapshot, scheduler)
     largest = largest_request(name, rows, trials) if rows else LargestRequest(0)
-    room = capacity_left(rows, trials.nodes) if largest is None else ()
+    room = room_left(name, rows, trials) if largest is None else ()
     open_ = [row for row in rows if _has_room(row) and any(node in trials.nodes for node in row.nodes)]
     unnamed = _unnamed(open_, room, scheduler)
     verdict = Verdict.UNSCHEDULABLE

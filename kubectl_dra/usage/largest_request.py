@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -14,9 +15,11 @@ from kubectl_dra.allocation.features import DEFECTS, KnownDefects
 from kubectl_dra.api.claims import DeviceRequest, Request, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.devices.capacity_left import ROOM
+from kubectl_dra.explain.devices.capacity_left import ROOM, CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
@@ -58,13 +61,22 @@ class RequestTrials:
         self.scheduler = scheduler
         self.nodes = {node.name: node for node in cluster.nodes if not node.unschedulable}
         self._none = scheduler.attempt(ClaimsAlone((key_of(_CLAIM),)), cluster)
-        self._asked: dict[tuple[str, int, str], Outcome] = {}
+        self._asked: dict[tuple[str, int, str, tuple[str, Quantity] | None], Outcome] = {}
 
     def on(
-        self, node: str, name: str, count: int, defects: KnownDefects | None = None, *, selector: str = ""
+        self,
+        node: str,
+        name: str,
+        count: int,
+        defects: KnownDefects | None = None,
+        *,
+        selector: str = "",
+        amount: tuple[str, Quantity] | None = None,
     ) -> Attempt:
-        """The attempt on a node, by a scheduler with its own ``defects`` or with these; with a ``selector`` or none."""
-        outcome = self._asking(name, count, selector)
+        """The attempt on a node, by a scheduler with its own ``defects`` or with these; with a ``selector`` or none,
+        and for an ``amount`` of a capacity of each device.
+        """
+        outcome = self._asking(name, count, selector, amount)
         if defects is not None:
             outcome = outcome.on(outcome.state.looking(defects=defects))
         return outcome.try_on(self.nodes[node])
@@ -74,11 +86,11 @@ class RequestTrials:
         """Those of the scheduler."""
         return self._none.state.cycle.defects
 
-    def _asking(self, name: str, count: int, selector: str) -> Outcome:
-        key = (name, count, selector)
+    def _asking(self, name: str, count: int, selector: str, amount: tuple[str, Quantity] | None) -> Outcome:
+        key = (name, count, selector, amount)
         if key not in self._asked:
-            selectors = (selector,) if selector else ()
-            request = Request("devices", DeviceRequest("devices", name, selectors, count=count))
+            selectors, capacity = (selector,) if selector else (), dict((amount,)) if amount else None
+            request = Request("devices", DeviceRequest("devices", name, selectors, count=count, capacity=capacity))
             claim = replace(_CLAIM, requests=(request,))
             self._asked[key] = self._none.changed(self._none.state.cluster.editing(claim))
         return self._asked[key]
@@ -117,6 +129,27 @@ def largest_request(name: str, rows: Sequence[DeviceRow], trials: RequestTrials)
     if best.count or best.at_least:
         return best
     return best.refused(_refusing(name, free, trials), trials.scheduler)
+
+
+def room_left(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> tuple[CapacityRoom, ...]:
+    """What is left of the capacities of a class's devices, and of the scarcest the most that a request gets on one."""
+    first, *others = capacity_left(rows, trials.nodes) or (None,)
+    if first is None:
+        return ()
+    left: dict[Quantity, dict[str, DeviceID]] = {}
+    for row in rows:
+        for room in capacity_left((row,), trials.nodes):
+            if room.name == first.name and room.on is not None:
+                places = left.setdefault(room.most, {})
+                places.update((node, row.id) for node in row.nodes if node in trials.nodes and node not in places)
+    ranked = ((most, node, id) for most in sorted(left, reverse=True) for node, id in left[most].items())
+    for most, node, id in islice(ranked, LARGEST_NODES):
+        attempt = trials.on(node, name, 1, amount=(first.name, most))
+        if attempt.certain:
+            return (first._replace(most=most, on=id), *others)
+        if not attempt.excluded:
+            break
+    return (first, *others)
 
 
 def _refusing(name: str, nodes: Iterable[str], trials: RequestTrials) -> tuple[str, ...]:

@@ -321,12 +321,29 @@ def test_what_is_left_of_shared_devices(dra: Dra) -> None:
     header, *rows = (re.split(" {3,}", line) for line in dra("top", "--snapshot", path).out.splitlines()[2:5])
     telco = [dict(zip(header, row, strict=True)) for row in rows]
     assert [(row["NODE"], row["SHARED"], row["HELD"], row["USED(%)"], row["LEFT"]) for row in telco] == [
-        ("telco-1", "2", "-", "68%", "cpu 40 of 128"),
         ("telco-2", "2", "-", "75%", "cpu 32 of 128"),
+        ("telco-1", "2", "-", "68%", "cpu 40 of 128"),
     ]
     found = json.loads(dra("top", "--snapshot", path, "-o", "json").out)
-    assert found["items"][0]["capacity"] == {"dra.cpu/cpu": {"value": "128", "remaining": "40", "largest": "24"}}
-    assert found["items"][0]["heldPart"] == 0.6875
+    assert found["items"][1]["capacity"] == {"dra.cpu/cpu": {"value": "128", "remaining": "40", "largest": "24"}}
+    assert found["items"][1]["heldPart"] == 0.6875
+
+
+def test_divisions_of_one_card_count_as_one(dra: Dra) -> None:
+    """What is used agrees with what is left: 3 of 64 partitions, however many divisions are tainted or blocked."""
+    path = str(Path(__file__).parent.parent.parent / "examples/explain/amd-partitions-in-use/cluster.yaml")
+    found = {item["name"]: item for item in json.loads(dra("top", "--snapshot", path, "-o", "json").out)["items"]}
+    partitions = found["mi300x-2"]["capacity"]["partitions"]
+    assert (partitions["remaining"], partitions["value"]) == ("61", "64")
+    assert found["mi300x-2"]["heldPart"] == round(3 / 64, 4) and found["mi300x-1"]["heldPart"] == 1 / 8
+
+
+def test_the_most_that_is_left_is_what_a_request_gets(dra: Dra) -> None:
+    """A defect of the scheduler refuses the whole card that is free."""
+    path = str(Path(__file__).parent.parent.parent / "examples/explain/amd-partitions-in-use/cluster.yaml")
+    (row,) = [line for line in dra("top", "classes", "--snapshot", path).out.splitlines() if "gpu.amd.com  " in line]
+    assert "partitions 7" in row
+    assert "at most 7 of partitions on one device" in dra("explain", "class", "gpu.amd.com", "--snapshot", path).out
 
 
 def test_blocked_partitions_are_no_room(dra: Dra) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import Device, DeviceID, PoolID, ResourceSlice
+from kubectl_dra.api.slices import Counters, Device, DeviceID, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cel import CompileError, EvaluationError, Program
 from kubectl_dra.cluster.cluster import ANY_NODE, Cluster
@@ -29,6 +29,7 @@ from kubectl_dra.explain.devices.device_state import (
     Unpublished,
     unpublished,
 )
+from kubectl_dra.explain.devices.hardware_drawn import NO_DRAWS, draws_of
 from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
 from kubectl_dra.explain.devices.wanted import Wanted, check_names
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
@@ -53,7 +54,8 @@ class DeviceRow(NamedTuple):
     are the DeviceClasses that select it. ``reason`` tells why the state is what it is, empty for free. ``holders``
     are the claims that hold it or shares of it, ``consumed`` what those shares take, by capacity. ``also_tainted``:
     taints keep it from new claims, though its state is another one; ``also_unusable``: it is held and unusable.
-    ``unserved``: why a pod that gets what is left of it does not start.
+    ``unserved``: why a pod that gets what is left of it does not start. ``draws``: of a division of hardware the part
+    of each counter set that it needs, a part of 1.
     """
 
     id: DeviceID
@@ -70,6 +72,7 @@ class DeviceRow(NamedTuple):
     also_tainted: bool = False
     unserved: Words = ""
     also_unusable: bool = False
+    draws: Mapping[str, float] = NO_DRAWS
 
     @property
     def used_part(self) -> float:
@@ -166,6 +169,7 @@ class _Listing:
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = DeviceView(cycle, nodes, {})
         self._superseded: list[Superseded] = []
+        self._totals: dict[PoolID, Mapping[str, Counters]] = {}
         self._states = DeviceStates(snapshot, cycle, self._view)
         # The scheduler of some releases does not see DeviceTaintRules: they are shown all the same.
         self._unseen_rules = snapshot.taint_rules if cycle.index.slices is snapshot.slices else ()
@@ -399,7 +403,18 @@ class _Listing:
             state is not DeviceState.TAINTED and bool(self._states.blocking(item)),
             self._states.unserved(item, place) if state in _GIVEN else "",
             state is DeviceState.HELD and bool(self._states.unusable(item, place)),
+            draws_of(item.device, self._counters(item.slice.pool)) if item.device.consumes_counters else NO_DRAWS,
         )
+
+    def _counters(self, pool: PoolID) -> Mapping[str, Counters]:
+        """The counter sets of a pool, each with what it has of each counter."""
+        if pool not in self._totals:
+            self._totals[pool] = {
+                counter_set.name: counter_set.counters
+                for slice_ in self._cycle.index.by_pool[pool]
+                for counter_set in slice_.shared_counters
+            }
+        return self._totals[pool]
 
 
 _GIVEN = (DeviceState.UNSERVED, DeviceState.SHARED)
