@@ -76,6 +76,11 @@ def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLi
     return kubectl("delete", kind=kind, name=name, namespace=namespace, more=more, effect=CommandEffect.DESTROYS)
 
 
+def uncordon(node: str) -> CommandLine:
+    """The command that lets new pods come to a node again."""
+    return kubectl("uncordon", node, others=(node,), effect=CommandEffect.WRITES)
+
+
 def log_of(pod: str, namespace: str, container: str = "", *, before: bool = False) -> CommandLine:
     """The command that shows the log of a pod's container, or of its run ``before`` this one."""
     run = ("--previous",) if before else ()

@@ -1,11 +1,11 @@
-"""What takes taints from devices: the end of the rules that set them, or whatever makes their driver take them back."""
+"""What gives devices back to new pods: the end of taints, by rules or by their driver, or of a node's cordon."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from kubectl_dra.command import deleting
+from kubectl_dra.command import deleting, uncordon
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.phrase import Phrase, say
@@ -34,3 +34,9 @@ def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -
 def rules_named(rules: Sequence[str]) -> Phrase:
     """The rules by name."""
     return say("{kind} {rules:some}", kind="DeviceTaintRule" if len(rules) == 1 else "DeviceTaintRules", rules=rules)
+
+
+def uncordoning(node: str) -> Remedy:
+    """The end of a node's cordon."""
+    command = uncordon(node)
+    return Remedy(say("Uncordon node {node} when its maintenance is over.", node=node), commands=(command,))

@@ -32,7 +32,7 @@ from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, next_look
-from kubectl_dra.explain.ending_taints import ending_taints
+from kubectl_dra.explain.ending_taints import ending_taints, uncordoning
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.phrase import ObjectName, Words, say
@@ -113,6 +113,11 @@ class NodeAnswer(Struct, frozen=True):
         return bool(self.tainted) and len(self.tainted) == self.published
 
     @property
+    def cordoned(self) -> bool:
+        """Whether it has devices and takes no new pods."""
+        return self.object is not None and self.object.unschedulable and bool(self.published)
+
+    @property
     def rules(self) -> tuple[str, ...]:
         """The DeviceTaintRules that taint its devices."""
         return tuple(dict.fromkeys(taint.rule for row in self.tainted for taint in row.taints if taint.rule))
@@ -120,7 +125,7 @@ class NodeAnswer(Struct, frozen=True):
     @property
     def exit_code(self) -> int:
         """1 if something is wrong or no device of it is to be had, 3 if that is unknown."""
-        if self.fault or self.troubled or self.out_of_service:
+        if self.fault or self.troubled or self.out_of_service or self.cordoned:
             return 1
         return 3 if self.unread or self.unclear or self.unseen else 0
 
@@ -153,6 +158,9 @@ def node_state(name: str, snapshot: Snapshot, settings: Settings) -> NodeAnswer:
         own = {(row.id.driver, taint.key) for row in state.tainted for taint in row.taints}
         taken = ending_taints(state.rules, own)
         return replace(state, fix=taken.change, commands=taken.commands, next=look)
+    if state.cordoned and not state.troubled:
+        ended = uncordoning(name)
+        return replace(state, fix=ended.change, commands=ended.commands)
     unclear = (why for pod in state.unclear for why in pod.unclear)
     more = to_see_more((*unread, *unclear)) or next((next_look(row) for row in state.unseen), None)
     return replace(state, next=more)

@@ -16,6 +16,7 @@ from kubectl_dra.command import (
     kubectl,
     log_of,
     misnamed,
+    uncordon,
 )
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Look, NextStep
@@ -162,7 +163,7 @@ def making(changes: Sequence[object]) -> tuple[CommandLine, ...]:
             return ()
         return tuple(deleting("pod", pod.metadata.name, pod.metadata.namespace) for pod in change.ended)
     if isinstance(change, RelaxNodeRule) and isinstance(change.reason, NodeCordoned):
-        return (kubectl("uncordon", *change.nodes, others=change.nodes, effect=CommandEffect.WRITES),)
+        return tuple(map(uncordon, change.nodes))
     if not isinstance(change, Free) or not change.by_command:
         return ()
     own = map(_of_holder, change.beside(change.fewer))

@@ -49,6 +49,8 @@ def _of_class(now: ClassNow) -> str:
         if now.verdict is Verdict.UNDETERMINED:
             return "whether a request can get a device of it is unknown, because not all slices were read"
         fault = next(iter(now.broken), None)
+        if now.flaw is not None:
+            return f"no request can get a device of it: {written(now.flaw.summary)}"
         cause = "" if fault is None else f": {written(at_fault(fault))}"
         return f"no request can get a device of it now, because no published device matches it{cause}"
     if now.verdict is Verdict.UNDETERMINED and not now.unsure:
@@ -71,6 +73,9 @@ def _of_class(now: ClassNow) -> str:
         return f"no plain request can get a device of it now, though {_free(now)}: {defects_of(largest)}"
     if now.free:
         free = _free(now)
+        if now.cordoned:
+            nodes = f"node {now.cordoned[0]} is" if len(now.cordoned) == 1 else f"nodes {some(now.cordoned, 3)} are"
+            return f"no request can get a device of it now, though {free}: {nodes} cordoned"
         return f"no request can get a device of it now, though {free}: no node can take a pod for it"
     if now.unserved:
         return f"no pod can use a device of it now: {written(now.unserved[0].unserved)}"

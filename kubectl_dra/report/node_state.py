@@ -36,6 +36,13 @@ _ROWS: Final = 5
 
 def node_answer(state: NodeAnswer) -> tuple[str, str]:
     """The first sentence: what is wrong with the node, a driver of it or a pod on it."""
+    subject, said = _but_cordon(state)
+    if state.cordoned and not state.fault and not state.troubled:
+        return subject, f"it is cordoned, so no new pod comes here; {said}"
+    return subject, said
+
+
+def _but_cordon(state: NodeAnswer) -> tuple[str, str]:
     subject = f"Node {state.name}"
     if state.fault:
         return subject, f"{written(state.fault)}{_waiting(state)}"
@@ -91,12 +98,10 @@ def _out_of_service(state: NodeAnswer) -> str:
 
 
 def _limits(state: NodeAnswer) -> str:
-    """What else keeps pods from devices here: taints of some, a cordon, and device plugins that have nothing left."""
+    """What else keeps pods from devices here: taints of some, and device plugins that have nothing left."""
     said = []
     if state.tainted:
         said.append(f"{len(state.tainted):,} of {amount(state.published)} {_are(len(state.tainted))} tainted")
-    if state.object is not None and state.object.unschedulable:
-        said.append("it is cordoned, so no new pod comes here")
     for share in state.plugins:
         unhealthy = f", and {share.unhealthy:,} unhealthy" if share.unhealthy else ""
         offer = f"a device plugin offers {share.offered:,} {share.resource}, {_used(share)} in use{unhealthy}"
@@ -258,7 +263,7 @@ def _fix(state: NodeAnswer) -> str:
 
 def _fix_commands(state: NodeAnswer, invocation: Invocation) -> tuple[CommandLine, ...]:
     """The commands that make the fix, or show what to repair."""
-    if state.fault or (state.out_of_service and not state.troubled):
+    if state.fix:
         look = command(state.next, invocation)
         return state.commands or ((look,) if look is not None else ())
     first = state.troubled[0].findings[0] if state.troubled and state.troubled[0].findings else None

@@ -18,14 +18,15 @@ from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.drivers.refused_claims import PartOfNode, any_of_whole_nodes, parts_of_node, published_on
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
+from kubectl_dra.explain.causes.selectors import not_compiling
 from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy, Verdict
 from kubectl_dra.explain.driver_repair import remedy
-from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints
+from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, uncordoning
 from kubectl_dra.explain.pending_alike import not_running_with
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.refused_preparation import mendings
@@ -48,7 +49,8 @@ class ClassNow(Struct, frozen=True):
     ``unsure`` is what was not read, and tells whether a pod starts with what it gets.
     ``fix`` makes devices of it to be had, ``next`` shows more; None where nothing is known to.
     ``refused``: the driver refuses the largest request, which is for a part of a node. ``whole``: it gives all devices
-    of a node or none, and the largest request is for all of them.
+    of a node or none, and the largest request is for all of them. ``cordoned`` are the nodes that take no new pods
+    among those with free devices. ``flaw``: a selector of the class does not compile.
     """
 
     name: str
@@ -61,7 +63,9 @@ class ClassNow(Struct, frozen=True):
     broken: tuple[NodeDriver, ...] = ()
     refused: PartOfNode | None = None
     whole: bool = False
+    cordoned: tuple[str, ...] = ()
     unsure: tuple[Unread, ...] = ()
+    flaw: Finding | None = None
     fix: Remedy | None = None
     next: NextStep | None = None
 
@@ -146,16 +150,38 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     if verdict is Verdict.SCHEDULABLE and largest is None:
         unsure = (*unread_of_share(snapshot), *unsure)
     verdict = Verdict.UNDETERMINED if unsure else verdict
-    now = ClassNow(name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, unsure)
+    given = (node for row in rows if _has_room(row) for node in row.nodes)
+    cordoned = tuple(dict.fromkeys(node for node in given if node in snapshot.nodes and node not in trials.nodes))
+    now = ClassNow(
+        name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, cordoned, unsure=unsure
+    )
+    now = replace(now, flaw=_flaw(name, snapshot, scheduler) if not rows else None)
     return replace(now, fix=_fix_of_class(now, snapshot, scheduler), next=_next_of_class(now, snapshot))
+
+
+def _flaw(name: str, snapshot: Snapshot, scheduler: Scheduler) -> Finding | None:
+    """That a selector of a class does not compile, if so."""
+    selectors = scheduler.cycle(snapshot).selectors
+    owner = Subject("DeviceClass", ObjectName("DeviceClass", name))
+    for index, expression in enumerate(snapshot.classes[name].selectors):
+        if expression is not None:
+            field = say("selectors[{index}]", index=index)
+            found = not_compiling(selectors.program(expression), field, owner, expression)
+            if found is not None:
+                return found
+    return None
 
 
 def _fix_of_class(now: ClassNow, snapshot: Snapshot, scheduler: Scheduler) -> Remedy | None:
     """What makes devices of a class to be had: the end of what keeps all of them, else of claims that nobody uses."""
+    if now.flaw is not None:
+        return now.flaw.remedy or Remedy(now.flaw.kind.fix)
     if now.largest is not None and now.largest.defects:
         return _past_defects(
             now.largest, _helping(now.inventory.rows, (now.name,), RequestTrials(snapshot, scheduler))[1]
         )
+    if now.verdict is Verdict.UNSCHEDULABLE and now.cordoned:
+        return uncordoning(now.cordoned[0])
     if unused := [use for use in now.idle if use.state is ClaimState.UNUSED]:
         return _deleting(unused)
     if now.verdict is not Verdict.UNSCHEDULABLE or now.refused is not None:
@@ -171,6 +197,8 @@ def _next_of_class(now: ClassNow, snapshot: Snapshot) -> NextStep | None:
         return None
     if now.broken and not now.free:
         return NextStep(Look.EXPLAIN_DRIVER, now.broken[0].driver, kind=now.broken[0].node)
+    if now.flaw is not None:
+        return NextStep(Look.AS_WRITTEN, now.name, kind="deviceclass")
     if not now.inventory.rows:
         published = {row.driver for row in joined(snapshot).rows}
         named = (name for name in named_in(snapshot.classes[now.name].selectors) if name in published)
@@ -254,7 +282,8 @@ def device_now(row: DeviceRow, snapshot: Snapshot, settings: Settings) -> Device
     if verdict is Verdict.SCHEDULABLE and row.state is DeviceState.FREE:
         return _despite_defects(now, snapshot, settings.scheduler)
     if verdict is not Verdict.ALLOCATED:
-        return replace(now, fix=_mended(row, snapshot))
+        keeps = bool(cordoned) and selected and _has_room(row)
+        return replace(now, fix=uncordoning(cordoned) if keeps else _mended(row, snapshot))
     answers = [_about_holder(claim, snapshot, settings) for claim in row.holders]
     if answers and all(answer.exit_code == 1 for answer in answers):
         finding = answers[0].findings[0]

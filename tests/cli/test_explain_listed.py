@@ -52,7 +52,7 @@ def cluster(tmp_path: Path) -> str:
 ANSWERS = {
     "class/gpu": (0, "can-be-scheduled", "a request can get a share of its devices now"),
     "class/full": (1, "cannot-be-scheduled", "no request can get a device of it now; 2 devices on 1 node: 1 held (1 "),
-    "class/closed": (1, "cannot-be-scheduled", "though 1 is free: no node can take a pod for it"),
+    "class/closed": (1, "cannot-be-scheduled", "though 1 is free: node closed is cordoned"),
     "class/nothing": (1, "cannot-be-scheduled", "because no published device matches it"),
     "class/absent": (1, "cannot-be-scheduled", "no node has a ResourceSlice or a pod of driver absent.example.com"),
     "deviceclass/absent": (1, "cannot-be-scheduled", "no published device matches it"),

@@ -179,7 +179,9 @@ def test_a_cordoned_node_is_told_so(tmp_path: Path) -> None:
     own = next(item for item in served["items"] if item["kind"] == "Node" and item["metadata"]["name"] == "gpu-1")
     own["spec"]["unschedulable"] = True
     code, text, err = asked({**line, "served": served}, tmp_path)
-    assert code == 0 and "; it is cordoned, so no new pod comes here." in " ".join(text.split()), err
+    said = " ".join(text.split())
+    assert code == 1 and said.startswith("Node gpu-1: it is cordoned, so no new pod comes here; nothing is wrong"), err
+    assert "kubectl uncordon gpu-1" in said
 
 
 @pytest.mark.parametrize(

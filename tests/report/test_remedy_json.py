@@ -143,5 +143,9 @@ def test_how_many_replicas_fit(dra: Callable[..., Ran], monkeypatch: pytest.Monk
     assert " ".join(dra("explain", *words).out.split()).startswith(workload["answer"])
     (item,) = json.loads(dra("fit", *words, "-o", "json").out)["items"]
     assert {name: item[name] for name in workload} == workload
-    for narrowed in (("--node", "l40s-1"), ("--what-if", "free=research/scratch-gpu")):
+    for narrowed in (("--node", "l40s-1"), ("--what-if", "count=2")):
         assert "workloads" not in json.loads(dra("explain", *words, *narrowed, "-o", "json").out)
+    (changed,) = json.loads(dra("explain", *words, "--what-if", "free=research/scratch-gpu", "-o", "json").out)[
+        "workloads"
+    ]
+    assert changed["replicaCounts"]["fit"] == 3

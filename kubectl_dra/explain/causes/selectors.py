@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -33,29 +34,43 @@ SELECTOR_COMPILE = CauseKind(code="selector-does-not-compile", family=Family.REQ
 
 
 def _compile(failed: FailedAttempt) -> Iterator[Finding]:
-    problem = failed.error.detail.problem
-    message: Words = ""
-    remedy = None
-    if isinstance(problem, CompileError):
-        issue = problem.issues[0] if problem.issues else None
-        if issue is None:
-            message = str(problem).partition("\n")[0]
-        else:
-            text = "{text} (line {line}, column {column})" if issue.line > 1 else "{text} (column {column})"
-            words = (issue.plain or issue.message).removesuffix(_CONTAINER)
-            message = say(text, text=words, line=issue.line, column=issue.column)
-            if issue.undeclared.isidentifier():
-                text = 'Write "{name}" with quotes if the text is meant; there is no such name.'
-                remedy = Remedy(say(text, name=issue.undeclared))
-    text = "{field} of {subject} does not compile: {message}"
+    message, remedy = _why_not(failed.error.detail.problem)
     yield Finding(
         SELECTOR_COMPILE,
-        say(text, field=field_of(failed.error), subject=failed.error.subject, message=message),
+        say(_NOT_COMPILING, field=field_of(failed.error), subject=failed.error.subject, message=message),
         (expression_of(failed.error),),
         remedy,
         object=failed.error.detail.claim,
         device_class=class_of(failed.error),
     )
+
+
+_NOT_COMPILING: Final = "{field} of {subject} does not compile: {message}"
+
+
+def _why_not(problem: object) -> tuple[Words, Remedy | None]:
+    """Why an expression does not compile, and what may be meant."""
+    if not isinstance(problem, CompileError):
+        return "", None
+    issue = problem.issues[0] if problem.issues else None
+    if issue is None:
+        return str(problem).partition("\n")[0], None
+    text = "{text} (line {line}, column {column})" if issue.line > 1 else "{text} (column {column})"
+    words = (issue.plain or issue.message).removesuffix(_CONTAINER)
+    message = say(text, text=words, line=issue.line, column=issue.column)
+    if not issue.undeclared.isidentifier():
+        return message, None
+    meant = 'Write "{name}" with quotes if the text is meant; there is no such name.'
+    return message, Remedy(say(meant, name=issue.undeclared))
+
+
+def not_compiling(program: object, field: Words, owner: Subject, expression: str) -> Finding | None:
+    """The finding that a selector does not compile, where an attempt did not come so far; None if it does."""
+    if not isinstance(program, CompileError):
+        return None
+    message, remedy = _why_not(program)
+    summary = say(_NOT_COMPILING, field=field, subject=owner, message=message)
+    return Finding(SELECTOR_COMPILE, summary, (Evidence(owner, "selector", expression, is_cel=True),), remedy)
 
 
 # A selector, of the class or of the request, refuses the devices.
@@ -69,16 +84,24 @@ SELECTOR_MATCHES_NOTHING = CauseKind(code="selector-matches-nothing", family=Fam
 
 def _class_selector(blocked: Blocked) -> Iterator[Finding]:
     name = blocked.funnel.device_class.name
-    finding = driver_publishes_nothing.of_class(blocked)
     subject = Subject("DeviceClass", ObjectName("DeviceClass", name))
     what = say("class {name}", name=name)
-    yield finding or replace(_selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what), device_class=name)
+    finding = _compiles_not(blocked, subject, blocked.funnel.device_class.selectors)
+    finding = finding or driver_publishes_nothing.of_class(blocked)
+    yield replace(finding or _selector(blocked, CLASS_MATCHES_NOTHING, subject, what, what), device_class=name)
 
 
 def _request_selector(blocked: Blocked) -> Iterator[Finding]:
     what = say("{label} of {where}", label=blocked.stage.label, where=blocked.where)
     claim = Subject("claim", named("ResourceClaim", blocked.located.claim))
-    yield _selector(blocked, SELECTOR_MATCHES_NOTHING, claim, what, blocked.where)
+    compiles_not = _compiles_not(blocked, claim, blocked.spec.selectors)
+    yield compiles_not or _selector(blocked, SELECTOR_MATCHES_NOTHING, claim, what, blocked.where)
+
+
+def _compiles_not(blocked: Blocked, owner: Subject, selectors: Sequence[str | None]) -> Finding | None:
+    expression = blocked.stage.program
+    field = say("selectors[{index}]", index=selectors.index(expression))
+    return not_compiling(blocked.view.cycle.selectors.program(expression), field, owner, blocked.stage.expression)
 
 
 def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, who: Phrase) -> Finding:
