@@ -25,6 +25,10 @@ Safety = Literal["safe", "unsafe", "none"]
 none: nothing makes the changes by itself; where there are any, an editor offers them to somebody who looks at them."""
 
 
+class AsWritten(Struct, frozen=True):
+    """As the value of a ``Set``: the characters of the scalar there, which a rule does not see, as a string."""
+
+
 class Fix(Struct, frozen=True):
     """What to change. ``title`` is a sentence for people; without ``changes`` it is only advice.
 
