@@ -179,8 +179,11 @@ def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     if near:
         return Fix(f'Write "{near[0]}"', (Set((*path, "name"), near[0]),), "unsafe")
     if len(free) == 1 and len(missing) == 1:
-        # One claim that nobody uses, and one name that nothing has.
-        return Fix(f'Write "{free[0]}"', (Set((*path, "name"), free[0]),), "unsafe")
+        change = (Set((*path, "name"), free[0]),)
+        if len(known) == 1:
+            return Fix(f'Write "{free[0]}", the only claim of the pod', change, "unsafe")
+        # That it belongs to this container is for people to say.
+        return Fix(f'Write "{free[0]}" if that is meant: it is the only claim that no container uses.', change)
     return None
 
 
