@@ -21,6 +21,7 @@ from kubectl_dra.lint.analysis.claim_requests import classic_advice, gated_field
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.locate import path_text
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set, fields_at
 
@@ -92,7 +93,7 @@ class VersionMissing(
             title = f"It is replaced by {_old_kind(item)}. To see what migrate can take over:"
             advice: Fix | None = Fix(title, command=migrate(item))
         elif served:
-            advice = _move(item, served[0])
+            advice = _move(context, served[0])
         else:
             advice = None
         yield self.finding(
@@ -122,7 +123,7 @@ class NotServed(
             ("apiVersion",),
             f"{release} does not serve {item.api_version} by default"
             + (f", only {better}" if better else f": it needs --runtime-config={item.api_version}=true"),
-            fix=_move(item, better) if better else None,
+            fix=_move(context, better) if better else None,
             severity=None if better else "info",
         )
 
@@ -151,7 +152,7 @@ class Deprecated(
         yield self.finding(
             ("apiVersion",),
             f"{item.api_version} {item.kind} is deprecated since 1.{life.deprecated}{removal}",
-            fix=_move(item, better) if better != item.version else None,
+            fix=_move(context, better) if better != item.version else None,
         )
 
 
@@ -255,8 +256,9 @@ def _default(gate: str, release: Release) -> str:
     return f"as {release} has it by default" if not default else "as was asked for"
 
 
-def _move(item: Item, better: str) -> Fix:
+def _move(context: Context, better: str) -> Fix:
     """How to get to another version: a change if the shapes are equal, else advice."""
+    item = context.item
     if item.version in ("v1alpha1", "v1alpha2"):
         spec = fields_at(item.raw, *item.spec_path)
         advice = f"No release converts it. {classic_advice(spec, better)}"
@@ -267,7 +269,28 @@ def _move(item: Item, better: str) -> Fix:
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
-    return Fix(f"{title}, and the fields as that version has them. To see the result:", command=migrate(item))
+    title += ", and the fields as that version has them"
+    unclear = _not_decoded(context)
+    if unclear is not None:
+        # A conversion would have to guess what is meant there, which migrate does not do.
+        return Fix(
+            f"First correct {unclear}. Then {title[0].lower()}{title[1:]}. To see the result:", command=migrate(item)
+        )
+    return Fix(f"{title}. To see the result:", command=migrate(item))
+
+
+def _not_decoded(context: Context) -> str | None:
+    """The first field that the API server cannot decode; None if it can."""
+    from kubectl_dra.admission.server.decoding import decoding_errors
+
+    item = context.item
+    try:
+        first = next(iter(decoding_errors(item.raw, item.group, item.version, context.release)), None)
+    except KeyError:
+        return None
+    return (
+        None if first is None else path_text(tuple(str(part) if isinstance(part, str) else part for part in first.path))
+    )
 
 
 RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)
