@@ -11,6 +11,7 @@ from kubectl_dra.cel import ast
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
+from kubectl_dra.lint.analysis.product_names import alike, common_part
 from kubectl_dra.lint.context import items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
@@ -265,8 +266,9 @@ def _expression(domain: str, name: str, value: str) -> str:
         name = other if kind == "attribute" and other.isidentifier() else name
     attribute = None if driver is None else driver.attributes.get(name)
     read = f'device.attributes["{domain}"].{name}'
-    if attribute is not None and attribute.names == "products":
-        return f"{read}.contains({json.dumps(value)})"
+    if driver is not None and attribute is not None and attribute.names == "products":
+        meant = alike(value, driver.products)
+        return f"{read}.contains({json.dumps((common_part(value, meant) if meant else '') or value)})"
     return f"{read} == {json.dumps(value)}"
 
 
