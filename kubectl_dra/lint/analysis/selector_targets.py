@@ -132,6 +132,20 @@ def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
     return None
 
 
+def installed_programs(context: Context, name: str) -> tuple[Program, ...]:
+    """The compiled selector of a class as its driver installs it; none if no known driver has the class."""
+    driver = catalogue().of_class(name)
+    selector = driver.classes[name].selector if driver is not None else ""
+    return _compiled((selector,) if selector else (), context.target)
+
+
+def class_names(context: Context) -> tuple[str, ...]:
+    """The classes that a request can ask for: those of the cluster and the manifests, or of the known drivers."""
+    given = context.world.names("DeviceClass")
+    others = catalogue().classes if context.snapshot is None else context.snapshot.classes
+    return tuple(dict.fromkeys((*given, *others)))
+
+
 @lru_cache(1024)
 def _programs_of(device_class: Item, target: AssumedCluster) -> tuple[Program, ...]:
     texts = (text for _, text in selector_texts(device_class.v1 or device_class.raw, ("spec",)))

@@ -86,7 +86,13 @@ class ReferenceMissing(
 
 
 class MatchesNothing(
-    Rule, code="DRA221", name="selector-matches-no-device", severity="error", kinds=CLAIM_KINDS, scope="set"
+    Rule,
+    code="DRA221",
+    name="selector-matches-no-device",
+    severity="error",
+    kinds=CLAIM_KINDS,
+    scope="set",
+    told_by=("DRA212", "DRA213", "DRA215", "DRA216", "DRA218", "DRA219", "DRA601", "DRA605", "DRA606"),
 ):
     """A selector that no device satisfies."""
 

@@ -14,7 +14,7 @@ CLAIM = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n    - name:
 SELECTOR = CLAIM + "        deviceClassName: a\n        selectors:\n        - cel:\n            expression: %s\n"
 SLICE = (
     HEAD % ("v1", "ResourceSlice")
-    + "  driver: d.example.com\n  nodeName: n\n  pool: {name: n, generation: 1, resourceSliceCount: 1}\n  devices:\n"
+    + "  driver: d.example.com\n  nodeName: n1\n  pool: {name: n1, generation: 1, resourceSliceCount: 1}\n  devices:\n"
     + "  - name: gpu-0\n"
 )
 POD = (
