@@ -91,7 +91,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return _wrong_type(context.raw, path) or _unquoted(context, path)
     if violation.rule in ("cel-compile", "cel-program"):
         text = value_at(context.raw, path)
-        return expression_remedy(path, text) if isinstance(text, str) else None
+        return expression_remedy(context, path, text) if isinstance(text, str) else None
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
     if violation.rule == "toleration-exists-value":

@@ -95,15 +95,18 @@ def _asked(context: Context) -> Iterator[AskedSelector]:
             before, last = [], holder
         if selector.program is None:
             continue
-        name = (
-            ""
-            if context.item.kind == "DeviceClass"
-            else str(value_at(context.v1 or context.raw, (*holder, "deviceClassName")) or "")
-        )
+        name = class_of(context, selector.path)
         if name or context.item.kind == "DeviceClass":
             kinds, sure = _kinds(context, name, selector.program)
             yield AskedSelector(selector, selector.program, name, kinds, sure, tuple(before))
         before.append(selector.program)
+
+
+def class_of(context: Context, path: Path) -> str:
+    """The class that a request names whose selector is at the path; empty for a selector of a class."""
+    if context.item.kind == "DeviceClass":
+        return ""
+    return str(value_at(context.v1 or context.raw, (*path[:-4], "deviceClassName")) or "")
 
 
 def selectors(context: Context) -> Sequence[WrittenSelector]:

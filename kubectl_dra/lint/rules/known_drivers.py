@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.drivers.needed_gates import gate_on
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives
-from kubectl_dra.lint.analysis.corrections import split_domain
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
+from kubectl_dra.lint.analysis.corrections import parsed
+from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.selector_targets import (
+    SELECTOR_KINDS,
+    AskedSelector,
+    asked,
+    class_of,
+    columns,
+    selectors,
+)
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
@@ -180,8 +187,6 @@ def _sentence(text: str | None) -> str | None:
 
 # What devices of a known driver offer: attributes by class, MIG profiles, taints.
 
-_VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
-
 
 class DriverGateOff(Rule, code="DRA608", name="driver-gate-off", severity="warning", kinds=SELECTOR_KINDS):
     """A configuration that needs a feature gate of the driver that is off by default."""
@@ -326,36 +331,29 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, Sequence[str], bool
 
 
 class DomainAndName(
-    Rule, code="DRA218", name="domain-and-name-in-one-key", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+    Rule,
+    code="DRA218",
+    name="domain-and-name-in-one-key",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    scope="set",
+    fixable="unsafe",
+    fixed_where="one attribute can be meant",
 ):
     """Domain and name of an attribute in one key."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        from kubectl_dra.cel.environment import Environment
-        from kubectl_dra.cel.lexer import ParseError
-        from kubectl_dra.cel.parser import parse
-
         for selector in selectors(context):
             if "/" not in selector.expression or (selector.program is None and context.item.v1 is not None):
                 continue
-            try:
-                root = parse(selector.expression, Environment.for_release().macros()).expression
-            except (ParseError, RecursionError):
-                continue
-            above = {child.id: node for node in ast.walk(root) for child in ast.children(node)}
-            for node in ast.walk(root):
-                split = split_domain(node, selector.expression)
-                if split is None:
-                    continue
-                advice, start, end, put = split
-                parent = above.get(node.id)
-                if isinstance(parent, ast.Select) and parent.field in _VALUE_FIELDS:
-                    end = parent.end
+            root = parsed(selector.expression)
+            for key in meant_keys(root, selector.expression, context, class_of(context, selector.path)) if root else ():
+                change = None if key.edit is None else Splice(selector.path, *key.edit)
                 yield self.finding(
                     selector.path,
-                    "an attribute is read by its domain and then its name, not by both in one key",
-                    fix=Fix(advice, (Splice(selector.path, start, end, put),), "unsafe"),
-                    cel=(start, end),
+                    key.told,
+                    fix=key.advice if change is None else Fix(key.advice, (change,), "unsafe"),
+                    cel=(key.start, key.end),
                 )
 
 

@@ -253,6 +253,9 @@ class UnknownAttribute(
 
     def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
         fix = _with_rename(mention, advice, instead) if instead else advice
+        if isinstance(fix, Fix) and not _is_slip(mention.column.id or "", instead.partition(" ")[2]):
+            # Another word, though like it: for people to decide.
+            fix = Fix(advice, fix.changes)
         return self.finding(mention.path, message, fix=fix, cel=mention.cel, severity=severity)
 
     def _standard(self, mention: Mention) -> Iterator[LintFinding]:
@@ -287,7 +290,9 @@ class ClassAsDomain(
         done: set[tuple[Path, str]] = set()
         for mention in mentions(context):
             domain = mention.column.domain or ""
-            if catalogue().driver(domain) is not None or (mention.path, domain) in done:
+            # Of a domain with a name behind it DRA218 says what is meant.
+            joined = mention.program is not None and "/" in domain
+            if joined or catalogue().driver(domain) is not None or (mention.path, domain) in done:
                 continue
             done.add((mention.path, domain))
             finding = self._of_class(context, mention, domain)
@@ -348,6 +353,12 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
     return tuple(sorted(literals, key=lambda node: node.start))
 
 
+def _is_slip(name: str, other: str) -> bool:
+    """Whether two names of attributes differ by a letter or two, by capitals, or by the order of letters."""
+    left, right = (text.lower().replace("_", "").replace("-", "") for text in (name, other))
+    return left == right or _slip(left, right) or sorted(left) == sorted(right)
+
+
 def _misspelled(driver: Driver, column: Column) -> str:
     """The known name of which this one is a slip; empty for any other, which the driver may publish."""
     name = column.id or ""
@@ -400,7 +411,13 @@ def _renamed(mention: Mention, instead: str) -> Change | None:
         return None
     start, end = mention.cel
     text = mention.program.ast.source[start:end]
-    changed = text.replace(mention.column.domain or "", domain).replace(mention.column.id or "", short)
+    # The name is the last thing that is written; the domain can have it as a part.
+    before, written, behind = text.rpartition(mention.column.id or "")
+    if not written:
+        return None
+    if domain != mention.column.domain:
+        before = before.replace(mention.column.domain or "", domain)
+    changed = f"{before}{short}{behind}"
     return Splice(mention.path, start, end, changed) if changed != text else None
 
 
