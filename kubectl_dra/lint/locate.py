@@ -150,6 +150,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         lines,
         "" if fix is None else fix.command,
         () if fix is None else fix.block,
+        "" if fix is None else fix.expression,
     )
 
 

@@ -21,7 +21,7 @@ class Whose(Enum):
     TERM = "the same selector"
 
 
-class Clash(Struct, frozen=True):
+class ExcludedTerm(Struct, frozen=True):
     """A term that can never be true together with an ``other``."""
 
     term: ConstantComparison
@@ -29,7 +29,7 @@ class Clash(Struct, frozen=True):
     whose: Whose
 
 
-def clash(context: Context, target: AskedSelector) -> Clash | None:
+def clash(context: Context, target: AskedSelector) -> ExcludedTerm | None:
     """The first term of a selector that another one excludes."""
     earlier = [*_of_class(context, target)]
     earlier += [(demand, Whose.SELECTOR) for program in target.before for demand in demands(program)]
@@ -38,7 +38,7 @@ def clash(context: Context, target: AskedSelector) -> Clash | None:
         rivals = [*earlier, *((other, Whose.TERM) for other in own)]
         found = next(((other, whose) for other, whose in rivals if contradiction(other, demand)), None)
         if found is not None:
-            return Clash(demand, *found)
+            return ExcludedTerm(demand, *found)
         own.append(demand)
     return None
 

@@ -46,7 +46,7 @@ def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
         if not any(start < other_end and other_start < end for other_start, other_end, _ in changes):
             changes.append((start, end, put))
     if not changes:
-        return Fix(keys[0].advice) if keys else None
+        return Fix(keys[0].advice, expression=keys[0].expression) if keys else None
     return Fix(news[0][0], (spliced(path, text, changes),), "unsafe")
 
 

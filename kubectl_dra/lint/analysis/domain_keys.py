@@ -18,7 +18,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context
-from kubectl_dra.text import edit_distance, nearest
+from kubectl_dra.text import edit_distance, join, nearest
 
 _VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 _SHOWN: Final = 5
@@ -28,13 +28,15 @@ _PLAIN: Final = "an attribute is read by its domain and then its name, not by bo
 class MeantKey(Struct, frozen=True):
     """A key with a domain and a name: where it is read, what is wrong with it, and what to do.
 
-    ``edit`` is the range to replace and the text for it, where one reading is possible.
+    ``expression`` is what the advice says to read. ``edit`` is the range to replace and the text for it, where one
+    reading is possible.
     """
 
     start: int
     end: int
     told: str
     advice: str
+    expression: str
     edit: tuple[int, int, str] | None = None
 
 
@@ -131,7 +133,7 @@ def _of_resource(read: _Read, driver: Driver) -> MeantKey:
     )
     if read.field and read.has(driver, read.field):
         return _in_domain(read, driver.name, told)
-    return _found(read, told, _listed(read, driver))
+    return _listed(read, driver, told)
 
 
 def _of_driver(read: _Read, driver: Driver, told: str) -> MeantKey:
@@ -142,40 +144,43 @@ def _of_driver(read: _Read, driver: Driver, told: str) -> MeantKey:
     if field and not named:
         return _in_domain(read, driver.name, told)
     if named and not field:
-        whole = read.of(driver.name, read.name)
-        return _found(read, told, f"Read it as {whole}, without .{read.field} behind it")
-    return _found(read, told, _listed(read, driver))
+        return _without_field(read, driver.name, told)
+    return _listed(read, driver, told)
 
 
 def _plain(read: _Read) -> MeantKey:
     """A key of which only the form is known."""
     if read.field:
-        whole = read.of(read.domain, read.name)
-        return _found(read, _PLAIN, f"Read it as {whole}, without .{read.field} behind it")
+        return _without_field(read, read.domain, _PLAIN)
     return _split(read, read.domain, _PLAIN)
 
 
 def _split(read: _Read, domain: str, told: str) -> MeantKey:
     whole = read.of(domain, read.name)
     # An optional step would have to become two.
-    plain = read.node.function == "_[_]"
-    return _found(read, told, f"Read it as {whole}", (read.node.start, read.end, whole) if plain else None)
+    edit = (read.node.start, read.end, whole) if read.node.function == "_[_]" else None
+    return MeantKey(read.node.start, read.end, told, f"Read it as {whole}", whole, edit)
 
 
 def _in_domain(read: _Read, domain: str, told: str) -> MeantKey:
+    whole = read.of(domain, read.field)
     edit = (read.key.start + 1, read.key.end - 1, domain)
-    return _found(read, told, f"Read it as {read.of(domain, read.field)}", edit)
+    return MeantKey(read.node.start, read.end, told, f"Read it as {whole}", whole, edit)
 
 
-def _listed(read: _Read, driver: Driver) -> str:
+def _without_field(read: _Read, domain: str, told: str) -> MeantKey:
+    whole = read.of(domain, read.name)
+    advice = f"Read it as {whole}, without .{read.field} behind it"
+    return MeantKey(read.node.start, read.end, told, advice, whole)
+
+
+def _listed(read: _Read, driver: Driver, told: str) -> MeantKey:
     names = list(driver.capacities if read.kind == "capacity" else driver.attributes)
     own = [name for name in names if "/" not in name]
+    whole = read.of(driver.name, "NAME")
     more = ", …" if len(own) > _SHOWN else ""
-    return f'Read one of its attributes: {read.table}["{driver.name}"].NAME, with {", ".join(own[:_SHOWN])}{more}'
-
-
-def _found(read: _Read, told: str, advice: str, edit: tuple[int, int, str] | None = None) -> MeantKey:
-    return MeantKey(read.node.start, read.end, told, advice, edit)
+    advice = f"Read what the driver has: {whole}, with {join(own[:_SHOWN])}{more}"
+    return MeantKey(read.node.start, read.end, told, advice, whole)
 
 
 def _domains(drivers: Iterable[Driver]) -> set[str]:

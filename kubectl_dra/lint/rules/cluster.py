@@ -143,7 +143,7 @@ class AbsentOnSome(
                     target.selector.path,
                     f"{column.id} is absent on {absent} of the {len(devices)} devices of class {target.device_class}, "
                     "and reading it there ends the allocation",
-                    fix=f"Guard it: has({read_text(column)}) && …",
+                    fix=Fix(f"Guard it: has({read_text(column)}) && …", expression=f"has({read_text(column)}) && …"),
                     cel=span_of(target.program, column),
                 )
 

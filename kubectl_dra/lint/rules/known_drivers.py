@@ -352,7 +352,9 @@ class DomainAndName(
                 yield self.finding(
                     selector.path,
                     key.told,
-                    fix=key.advice if change is None else Fix(key.advice, (change,), "unsafe"),
+                    fix=Fix(key.advice, expression=key.expression)
+                    if change is None
+                    else Fix(key.advice, (change,), "unsafe", expression=key.expression),
                     cel=(key.start, key.end),
                 )
 

@@ -252,8 +252,8 @@ class UnknownAttribute(
                 )
 
     def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
-        fix = _with_rename(mention, advice, instead) if instead else advice
-        if isinstance(fix, Fix) and not _is_slip(mention.column.id or "", instead.partition(" ")[2]):
+        fix = _with_rename(mention, advice, "", instead) if instead else Fix(advice)
+        if instead and not _is_slip(mention.column.id or "", instead.partition(" ")[2]):
             # Another word, though like it: for people to decide.
             fix = Fix(advice, fix.changes)
         return self.finding(mention.path, message, fix=fix, cel=mention.cel, severity=severity)
@@ -373,29 +373,32 @@ def _instead(driver: Driver, column: Column) -> str | None:
     return driver.instead.get(name) or (f"capacity {name}" if name in driver.capacities else None)
 
 
-def _fix(driver: Driver, instead: str, mention: Mention) -> Fix | str:
+def _fix(driver: Driver, instead: str, mention: Mention) -> Fix:
     kind, _, name = instead.partition(" ")
     if kind == "capacity" and mention.program is not None:
         fix = memory_fix(driver, mention.column, name, mention.path, mention.program)
         if fix is not None:
             return fix
-    return _with_rename(mention, _advice(driver, instead, mention), instead)
+    return _with_rename(mention, *_advice(driver, instead, mention), instead)
 
 
-def _with_rename(mention: Mention, advice: str, instead: str) -> Fix | str:
+def _with_rename(mention: Mention, advice: str, expression: str, instead: str) -> Fix:
     change = _renamed(mention, instead)
-    return Fix(advice, (change,), "unsafe") if change else advice
+    return Fix(advice, (change,) if change else (), "unsafe" if change else "none", expression=expression)
 
 
-def _advice(driver: Driver, instead: str, mention: Mention) -> str:
+def _advice(driver: Driver, instead: str, mention: Mention) -> tuple[str, str]:
+    """What to write, as a sentence, and the expression in it."""
     kind, _, name = instead.partition(" ")
     if mention.program is None:
         whole = name if "/" in name else f"{driver.name}/{name}"
-        return f"Write {whole}" if kind == "attribute" else "A constraint compares attributes only; use a selector."
+        told = f"Write {whole}" if kind == "attribute" else "A constraint compares attributes only; use a selector."
+        return told, ""
     domain, slash, short = name.rpartition("/")
+    expression = f'device.attributes["{domain if slash else driver.name}"].{short}'
     if kind == "capacity":
-        return f'Write device.capacity["{driver.name}"].{name}.compareTo(quantity("…")) >= 0'
-    return f'Write device.attributes["{domain if slash else driver.name}"].{short}'
+        expression = f'device.capacity["{driver.name}"].{name}.compareTo(quantity("…")) >= 0'
+    return f"Write {expression}", expression
 
 
 def _renamed(mention: Mention, instead: str) -> Change | None:

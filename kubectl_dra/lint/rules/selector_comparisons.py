@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons
-from kubectl_dra.lint.analysis.contradictions import Clash, Whose, clash, classes_for
+from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
@@ -175,7 +175,7 @@ class Contradiction(
                 )
 
 
-def _whose(found: Clash, target: AskedSelector) -> str:
+def _whose(found: ExcludedTerm, target: AskedSelector) -> str:
     return {
         Whose.CLASS: f"class {target.device_class}",
         Whose.INSTALLED_CLASS: f"class {target.device_class}, as its driver installs it,",
@@ -184,7 +184,7 @@ def _whose(found: Clash, target: AskedSelector) -> str:
     }[found.whose]
 
 
-def _reconciled(context: Context, found: Clash) -> str:
+def _reconciled(context: Context, found: ExcludedTerm) -> str:
     if found.whose is Whose.TERM:
         return "Drop one of the two, or join them with ||."
     if found.whose is Whose.SELECTOR:
@@ -300,7 +300,7 @@ def _written_so(target: AskedSelector, call: MistypedCall) -> Fix | str:
     if not call.instead:
         return call.advice
     change = spliced(target.selector.path, target.selector.expression, [(call.start, call.end, call.instead)])
-    return Fix(call.advice, (change,), "unsafe")
+    return Fix(call.advice, (change,), "unsafe", expression=call.instead)
 
 
 RULES = (NeverTrue, QuantityEquality, Contradiction, ConstantFails)
