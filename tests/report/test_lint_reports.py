@@ -254,7 +254,7 @@ def test_a_proposed_expression_is_on_one_line(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("COLUMNS", "60")
     text = (
         "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n"
-        "  - cel: {expression: '\"A100 80GB\" in device.attributes[\"gpu.nvidia.com\"].productName'}\n"
+        '  - cel: {expression: \'"A100 80GB" in device.attributes["gpu.nvidia.com"].productName\'}\n'
     )
     lines = [line.strip() for line in text_of(report(text, "DRA2")).splitlines()]
     assert 'device.attributes["gpu.nvidia.com"].productName.contains("A100 80GB")' in lines

@@ -16,7 +16,7 @@ from kubectl_dra.lint.analysis.mistyped_calls import (
     mistyped_calls,
     wrong_constants,
 )
-from kubectl_dra.lint.analysis.product_names import alike, common_part
+from kubectl_dra.lint.analysis.product_names import MiscasedPart, alike, common_part, miscased_parts
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
@@ -49,6 +49,23 @@ class NeverTrue(
                     finding = self._values(target, comparison, driver, attribute)
                 if finding is not None:
                     yield finding
+            for part in miscased_parts(target.program):
+                yield self._part(target, part)
+
+    def _part(self, target: AskedSelector, part: MiscasedPart) -> LintFinding:
+        spelled = either([f'"{text}"' for text in part.spelled[:3]])
+        there = (part.argument.start + 1, part.argument.end - 1)
+        change = Splice(target.selector.path, *there, part.spelled[0])
+        written = target.selector.expression[slice(*there)] == part.text
+        return self.finding(
+            target.selector.path,
+            f'{part.call.function}() minds capitals: a known {part.column.id} has {spelled}, none has "{part.text}"',
+            fix=Fix(f"Write {spelled}", (change,), "unsafe")
+            if written and len(part.spelled) == 1
+            else f"Write {spelled}.",
+            severity="warning",
+            cel=(part.call.start, part.call.end),
+        )
 
     def _types(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute

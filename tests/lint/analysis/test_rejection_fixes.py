@@ -139,3 +139,12 @@ def test_a_misspelled_claim_is_not_another_one() -> None:
     assert 'Remove it if "gpu" is meant, which the container has already.' in findings(text)
     assert not any("Write" in one for one in findings(text))
     assert 'Write "gpu"' in findings(POD_OF % "{name: gpuu}, {name: unused}")
+
+
+def test_migrate_is_proposed_for_what_it_can_read() -> None:
+    """It refuses what is unclear, and sends back to lint."""
+    template = HEAD % ("v1beta1", "ResourceClaimTemplate")
+    good, bad = "  spec: {devices: {requests: [{name: gpu, deviceClassName: a}]}}\n", "  devices: {requests: []}\n"
+    moved = "rite apiVersion: resource.k8s.io/v1, and the fields as that version has them. To see the result:"
+    assert findings(template + good) == [f"W{moved}"]
+    assert findings(template + bad)[0] == f"First correct spec.devices. Then w{moved}"

@@ -55,6 +55,14 @@ def test_a_part_of_a_products_name_is_a_part_of_it(product: str) -> None:
                 assert part is None or part[1] in product, finding.advice
 
 
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_capitals_are_corrected_to_those_of_a_product(product: str) -> None:
+    for part in (product.lower(), product.partition(" ")[2].lower()):
+        for finding in found(f'{READ}.productName.contains("{part}")'):
+            for change in finding.changes if finding.code == "DRA213" else ():
+                assert isinstance(change, Splice) and change.text in product
+
+
 def test_the_part_keeps_the_names_case_and_says_what_has_it_too() -> None:
     advice = [finding.advice for finding in found(f'{READ}.productName == "nvidia l4"')]
     assert len(advice) == 1 and '"NVIDIA L4"' in advice[0]
