@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.api.behaviour import RULES_WITHOUT_GATE
+from kubectl_dra.api.dra_rows import fields_at as struct_fields
 from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,
@@ -270,7 +271,7 @@ def _move(context: Context, better: str) -> Fix:
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
     title += ", and the fields as that version has them"
-    unclear = _not_decoded(context)
+    unclear = _unclear(context, better)
     if unclear is not None:
         # A conversion would have to guess what is meant there, which migrate does not do.
         return Fix(
@@ -279,18 +280,21 @@ def _move(context: Context, better: str) -> Fix:
     return Fix(f"{title}. To see the result:", command=migrate(item))
 
 
-def _not_decoded(context: Context) -> str | None:
-    """The first field that the API server cannot decode; None if it can."""
+def _unclear(context: Context, better: str) -> str | None:
+    """The first field that a conversion cannot take over: neither version knows it, or its type is wrong."""
     from kubectl_dra.admission.server.decoding import decoding_errors
 
     item = context.item
     try:
-        first = next(iter(decoding_errors(item.raw, item.group, item.version, context.release)), None)
+        for each in decoding_errors(item.raw, item.group, item.version, context.release):
+            above = each.path[:-1]
+            known = (each.path[-1] in struct_fields(item.kind, version, above) for version in (item.version, better))
+            if each.rule != "unknown-field" or not any(known):
+                return path_text(tuple(str(part) if isinstance(part, str) else part for part in each.path))
     except KeyError:
-        return None
-    return (
-        None if first is None else path_text(tuple(str(part) if isinstance(part, str) else part for part in first.path))
-    )
+        # No schema says what such an object has.
+        pass
+    return None
 
 
 RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)

@@ -147,4 +147,6 @@ def test_migrate_is_proposed_for_what_it_can_read() -> None:
     good, bad = "  spec: {devices: {requests: [{name: gpu, deviceClassName: a}]}}\n", "  devices: {requests: []}\n"
     moved = "rite apiVersion: resource.k8s.io/v1, and the fields as that version has them. To see the result:"
     assert findings(template + good) == [f"W{moved}"]
+    new = "  spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: a}}]}}\n"
+    assert findings(template + new)[0] == f"W{moved}"
     assert findings(template + bad)[0] == f"First correct spec.devices. Then w{moved}"
