@@ -47,7 +47,7 @@ class Checked(Struct, eq=False):
 
 def check(expression: ast.Expression, environment: Environment) -> Checked:
     """Check an expression. The result's ``issues`` hold the errors found."""
-    checker = _Checker(environment)
+    checker = Checker(environment)
     resolved = checker.check(expression)
     node_types = checker.node_types
     for node_id, node_type in node_types.items():
@@ -67,7 +67,9 @@ _LITERAL_TYPES: dict[type, CelType] = {
 }
 
 
-class _Checker:
+class Checker:
+    """Checks one expression; see ``check``."""
+
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._scopes: list[dict[str, CelType]] = []

@@ -126,6 +126,10 @@ class Program:
         """bool, or any or dyn for an attribute value used by itself."""
         return self._checked.node_types[self._checked.expression.id]
 
+    def type_of(self, node: ast.Expression) -> CelType:
+        """The type of a part of the expression, as the checker knows it."""
+        return self._checked.node_types[node.id]
+
     @property
     def max_cost(self) -> int:
         """The worst-case cost, which the API server limits to 1,000,000."""

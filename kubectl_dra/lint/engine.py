@@ -17,7 +17,7 @@ from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_fin
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
 from kubectl_dra.lint.locate import Texts, locate, plain
-from kubectl_dra.lint.rules import files
+from kubectl_dra.lint.rules import BY_CODE, files
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.manifests.inputs import Input
 
@@ -225,7 +225,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     for result in results:
         kept, silenced = _remaining(result, [*result.findings, *later.get(result.name, ())], job)
         suppressed += silenced
-        findings += sorted(kept, key=lambda finding: finding.order)
+        findings += sorted(_told_once(kept), key=lambda finding: finding.order)
     opinion = None
     if second:
         opinion = verify((item for result in results for item in result.items), job.target)
@@ -306,6 +306,16 @@ def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> 
         *comment_findings(result.name, unused, files.UnusedSuppression),
     )
     return [*kept, *(finding for finding in about if wanted(finding, job.selection))], silenced
+
+
+def _told_once(findings: Sequence[LocatedFinding]) -> Iterator[LocatedFinding]:
+    """The findings of a file without those of which another one, an error, tells the cause."""
+    causes = {(finding.document, finding.path, finding.code) for finding in findings if finding.severity == "error"}
+    for finding in findings:
+        rule = BY_CODE.get(finding.code)
+        place = (finding.document, finding.path)
+        if rule is None or not any((*place, code) in causes for code in rule.told_by):
+            yield finding
 
 
 def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:

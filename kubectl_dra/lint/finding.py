@@ -25,11 +25,16 @@ Safety = Literal["safe", "unsafe", "none"]
 none: nothing makes the changes by itself; where there are any, an editor offers them to somebody who looks at them."""
 
 
+class AsWritten(Struct, frozen=True):
+    """As the value of a ``Set``: the characters of the scalar there, which a rule does not see, as a string."""
+
+
 class Fix(Struct, frozen=True):
     """What to change. ``title`` is a sentence for people; without ``changes`` it is only advice.
 
     All changes are made, or none. ``safety`` must be the rule's ``fixable``, or safer. ``command`` is one to paste; the
-    title leads to it. ``block``: what the title says to write, as lines of YAML.
+    title leads to it. ``block``: what the title says to write, as lines of YAML. ``expression``: the CEL in the title,
+    which is shown on one line, however long.
     """
 
     title: str
@@ -37,6 +42,7 @@ class Fix(Struct, frozen=True):
     safety: Safety = "none"
     command: str = ""
     block: tuple[str, ...] = ()
+    expression: str = ""
 
 
 class LintFinding(Struct, frozen=True):
@@ -75,8 +81,8 @@ class LocatedFinding(Struct, frozen=True):
     the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the kind
     with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
     ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
-    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command`` and
-    ``block`` are those of the fix.
+    ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command``,
+    ``block`` and ``expression`` are those of the fix.
     """
 
     code: str
@@ -102,6 +108,7 @@ class LocatedFinding(Struct, frozen=True):
     lines: tuple[int, ...] = ()
     command: str = ""
     block: tuple[str, ...] = ()
+    expression: str = ""
 
     @property
     def advised(self) -> str:

@@ -23,11 +23,15 @@ Check = Callable[[str, bytes], Sequence[LocatedFinding]]
 
 
 class Fixed(Struct, frozen=True):
-    """The result for one file. ``refused`` are fixes that were not made, with the reason."""
+    """The result for one file. ``refused`` are fixes that were not made, with the reason.
+
+    ``made`` are those of the findings, ``followed`` those of findings that only show after other fixes.
+    """
 
     text: Rewritten
     made: tuple[LocatedFinding, ...] = ()
     refused: tuple[tuple[LocatedFinding, str], ...] = ()
+    followed: tuple[LocatedFinding, ...] = ()
 
 
 def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
@@ -35,7 +39,10 @@ def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequen
 
     A fix is made only if the text then reads exactly as intended, and its finding is gone.
     """
-    text, fixes_made, refused = source.text, [], {}
+    text, refused = source.text, {}
+    made: list[LocatedFinding] = []
+    followed: list[LocatedFinding] = []
+    first = {_key(finding) for finding in findings}
     settled: set[tuple[Any, ...]] = set()
     for _ in range(ROUNDS):
         current = source.with_text(text)
@@ -52,17 +59,25 @@ def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequen
             refused[_key(finding)] = (finding, why)
         if not done:
             break
-        findings = check(source.name, source.encode(after))
-        remaining = {_key(finding) for finding in findings}
-        for finding in done:
-            # A fix that leaves its finding is not made again, and not counted.
+        found = check(source.name, source.encode(after))
+        useless = [finding for finding in done if _left(finding, found) >= _left(finding, findings)]
+        for finding in useless:
             settled.add(_key(finding))
-            if _key(finding) in remaining:
-                refused[_key(finding)] = (finding, "the finding is still there after the fix")
-            else:
-                fixes_made.append(finding)
-        text = after
-    return Fixed(Rewritten(source.name, source.text, text, source), tuple(fixes_made), tuple(refused.values()))
+            refused[_key(finding)] = (finding, "the finding is still there after the fix")
+        if useless:
+            # The round is made again without them.
+            continue
+        settled.update(_key(finding) for finding in done if not _left(finding, found))
+        for finding in done:
+            (made if _key(finding) in first else followed).append(finding)
+        findings, text = found, after
+    rewritten = Rewritten(source.name, source.text, text, source)
+    return Fixed(rewritten, tuple(made), tuple(refused.values()), tuple(followed))
+
+
+def _left(finding: LocatedFinding, among: Sequence[LocatedFinding]) -> int:
+    """How many findings are the same but for their place."""
+    return sum(_key(other) == _key(finding) for other in among)
 
 
 def _key(finding: LocatedFinding) -> tuple[Any, ...]:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Item
-from kubectl_dra.lint.finding import LintFinding, LocatedFinding
+from kubectl_dra.lint.finding import AsWritten, LintFinding, LocatedFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Change, Path, below, value_at
+from kubectl_dra.manifests.changes import Change, Path, Set, below, value_at
 from kubectl_dra.manifests.documents import Document, Skipped, each
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.places import source_offsets
@@ -130,7 +130,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
     if item.owner is not None and finding.field:
         field = f"{path_text(item.place.path[len(owner.place.path) :])}.{finding.field}"
     fix = finding.fix
-    changes = () if fix is None else _changes(fix.changes, item)
+    changes = () if fix is None else _changes(fix.changes, item, document)
     return LocatedFinding(
         finding.code,
         finding.severity,
@@ -150,14 +150,24 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         lines,
         "" if fix is None else fix.command,
         () if fix is None else fix.block,
+        "" if fix is None else fix.expression,
     )
 
 
-def _changes(changes: tuple[Change, ...], item: Item) -> tuple[Change, ...]:
+def _changes(changes: tuple[Change, ...], item: Item, document: Document) -> tuple[Change, ...]:
     """The changes with paths of the document; none if something to change is not written there."""
     if item.place.bare and any(change.path[:1] != ("spec",) for change in changes):
         return ()
-    return tuple(replace(change, path=item.place.written(written_path(item.raw, change.path))) for change in changes)
+    placed = (replace(change, path=item.place.written(written_path(item.raw, change.path))) for change in changes)
+    return tuple(_quoted(change, document) for change in placed)
+
+
+def _quoted(change: Change, document: Document) -> Change:
+    if not isinstance(change, Set) or not isinstance(change.value, AsWritten):
+        return change
+    there = document.nodes(change.path)
+    text = there.value.value if there is not None else value_at(document.object, change.path)
+    return Set(change.path, str(text))
 
 
 def excerpt(source: Source, at: SourcePosition) -> str:

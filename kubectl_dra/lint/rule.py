@@ -33,6 +33,8 @@ class Rule:
     pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
     examines ``context.world``: it then runs after all files are read. ``otherwise`` are the severities that a finding
     can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can.
+    ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has an error in the
+    same place, its own finding is left out.
     """
 
     code: ClassVar[str]
@@ -45,6 +47,7 @@ class Rule:
     migrates: ClassVar[bool] = False
     otherwise: ClassVar[Mapping[Severity, str]] = ALWAYS
     fixed_where: ClassVar[str] = ""
+    told_by: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(
         cls,
@@ -59,6 +62,7 @@ class Rule:
         migrates: bool = False,
         otherwise: Mapping[Severity, str] = ALWAYS,
         fixed_where: str = "",
+        told_by: tuple[str, ...] = (),
     ) -> None:
         """A rule says in its class statement what it is; its docstring is for readers of the code.
 
@@ -66,7 +70,7 @@ class Rule:
         """
         cls.code, cls.name, cls.severity, cls.kinds = code, name, severity, kinds
         cls.releases, cls.fixable, cls.scope, cls.migrates = releases, fixable, scope, migrates
-        cls.otherwise, cls.fixed_where = otherwise, fixed_where
+        cls.otherwise, cls.fixed_where, cls.told_by = otherwise, fixed_where, told_by
 
     @classmethod
     def page(cls) -> CodePage:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import fitted
-from kubectl_dra.text import some
+from kubectl_dra.text import amount, some
 
 MANY: Final = 10
 """So many findings stand on the screen with the summary."""
@@ -28,8 +28,8 @@ class FindingCount(NamedTuple):
     fix: str = ""
 
 
-def write_counts(out: Painter, counts: Sequence[FindingCount]) -> None:
-    """Write the table; nothing if there are few findings, or all are of one sort."""
+def write_counts(out: Painter, counts: Sequence[FindingCount], noun: str = "finding") -> None:
+    """Write the table; nothing if there are few findings, or all are of one sort. ``noun`` is what is counted."""
     if len(counts) < 2 or sum(each.number for each in counts) <= MANY:
         return
     rows = [("COUNT", "WHAT", "CODE", "FIX", "FILES")]
@@ -43,5 +43,6 @@ def write_counts(out: Painter, counts: Sequence[FindingCount]) -> None:
             out.write(line)
     rest = counts[SHOWN:]
     if rest:
-        out.write(f"and {sum(each.number for each in rest):,} of {len(rest):,} other codes")
+        findings = amount(sum(each.number for each in rest), noun)
+        out.write(f"and {findings} with {amount(len(rest), 'other code')}")
     out.write("")

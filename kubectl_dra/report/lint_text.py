@@ -81,12 +81,23 @@ def _finding(
         for line in finding.block:
             yield out.line("         ", (line, "green"))
     elif finding.advice:
-        yield out.lines(
-            f"{finding.advice}{_FLAGS[finding.safety]}", indent="         ", first="    fix: ", style="green"
-        )
+        yield from _advice(out, finding)
         if finding.command:
             # Commands are never wrapped: they are there to be pasted.
             yield out.line("         ", (finding.command, "green"))
+
+
+def _advice(out: Painter, finding: LocatedFinding) -> Iterator[str]:
+    """What to do; an expression that does not fit behind it has a line of its own, to be pasted."""
+    text, indent = f"{finding.advice}{_FLAGS[finding.safety]}", " " * 9
+    head, expression, tail = text.partition(finding.expression) if finding.expression else (text, "", "")
+    if not expression or len(text) <= min(out.width, PROSE_WIDTH) - len(indent):
+        yield out.lines(text, indent=indent, first="    fix: ", style="green")
+        return
+    yield out.lines(head.rstrip(), indent=indent, first="    fix: ", style="green")
+    yield out.line(indent, (expression, "green"))
+    if rest := tail.lstrip(" :;,."):
+        yield out.lines(rest, indent=indent, style="green")
 
 
 def _subject(out: Painter, finding: LocatedFinding) -> Iterator[str]:

@@ -67,7 +67,7 @@ def write_text(
         out.write("")
     if report.comparisons:
         write_comparisons(out, report.comparisons)
-    write_counts(out, _counts(report))
+    write_counts(out, _counts(report), "remark")
     # Commands are never wrapped: they are there to be pasted.
     for number, command in enumerate(next_commands):
         out.write(("Next: " if not number else "      ", "bold"), command)

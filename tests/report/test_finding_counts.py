@@ -38,4 +38,4 @@ def test_what_the_summary_says_by_itself(counts: tuple[FindingCount, ...]) -> No
 
 def test_the_rest_is_counted() -> None:
     lines = told(*(FindingCount("note", f"MIG{number}", 2, ("f.yaml",)) for number in range(SHOWN + 3)))
-    assert lines[-2] == "and 6 of 3 other codes" and len(lines) == SHOWN + 3
+    assert lines[-2] == "and 6 findings with 3 other codes" and len(lines) == SHOWN + 3

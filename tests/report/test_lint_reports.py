@@ -247,3 +247,14 @@ def test_sarif_has_no_fix_where_the_file_is_gone(flat: Report) -> None:
 
     assert replacements(flat.findings, [Input("f.yaml", True, b"\xff\xfe\x00")]) == {}
     assert "fixes" not in to_sarif(flat)["runs"][0]["results"][0]
+
+
+def test_a_proposed_expression_is_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there to be pasted."""
+    monkeypatch.setenv("COLUMNS", "60")
+    text = (
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n"
+        '  - cel: {expression: \'"A100 80GB" in device.attributes["gpu.nvidia.com"].productName\'}\n'
+    )
+    lines = [line.strip() for line in text_of(report(text, "DRA2")).splitlines()]
+    assert 'device.attributes["gpu.nvidia.com"].productName.contains("A100 80GB")' in lines

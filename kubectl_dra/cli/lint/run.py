@@ -328,7 +328,6 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
     more = 0 if unsafe else sum(finding.safety == "unsafe" for finding in report.findings)
     found = len(report.findings)
     hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
-    # A fix may bring a finding that is fixed as well.
     left = max(0, found - count - more)
     rest = f"; {left} left to you (shown without --diff)" if left else ""
     tell(
@@ -336,6 +335,7 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
         if found
         else "no findings"
     )
+    _followed(fixed)
     _refusals(fixed)
     return EXIT_NO if differs else 0
 
@@ -344,12 +344,22 @@ def _write(fixed: Sequence[Fixed], named: Sequence[str]) -> None:
     from kubectl_dra.manifests.files import replace_files
 
     through = replace_files([fix.text for fix in fixed if fix.text.after != fix.text.before], named)
-    count = sum(len(fix.made) for fix in fixed)
+    count = sum(len(fix.made) + len(fix.followed) for fix in fixed)
     files = sum(fix.text.after != fix.text.before for fix in fixed)
     tell(f"{_many(count, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}")
     for link, file in through:
         tell(f"{link} is a link: {file} is written")
     _refusals(fixed)
+
+
+def _followed(fixed: Sequence[Fixed]) -> None:
+    """Say what the diff changes beside the findings that are shown without it."""
+    for fix in fixed:
+        for finding in fix.followed:
+            tell(
+                f"it also fixes {finding.file}:{finding.line}: {finding.code}, which shows only after that: "
+                f"{finding.message}"
+            )
 
 
 def _refusals(fixed: Sequence[Fixed]) -> None:

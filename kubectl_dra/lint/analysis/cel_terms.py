@@ -52,7 +52,7 @@ class ConstantComparison(Struct, frozen=True):
 @lru_cache(1024)
 def comparisons(program: Program) -> tuple[ConstantComparison, ...]:
     """Every comparison of a column with constants, anywhere in the expression."""
-    comparisons = (_comparison(node, scope) for node, scope in _scoped(program.ast.expression))
+    comparisons = (_comparison(node, scope) for node, scope in scoped(program.ast.expression))
     return tuple(comparison for comparison in comparisons if comparison is not None)
 
 
@@ -76,7 +76,8 @@ def _conjuncts(node: ast.Expression, scope: _Scope) -> Iterator[tuple[ast.Expres
         yield node, scope
 
 
-def _scoped(root: ast.Expression) -> Iterator[tuple[ast.Expression, _Scope]]:
+def scoped(root: ast.Expression) -> Iterator[tuple[ast.Expression, _Scope]]:
+    """Every part of an expression, with what ``cel.bind`` has bound there."""
     pending: list[tuple[ast.Expression, _Scope]] = [(root, {})]
     while pending:
         node, scope = pending.pop()

@@ -11,7 +11,10 @@ from kubectl_dra.cel import ast
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
-from kubectl_dra.lint.context import items
+from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.product_names import alike, common_part
+from kubectl_dra.lint.analysis.selector_targets import class_of
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
 from kubectl_dra.manifests.style import Style, block
@@ -30,26 +33,24 @@ _FOREIGN: Final = re.compile(
 STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
-def expression_remedy(path: Path, text: str) -> Fix | None:
+def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
     """What to change in an expression that does not compile; None for an unknown kind of error."""
-    root = _parsed(text)
+    root = parsed(text)
     if root is None:
         return _operators(path, text)
+    news = list(filter(None, (_ordered(node, text) or _as_quantity(node, text) for node in ast.walk(root))))
+    keys = list(meant_keys(root, text, context, class_of(context, path)))
+    news += [(key.advice, *key.edit) for key in keys if key.edit is not None]
     changes: list[tuple[int, int, str]] = []
-    titles: list[str] = []
-    for node in ast.walk(root):
-        new = _ordered(node, text) or split_domain(node, text) or _as_quantity(node, text)
-        if new is None or any(node.start < end and start < node.end for start, end, _ in changes):
-            continue
-        title, start, end, put = new
-        titles.append(title)
-        changes.append((start, end, put))
+    for _, start, end, put in news:
+        if not any(start < other_end and other_start < end for other_start, other_end, _ in changes):
+            changes.append((start, end, put))
     if not changes:
-        return None
-    return Fix(titles[0], (spliced(path, text, changes),), "unsafe")
+        return Fix(keys[0].advice, expression=keys[0].expression) if keys else None
+    return Fix(news[0][0], (spliced(path, text, changes),), "unsafe")
 
 
-def _parsed(text: str) -> ast.Expression | None:
+def parsed(text: str) -> ast.Expression | None:
     """The tree of an expression; None if it is none."""
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.lexer import ParseError
@@ -105,20 +106,6 @@ def _as_quantity(node: ast.Expression, text: str) -> _New | None:
     return f"Compare with {put}", right.start, right.end, put
 
 
-def split_domain(node: ast.Expression, text: str) -> _New | None:
-    """``attributes["domain/name"]``, which must be two steps: the advice, the range, and its replacement."""
-    if not isinstance(node, ast.Call) or node.function != "_[_]":
-        return None
-    table, key = node.arguments
-    if not isinstance(table, ast.Select) or table.field not in ("attributes", "capacity"):
-        return None
-    if not isinstance(key, ast.Literal) or not isinstance(key.value, str) or "/" not in key.value:
-        return None
-    domain, _, name = key.value.partition("/")
-    put = f'{text[table.start : table.end]}["{domain}"].{name}'
-    return f"Read it as {put}", node.start, node.end, put
-
-
 def _operators(path: Path, text: str) -> Fix | None:
     """Operators of other languages, all at once: ``=`` for ``==``, ``and`` for ``&&``; None if more is wrong."""
     hidden = STRINGS.sub(lambda match: "_" * len(match.group()), text)
@@ -127,7 +114,7 @@ def _operators(path: Path, text: str) -> Fix | None:
         return None
     if all(put == "==" for _, _, put in edits):
         return Fix("Write == to compare", (spliced(path, text, edits),), "unsafe")
-    if _parsed(spliced(path, text, [(0, 0, ""), *edits, (len(text), len(text), "")]).text) is None:
+    if parsed(spliced(path, text, [(0, 0, ""), *edits, (len(text), len(text), "")]).text) is None:
         return None
     puts = dict.fromkeys(put for _, _, put in edits)
     return Fix(f"Write {join(puts)}", (spliced(path, text, edits),), "unsafe")
@@ -179,8 +166,11 @@ def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     if near:
         return Fix(f'Write "{near[0]}"', (Set((*path, "name"), near[0]),), "unsafe")
     if len(free) == 1 and len(missing) == 1:
-        # One claim that nobody uses, and one name that nothing has.
-        return Fix(f'Write "{free[0]}"', (Set((*path, "name"), free[0]),), "unsafe")
+        change = (Set((*path, "name"), free[0]),)
+        if len(known) == 1:
+            return Fix(f'Write "{free[0]}", the only claim of the pod', change, "unsafe")
+        # That it belongs to this container is for people to say.
+        return Fix(f'Write "{free[0]}" if that is meant: it is the only claim that no container uses.', change)
     return None
 
 
@@ -262,8 +252,9 @@ def _expression(domain: str, name: str, value: str) -> str:
         name = other if kind == "attribute" and other.isidentifier() else name
     attribute = None if driver is None else driver.attributes.get(name)
     read = f'device.attributes["{domain}"].{name}'
-    if attribute is not None and attribute.names == "products":
-        return f"{read}.contains({json.dumps(value)})"
+    if driver is not None and attribute is not None and attribute.names == "products":
+        meant = alike(value, driver.products)
+        return f"{read}.contains({json.dumps((common_part(value, meant) if meant else '') or value)})"
     return f"{read} == {json.dumps(value)}"
 
 

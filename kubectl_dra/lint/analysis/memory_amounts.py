@@ -42,9 +42,9 @@ def memory_fix(driver: Driver, column: Column, capacity: str, path: Path, progra
     new = f'device.capacity["{driver.name}"].{capacity}.compareTo(quantity("{amount}")) {comparison.operator} 0'
     title = f"Write {new}{why}"
     if comparison.operator != ">=":
-        return Fix(title)
+        return Fix(title, expression=new)
     node = comparison.node
-    return Fix(title, (Splice(path, node.start, node.end, new),), "unsafe")
+    return Fix(title, (Splice(path, node.start, node.end, new),), "unsafe", expression=new)
 
 
 def _compared(column: Column, program: Program) -> _Compared | None:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kubectl_dra.admission.server.decoding import decoding_errors
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, value_at
+from kubectl_dra.lint.finding import AsWritten, Fix
+from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, changed, value_at
 from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
@@ -87,10 +88,10 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.reason == "NotSupported":
         return _member(context.raw, path)
     if violation.reason == "BadRequest":
-        return _wrong_type(context.raw, path)
+        return _wrong_type(context.raw, path) or _unquoted(context, path)
     if violation.rule in ("cel-compile", "cel-program"):
         text = value_at(context.raw, path)
-        return expression_remedy(path, text) if isinstance(text, str) else None
+        return expression_remedy(context, path, text) if isinstance(text, str) else None
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
     if violation.rule == "toleration-exists-value":
@@ -216,6 +217,15 @@ def _without_devices(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Put {', '.join(moved)} under devices", (Wrap(path[:-1], "devices", moved),), "safe")
 
 
+def _without_inner_spec(raw: Any, path: Path) -> Fix | None:
+    """``devices`` directly under the spec of a template, which has the claim's spec inside its own."""
+    if raw.get("kind") != "ResourceClaimTemplate" or path != ("spec", "devices"):
+        return None
+    if "spec" in raw["spec"]:
+        return Fix("Put devices into spec.spec, which is the spec of the claims.")
+    return Fix("Put devices under spec.spec, the spec of the claims", (Wrap(("spec",), "spec", ("devices",)),), "safe")
+
+
 _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
     _flat_request,
     _beside_cel,
@@ -224,6 +234,7 @@ _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
     _by_domain,
     _value_name,
     _without_devices,
+    _without_inner_spec,
 )
 
 
@@ -279,3 +290,18 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
         if isinstance(value, bool | int | str):
             return Fix(f"Write {{{kind}: …}}", (Set(path, {kind: value}),), "safe")
     return None
+
+
+def _unquoted(context: Context, path: Path) -> Fix | None:
+    """A string that YAML reads as something else, because it is not in quotes."""
+    value, item = value_at(context.raw, path), context.item
+    if not isinstance(value, bool | int | float):
+        return None
+    quoted = changed(context.raw, [Set(path, "text")])
+    if any(wrong.path == path for wrong in decoding_errors(quoted, item.group, item.version, context.release)):
+        return None
+    change = (Set(path, AsWritten()),)
+    if not isinstance(value, bool):
+        return Fix("Put it in quotes: without them it is a number", change, "safe")
+    words = "y, yes, on and true" if value else "n, no, off and false"
+    return Fix(f"Put it in quotes: without them {words} are the boolean {str(value).lower()}", change, "safe")

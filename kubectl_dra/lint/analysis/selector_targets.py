@@ -95,15 +95,18 @@ def _asked(context: Context) -> Iterator[AskedSelector]:
             before, last = [], holder
         if selector.program is None:
             continue
-        name = (
-            ""
-            if context.item.kind == "DeviceClass"
-            else str(value_at(context.v1 or context.raw, (*holder, "deviceClassName")) or "")
-        )
+        name = class_of(context, selector.path)
         if name or context.item.kind == "DeviceClass":
             kinds, sure = _kinds(context, name, selector.program)
             yield AskedSelector(selector, selector.program, name, kinds, sure, tuple(before))
         before.append(selector.program)
+
+
+def class_of(context: Context, path: Path) -> str:
+    """The class that a request names whose selector is at the path; empty for a selector of a class."""
+    if context.item.kind == "DeviceClass":
+        return ""
+    return str(value_at(context.v1 or context.raw, (*path[:-4], "deviceClassName")) or "")
 
 
 def selectors(context: Context) -> Sequence[WrittenSelector]:
@@ -130,6 +133,20 @@ def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
     if context.snapshot is not None and name in context.snapshot.classes:
         return _compiled((text for text in context.snapshot.classes[name].selectors if text), context.target)
     return None
+
+
+def installed_programs(context: Context, name: str) -> tuple[Program, ...]:
+    """The compiled selector of a class as its driver installs it; none if no known driver has the class."""
+    driver = catalogue().of_class(name)
+    selector = driver.classes[name].selector if driver is not None else ""
+    return _compiled((selector,) if selector else (), context.target)
+
+
+def class_names(context: Context) -> tuple[str, ...]:
+    """The classes that a request can ask for: those of the cluster and the manifests, or of the known drivers."""
+    given = context.world.names("DeviceClass")
+    others = catalogue().classes if context.snapshot is None else context.snapshot.classes
+    return tuple(dict.fromkeys((*given, *others)))
 
 
 @lru_cache(1024)

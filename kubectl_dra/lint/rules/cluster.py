@@ -86,7 +86,13 @@ class ReferenceMissing(
 
 
 class MatchesNothing(
-    Rule, code="DRA221", name="selector-matches-no-device", severity="error", kinds=CLAIM_KINDS, scope="set"
+    Rule,
+    code="DRA221",
+    name="selector-matches-no-device",
+    severity="error",
+    kinds=CLAIM_KINDS,
+    scope="set",
+    told_by=("DRA212", "DRA213", "DRA215", "DRA216", "DRA218", "DRA219", "DRA601", "DRA605", "DRA606"),
 ):
     """A selector that no device satisfies."""
 
@@ -137,7 +143,7 @@ class AbsentOnSome(
                     target.selector.path,
                     f"{column.id} is absent on {absent} of the {len(devices)} devices of class {target.device_class}, "
                     "and reading it there ends the allocation",
-                    fix=f"Guard it: has({read_text(column)}) && …",
+                    fix=Fix(f"Guard it: has({read_text(column)}) && …", expression=f"has({read_text(column)}) && …"),
                     cel=span_of(target.program, column),
                 )
 

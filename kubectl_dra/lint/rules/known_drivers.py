@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from kubectl_dra.cel import ast
+from msgspec.structs import replace
+
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.drivers.needed_gates import gate_on
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives
-from kubectl_dra.lint.analysis.corrections import split_domain
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, columns, selectors
+from kubectl_dra.lint.analysis.corrections import parsed
+from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.selector_targets import (
+    SELECTOR_KINDS,
+    AskedSelector,
+    asked,
+    class_of,
+    columns,
+    selectors,
+)
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
@@ -23,11 +32,16 @@ from kubectl_dra.manifests.changes import Path, Rename, Set, Splice, fields_at, 
 from kubectl_dra.text import nearest
 
 
-class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error", kinds=SELECTOR_KINDS):
+class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error", kinds=SELECTOR_KINDS, scope="set"):
     """Parameters that the driver cannot read."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for path, opaque in opaque_configs(context):
+        yield from self._found(opaque_configs(context))
+        for path, name, opaque in configs_of_classes(context):
+            yield from _of_class(path, name, self._found([(path, opaque)]))
+
+    def _found(self, configs: Iterable[tuple[Path, Mapping[str, Any]]]) -> Iterator[LintFinding]:
+        for path, opaque in configs:
             name, parameters = opaque.get("driver"), opaque.get("parameters")
             if not isinstance(name, str):
                 continue
@@ -90,11 +104,17 @@ class UnknownConfigField(
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
     fixed_where="one is spelled almost so",
+    scope="set",
 ):
     """A field or value of parameters that the driver does not know."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for path, opaque in opaque_configs(context):
+        yield from self._found(opaque_configs(context))
+        for path, name, opaque in configs_of_classes(context):
+            yield from _of_class(path, name, self._found([(path, opaque)]))
+
+    def _found(self, configs: Iterable[tuple[Path, Mapping[str, Any]]]) -> Iterator[LintFinding]:
+        for path, opaque in configs:
             driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
             if driver is None or not isinstance(parameters, dict):
                 continue
@@ -154,6 +174,31 @@ def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]
         yield (*path, "config", "opaque"), config["opaque"]
 
 
+def configs_of_classes(context: Context) -> Iterator[tuple[Path, str, Mapping[str, Any]]]:
+    """The opaque configurations of classes that only the cluster has: where one is asked for, its name, what it has.
+
+    Such a class is in no file in which that would be found. Of configurations of one kind the claim's own applies.
+    """
+    known = context.snapshot.classes if context.snapshot is not None else {}
+    if not known or context.item.kind == "DeviceClass":
+        return
+    own = [opaque for _, opaque in opaque_configs(context)]
+    for each in alternatives(context):
+        name = str(each.content.get("deviceClassName") or "")
+        for config in known[name].config if name in known and not context.world.classes(name) else ():
+            opaque = config.get("opaque") or {}
+            if not any(_alike(opaque, mine) for mine in own):
+                yield (*each.path, "deviceClassName"), name, opaque
+
+
+def _of_class(path: Path, name: str, found: Iterable[LintFinding]) -> Iterator[LintFinding]:
+    """The findings in a class of the cluster, told where it is asked for."""
+    for each in found:
+        message = f"DeviceClass {name} of the cluster: {each.message}"
+        advice = "Correct the class, or ask for another one."
+        yield replace(each, path=path, message=message, fix=Fix(advice), on_key=False)
+
+
 def _wrong(known: Any, value: Any) -> str | None:
     if value is None or known == "any":
         return None
@@ -180,28 +225,17 @@ def _sentence(text: str | None) -> str | None:
 
 # What devices of a known driver offer: attributes by class, MIG profiles, taints.
 
-_VALUE_FIELDS: Final = ("bool", "int", "string", "version", "StringValue", "IntValue", "BoolValue", "VersionValue")
 
-
-class DriverGateOff(Rule, code="DRA608", name="driver-gate-off", severity="warning", kinds=SELECTOR_KINDS):
+class DriverGateOff(Rule, code="DRA608", name="driver-gate-off", severity="warning", kinds=SELECTOR_KINDS, scope="set"):
     """A configuration that needs a feature gate of the driver that is off by default."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        own = [opaque for _, opaque in opaque_configs(context)]
         for path, opaque in opaque_configs(context):
             for driver, gate, needing in _gates_off(context, opaque):
                 yield self._told((*path, "parameters", *needing.split(".")), driver, gate, "does this")
-        # A class that is only in the cluster is in no file in which it would be found. Of configurations of one kind
-        # the claim's own applies.
-        known = context.snapshot.classes if context.snapshot is not None else {}
-        for each in alternatives(context) if known and context.item.kind != "DeviceClass" else ():
-            name = str(each.content.get("deviceClassName") or "")
-            for config in known[name].config if name in known and not context.world.classes(name) else ():
-                opaque = config.get("opaque") or {}
-                if not any(_alike(opaque, mine) for mine in own):
-                    for driver, gate, _ in _gates_off(context, opaque):
-                        does = f"does what DeviceClass {name} of the cluster configures"
-                        yield self._told((*each.path, "deviceClassName"), driver, gate, does)
+        for path, name, opaque in configs_of_classes(context):
+            for driver, gate, _ in _gates_off(context, opaque):
+                yield self._told(path, driver, gate, f"does what DeviceClass {name} of the cluster configures")
 
     def _told(self, path: Path, driver: Driver, gate: DriverGate, does: str) -> LintFinding:
         return self.finding(
@@ -326,36 +360,31 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, Sequence[str], bool
 
 
 class DomainAndName(
-    Rule, code="DRA218", name="domain-and-name-in-one-key", severity="error", kinds=SELECTOR_KINDS, fixable="unsafe"
+    Rule,
+    code="DRA218",
+    name="domain-and-name-in-one-key",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    scope="set",
+    fixable="unsafe",
+    fixed_where="one attribute can be meant",
 ):
     """Domain and name of an attribute in one key."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        from kubectl_dra.cel.environment import Environment
-        from kubectl_dra.cel.lexer import ParseError
-        from kubectl_dra.cel.parser import parse
-
         for selector in selectors(context):
             if "/" not in selector.expression or (selector.program is None and context.item.v1 is not None):
                 continue
-            try:
-                root = parse(selector.expression, Environment.for_release().macros()).expression
-            except (ParseError, RecursionError):
-                continue
-            above = {child.id: node for node in ast.walk(root) for child in ast.children(node)}
-            for node in ast.walk(root):
-                split = split_domain(node, selector.expression)
-                if split is None:
-                    continue
-                advice, start, end, put = split
-                parent = above.get(node.id)
-                if isinstance(parent, ast.Select) and parent.field in _VALUE_FIELDS:
-                    end = parent.end
+            root = parsed(selector.expression)
+            for key in meant_keys(root, selector.expression, context, class_of(context, selector.path)) if root else ():
+                change = None if key.edit is None else Splice(selector.path, *key.edit)
                 yield self.finding(
                     selector.path,
-                    "an attribute is read by its domain and then its name, not by both in one key",
-                    fix=Fix(advice, (Splice(selector.path, start, end, put),), "unsafe"),
-                    cel=(start, end),
+                    key.told,
+                    fix=Fix(key.advice, expression=key.expression)
+                    if change is None
+                    else Fix(key.advice, (change,), "unsafe", expression=key.expression),
+                    cel=(key.start, key.end),
                 )
 
 

@@ -252,7 +252,10 @@ class UnknownAttribute(
                 )
 
     def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
-        fix = _with_rename(mention, advice, instead) if instead else advice
+        fix = _with_rename(mention, advice, "", instead) if instead else Fix(advice)
+        if instead and not _is_slip(mention.column.id or "", instead.partition(" ")[2]):
+            # Another word, though like it: for people to decide.
+            fix = Fix(advice, fix.changes)
         return self.finding(mention.path, message, fix=fix, cel=mention.cel, severity=severity)
 
     def _standard(self, mention: Mention) -> Iterator[LintFinding]:
@@ -287,7 +290,9 @@ class ClassAsDomain(
         done: set[tuple[Path, str]] = set()
         for mention in mentions(context):
             domain = mention.column.domain or ""
-            if catalogue().driver(domain) is not None or (mention.path, domain) in done:
+            # Of a domain with a name behind it DRA218 says what is meant.
+            joined = mention.program is not None and "/" in domain
+            if joined or catalogue().driver(domain) is not None or (mention.path, domain) in done:
                 continue
             done.add((mention.path, domain))
             finding = self._of_class(context, mention, domain)
@@ -348,6 +353,12 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
     return tuple(sorted(literals, key=lambda node: node.start))
 
 
+def _is_slip(name: str, other: str) -> bool:
+    """Whether two names of attributes differ by a letter or two, by capitals, or by the order of letters."""
+    left, right = (text.lower().replace("_", "").replace("-", "") for text in (name, other))
+    return left == right or _slip(left, right) or sorted(left) == sorted(right)
+
+
 def _misspelled(driver: Driver, column: Column) -> str:
     """The known name of which this one is a slip; empty for any other, which the driver may publish."""
     name = column.id or ""
@@ -362,29 +373,32 @@ def _instead(driver: Driver, column: Column) -> str | None:
     return driver.instead.get(name) or (f"capacity {name}" if name in driver.capacities else None)
 
 
-def _fix(driver: Driver, instead: str, mention: Mention) -> Fix | str:
+def _fix(driver: Driver, instead: str, mention: Mention) -> Fix:
     kind, _, name = instead.partition(" ")
     if kind == "capacity" and mention.program is not None:
         fix = memory_fix(driver, mention.column, name, mention.path, mention.program)
         if fix is not None:
             return fix
-    return _with_rename(mention, _advice(driver, instead, mention), instead)
+    return _with_rename(mention, *_advice(driver, instead, mention), instead)
 
 
-def _with_rename(mention: Mention, advice: str, instead: str) -> Fix | str:
+def _with_rename(mention: Mention, advice: str, expression: str, instead: str) -> Fix:
     change = _renamed(mention, instead)
-    return Fix(advice, (change,), "unsafe") if change else advice
+    return Fix(advice, (change,) if change else (), "unsafe" if change else "none", expression=expression)
 
 
-def _advice(driver: Driver, instead: str, mention: Mention) -> str:
+def _advice(driver: Driver, instead: str, mention: Mention) -> tuple[str, str]:
+    """What to write, as a sentence, and the expression in it."""
     kind, _, name = instead.partition(" ")
     if mention.program is None:
         whole = name if "/" in name else f"{driver.name}/{name}"
-        return f"Write {whole}" if kind == "attribute" else "A constraint compares attributes only; use a selector."
+        told = f"Write {whole}" if kind == "attribute" else "A constraint compares attributes only; use a selector."
+        return told, ""
     domain, slash, short = name.rpartition("/")
+    expression = f'device.attributes["{domain if slash else driver.name}"].{short}'
     if kind == "capacity":
-        return f'Write device.capacity["{driver.name}"].{name}.compareTo(quantity("…")) >= 0'
-    return f'Write device.attributes["{domain if slash else driver.name}"].{short}'
+        expression = f'device.capacity["{driver.name}"].{name}.compareTo(quantity("…")) >= 0'
+    return f"Write {expression}", expression
 
 
 def _renamed(mention: Mention, instead: str) -> Change | None:
@@ -400,7 +414,13 @@ def _renamed(mention: Mention, instead: str) -> Change | None:
         return None
     start, end = mention.cel
     text = mention.program.ast.source[start:end]
-    changed = text.replace(mention.column.domain or "", domain).replace(mention.column.id or "", short)
+    # The name is the last thing that is written; the domain can have it as a part.
+    before, written, behind = text.rpartition(mention.column.id or "")
+    if not written:
+        return None
+    if domain != mention.column.domain:
+        before = before.replace(mention.column.domain or "", domain)
+    changed = f"{before}{short}{behind}"
     return Splice(mention.path, start, end, changed) if changed != text else None
 
 

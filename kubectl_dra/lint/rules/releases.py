@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.api.behaviour import RULES_WITHOUT_GATE
+from kubectl_dra.api.dra_rows import fields_at as struct_fields
 from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,
@@ -21,6 +22,7 @@ from kubectl_dra.lint.analysis.claim_requests import classic_advice, gated_field
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.locate import path_text
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set, fields_at
 
@@ -92,7 +94,7 @@ class VersionMissing(
             title = f"It is replaced by {_old_kind(item)}. To see what migrate can take over:"
             advice: Fix | None = Fix(title, command=migrate(item))
         elif served:
-            advice = _move(item, served[0])
+            advice = _move(context, served[0])
         else:
             advice = None
         yield self.finding(
@@ -122,7 +124,7 @@ class NotServed(
             ("apiVersion",),
             f"{release} does not serve {item.api_version} by default"
             + (f", only {better}" if better else f": it needs --runtime-config={item.api_version}=true"),
-            fix=_move(item, better) if better else None,
+            fix=_move(context, better) if better else None,
             severity=None if better else "info",
         )
 
@@ -151,7 +153,7 @@ class Deprecated(
         yield self.finding(
             ("apiVersion",),
             f"{item.api_version} {item.kind} is deprecated since 1.{life.deprecated}{removal}",
-            fix=_move(item, better) if better != item.version else None,
+            fix=_move(context, better) if better != item.version else None,
         )
 
 
@@ -255,8 +257,9 @@ def _default(gate: str, release: Release) -> str:
     return f"as {release} has it by default" if not default else "as was asked for"
 
 
-def _move(item: Item, better: str) -> Fix:
+def _move(context: Context, better: str) -> Fix:
     """How to get to another version: a change if the shapes are equal, else advice."""
+    item = context.item
     if item.version in ("v1alpha1", "v1alpha2"):
         spec = fields_at(item.raw, *item.spec_path)
         advice = f"No release converts it. {classic_advice(spec, better)}"
@@ -267,7 +270,31 @@ def _move(item: Item, better: str) -> Fix:
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
-    return Fix(f"{title}, and the fields as that version has them. To see the result:", command=migrate(item))
+    title += ", and the fields as that version has them"
+    unclear = _unclear(context, better)
+    if unclear is not None:
+        # A conversion would have to guess what is meant there, which migrate does not do.
+        return Fix(
+            f"First correct {unclear}. Then {title[0].lower()}{title[1:]}. To see the result:", command=migrate(item)
+        )
+    return Fix(f"{title}. To see the result:", command=migrate(item))
+
+
+def _unclear(context: Context, better: str) -> str | None:
+    """The first field that a conversion cannot take over: neither version knows it, or its type is wrong."""
+    from kubectl_dra.admission.server.decoding import decoding_errors
+
+    item = context.item
+    try:
+        for each in decoding_errors(item.raw, item.group, item.version, context.release):
+            above = each.path[:-1]
+            known = (each.path[-1] in struct_fields(item.kind, version, above) for version in (item.version, better))
+            if each.rule != "unknown-field" or not any(known):
+                return path_text(tuple(str(part) if isinstance(part, str) else part for part in each.path))
+    except KeyError:
+        # No schema says what such an object has.
+        pass
+    return None
 
 
 RULES = (UnknownVersion, VersionMissing, NotServed, Deprecated, FieldTooNew, GateOff, FunctionTooNew)

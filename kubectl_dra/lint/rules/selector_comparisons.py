@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import Final
 
-from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
-from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, contradiction, demands
+from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons
+from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
 from kubectl_dra.lint.analysis.corrections import spliced
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, class_programs, read_text
+from kubectl_dra.lint.analysis.mistyped_calls import (
+    WORDS,
+    MistypedCall,
+    known_attribute,
+    mistyped_calls,
+    wrong_constants,
+)
+from kubectl_dra.lint.analysis.product_names import MiscasedPart, alike, common_part, miscased_parts
+from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
-from kubectl_dra.text import nearest, whole_number
-
-_WORDS: Final = {"int": "an int", "string": "a string", "bool": "a bool", "version": "a version", "double": "a number"}
+from kubectl_dra.text import either, nearest, some, whole_number
 
 
 class NeverTrue(
@@ -36,7 +40,7 @@ class NeverTrue(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
             for comparison in comparisons(target.program):
-                known = _known(comparison.column)
+                known = known_attribute(comparison.column)
                 if known is None:
                     continue
                 driver, attribute = known
@@ -45,15 +49,30 @@ class NeverTrue(
                     finding = self._values(target, comparison, driver, attribute)
                 if finding is not None:
                     yield finding
+            for part in miscased_parts(target.program):
+                yield self._part(target, part)
+
+    def _part(self, target: AskedSelector, part: MiscasedPart) -> LintFinding:
+        spelled = either([f'"{text}"' for text in part.spelled[:3]])
+        there = (part.argument.start + 1, part.argument.end - 1)
+        change = Splice(target.selector.path, *there, part.spelled[0])
+        written = target.selector.expression[slice(*there)] == part.text
+        return self.finding(
+            target.selector.path,
+            f'{part.call.function}() minds capitals: a known {part.column.id} has {spelled}, none has "{part.text}"',
+            fix=Fix(f"Write {spelled}", (change,), "unsafe")
+            if written and len(part.spelled) == 1
+            else f"Write {spelled}.",
+            severity="warning",
+            cel=(part.call.start, part.call.end),
+        )
 
     def _types(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
     ) -> LintFinding | None:
-        fitting = ("int", "double") if attribute.type == "int" else (attribute.type,)
-        wrong = [value for value in comparison.constants if attribute.type and value.type not in fitting]
-        if not wrong or len(wrong) < len(comparison.constants):
+        if not wrong_constants(comparison, attribute):
             return None
-        value = wrong[0]
+        value = comparison.constants[0]
         name = comparison.column.id
         if attribute.type == "version" and value.type == "string":
             outcome = (
@@ -67,8 +86,8 @@ class NeverTrue(
                 outcome = "ends in an error"
         return self.finding(
             target.selector.path,
-            f"{name} of {driver.name} is {_WORDS[attribute.type]}, so comparing it with "
-            f"{_WORDS.get(value.type, 'a ' + value.type)} {outcome}",
+            f"{name} of {driver.name} is {WORDS[attribute.type]}, so comparing it with "
+            f"{WORDS.get(value.type, 'a ' + value.type)} {outcome}",
             fix=_typed(target, comparison, attribute, value),
             cel=(comparison.node.start, comparison.node.end),
         )
@@ -94,19 +113,21 @@ class NeverTrue(
             )
         if attribute.names != "products":
             return None
-        odd = [text for text in wanted if text not in driver.products and _alike(text, driver.products)]
+        odd = [text for text in wanted if text not in driver.products and alike(text, driver.products)]
         if not odd or len(odd) < len(wanted):
             return None
-        full = _alike(odd[0], driver.products)
-        advice = (
-            f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}; "
-            f'or match a part of it: {name}.contains("{_core(odd[0])}").'
-        )
+        full = alike(odd[0], driver.products)
+        advice = f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}"
+        part = common_part(odd[0], full)
+        if part:
+            others = [product for product in driver.products if part in product and product not in full]
+            too = f", which {some(others, 2)} {'contains' if len(others) == 1 else 'contain'}, too" if others else ""
+            advice += f'; or match a part of it: {name}.contains("{part}"){too}'
         only = constant_replaced(target, comparison, odd[0], full[0]) if len(full) == len(wanted) == 1 else ()
         return self.finding(
             target.selector.path,
             f'no product is called "{odd[0]}": {name} is the whole name, such as "{full[0]}"',
-            fix=Fix(advice, only),
+            fix=Fix(advice, only, "unsafe" if only else "none"),
             severity="warning",
             cel=at,
         )
@@ -148,38 +169,48 @@ class QuantityEquality(
 
 
 class Contradiction(
-    Rule, code="DRA215", name="contradictory-terms", severity="error", kinds=SELECTOR_KINDS, scope="set"
+    Rule,
+    code="DRA215",
+    name="contradictory-terms",
+    severity="error",
+    kinds=SELECTOR_KINDS,
+    scope="set",
+    otherwise={"warning": "the class is not given, and a driver installs one of its name"},
 ):
     """Terms that no single device can satisfy."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
-            of_class = class_programs(context, target.device_class) or () if target.device_class else ()
-            earlier = [(demand, "the class's selector") for program in of_class for demand in demands(program)]
-            earlier += [(demand, "another selector") for program in target.before for demand in demands(program)]
-            own: list[ConstantComparison] = []
-            for demand in demands(target.program):
-                rivals = [*earlier, *((other, "another term") for other in own)]
-                clash = next(((other, whose) for other, whose in rivals if contradiction(other, demand)), None)
-                own.append(demand)
-                if clash is None:
-                    continue
-                other, whose = clash
+            found = clash(context, target)
+            if found is not None:
                 yield self.finding(
                     target.selector.path,
-                    f"no device can match: {_told(demand)}, and {whose} wants {_told(other)}",
-                    fix="Drop one of the two, or join them with ||.",
-                    cel=(demand.node.start, demand.node.end),
+                    f"no device can match: {_told(found.term)}, and {_whose(found, target)} wants {_told(found.other)}",
+                    fix=_reconciled(context, found),
+                    severity="warning" if found.whose is Whose.INSTALLED_CLASS else None,
+                    cel=(found.term.node.start, found.term.node.end),
                 )
-                break
 
 
-def _known(column: Column) -> tuple[Driver, Attribute] | None:
-    driver = catalogue().driver(column.domain or "")
-    if driver is None or column.kind != "attribute":
-        return None
-    attribute = driver.attributes.get(column.id or "")
-    return None if attribute is None else (driver, attribute)
+def _whose(found: ExcludedTerm, target: AskedSelector) -> str:
+    return {
+        Whose.CLASS: f"class {target.device_class}",
+        Whose.INSTALLED_CLASS: f"class {target.device_class}, as its driver installs it,",
+        Whose.SELECTOR: "another selector of the list",
+        Whose.TERM: "another term",
+    }[found.whose]
+
+
+def _reconciled(context: Context, found: ExcludedTerm) -> str:
+    if found.whose is Whose.TERM:
+        return "Drop one of the two, or join them with ||."
+    if found.whose is Whose.SELECTOR:
+        return "Drop one of the two; to take either, write one selector with both, joined with ||."
+    others = classes_for(context, found.term)
+    if not others:
+        where = "cluster" if context.snapshot is not None else "manifest"
+        return f"Drop this term: no class of the {where} is for such devices."
+    return f"Ask for class {either(others[:3])}, or drop this term."
 
 
 def _semver(text: str) -> str:
@@ -234,27 +265,6 @@ def constant_replaced(
     return ()
 
 
-@lru_cache(1024)
-def _alike(text: str, products: tuple[str, ...]) -> tuple[str, ...]:
-    """Complete product names that contain the text or differ from it in spelling."""
-    wanted = text.lower().replace("-", " ").replace("_", " ").removeprefix("nvidia ")
-    if len(wanted) < 2:
-        return ()
-    # "h100" is a part of "nvidia h100 pcie", and "a100 80gb" of "nvidia a100 sxm4 80gb", word by word.
-    words = wanted.split()
-    names = []
-    for product in products:
-        parts = product.lower().replace("-", " ").split()
-        if all(word in parts for word in words):
-            names.append(product)
-    return tuple(names)
-
-
-def _core(text: str) -> str:
-    words = text.replace("-", " ").replace("_", " ").split()
-    return next((word for word in words if any(char.isdigit() for char in word)), text)
-
-
 def _told(demand: ConstantComparison) -> str:
     values = ", ".join(f'"{value.text}"' if value.type == "string" else value.text for value in demand.constants)
     shown = f"[{values}]" if demand.operator == "in" else values
@@ -285,6 +295,13 @@ class ConstantFails(
                     fix=_fix(target, constant),
                     cel=(constant.start, constant.end),
                 )
+            for call in mistyped_calls(target.program):
+                yield self.finding(
+                    target.selector.path,
+                    f"{call.reason}: this is an error on every device that has the attribute",
+                    fix=_written_so(target, call),
+                    cel=(call.start, call.end),
+                )
 
 
 def _fix(target: AskedSelector, constant: FailingConstant) -> Fix | str:
@@ -294,6 +311,13 @@ def _fix(target: AskedSelector, constant: FailingConstant) -> Fix | str:
         target.selector.path, target.selector.expression, [(constant.start, constant.end, constant.instead[0])]
     )
     return Fix(constant.advice, (change,), "unsafe")
+
+
+def _written_so(target: AskedSelector, call: MistypedCall) -> Fix | str:
+    if not call.instead:
+        return call.advice
+    change = spliced(target.selector.path, target.selector.expression, [(call.start, call.end, call.instead)])
+    return Fix(call.advice, (change,), "unsafe", expression=call.instead)
 
 
 RULES = (NeverTrue, QuantityEquality, Contradiction, ConstantFails)

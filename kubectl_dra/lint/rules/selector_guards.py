@@ -86,6 +86,7 @@ class ForeignDevices(
                     f"Put {check.removesuffix(' && ')} before it",
                     (_put_before(target.selector.path, check, text),),
                     "unsafe",
+                    expression=check.removesuffix(" && "),
                 )
                 if own
                 else 'Put device.driver == "…" && before it.',
@@ -203,8 +204,8 @@ def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
         inner = text[start:end]
         plain = (start, end) == (0, len(text.rstrip())) or _between_ands(text, start, end)
         edits.append((start, end, f"{spots[start, end]}{inner}" if plain else f"({spots[start, end]}{inner})"))
-    title = f"Guard it with {spots[ordered[0]].removesuffix(' && ')}"
-    return Fix(title, (spliced(path, text, edits),), "safe")
+    guard = spots[ordered[0]].removesuffix(" && ")
+    return Fix(f"Guard it with {guard}", (spliced(path, text, edits),), "safe", expression=guard)
 
 
 def _closed(text: str, start: int, end: int) -> int:

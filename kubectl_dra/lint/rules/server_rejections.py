@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.lint.analysis.server_verdict import later_violations_of, verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
@@ -42,7 +44,7 @@ class ServerRule(Rule):
         cls.reasons, cls.server_rules = reasons, server_rules
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        return map(partial(self._found, context), _by_code(context).get(self.code, ()))
+        return map(partial(self._found, context), _one_for_each_place(_by_code(context).get(self.code, ())))
 
     def _found(self, context: Context, violation: Violation) -> LintFinding:
         from kubectl_dra.lint.analysis.rejection_fixes import remedy
@@ -82,6 +84,16 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
     if span is None:
         return Fix(f"Did you mean {near}?")
     return Fix(f"Write {near}", (Splice(violation.path, *span, near),), "safe")
+
+
+def _one_for_each_place(violations: Sequence[Violation]) -> Iterable[Violation]:
+    """The violations, but those of one value by one rule as one."""
+    places: dict[tuple[Path, str, str, int | None], Violation] = {}
+    for each in violations:
+        place = (each.path, each.field, each.rule, each.cel_offset)
+        known = places.get(place)
+        places[place] = each if known is None else replace(known, message=f"{known.message}; {each.message}")
+    return places.values()
 
 
 @once
@@ -171,7 +183,14 @@ class Forbidden(ServerRule, code="DRA109", name="forbidden", reasons=("Forbidden
     """A field that must not be set here."""
 
 
-class NotFound(ServerRule, code="DRA110", name="not-found", fixable="unsafe", reasons=("NotFound",)):
+class NotFound(
+    ServerRule,
+    code="DRA110",
+    name="not-found",
+    fixable="unsafe",
+    reasons=("NotFound",),
+    fixed_where="one claim of the pod is spelled almost so, or it has only one",
+):
     """A reference that leads nowhere."""
 
 

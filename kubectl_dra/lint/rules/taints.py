@@ -100,12 +100,14 @@ class TolerationDoesNotStay(
                 if any(_stays(other, toleration) for other in tolerations):
                     continue
                 path: Path = (*alternative.path, "tolerations", index)
-                key = toleration.get("key") or "every taint"
+                exists = toleration.get("operator") == "Exists"
                 yield self.finding(
                     path,
-                    f"the toleration of {key} has no effect: it admits a NoExecute taint and does not keep the pod",
+                    f"the toleration names no effect: a device with {_admitted(toleration)} is allocated even if "
+                    "the taint is NoExecute, and then the pod is deleted",
                     fix=Fix(
-                        "Say effect: NoExecute, and add one with NoSchedule if that is meant, too",
+                        "Say effect: NoExecute, and add one with NoSchedule if that is meant, too"
+                        + ("" if exists or toleration.get("key") else "; for all taints say operator: Exists as well"),
                         (Set((*path, "effect"), "NoExecute"),),
                         "unsafe",
                     ),
@@ -166,10 +168,24 @@ class AdminAccess(
         return None if known is None else known.labels
 
 
+def _admitted(toleration: Mapping[str, Any]) -> str:
+    """The taints that a toleration without an effect matches."""
+    key, value = toleration.get("key"), toleration.get("value") or ""
+    if toleration.get("operator") == "Exists":
+        return f"a taint {key}" if key else "any taint"
+    # Without an operator it is Equal, which compares the values, of whatever keys where none is given.
+    named = f"a taint {key}" if key else "a taint of any key"
+    return f"{named} and the value {value}" if value else f"{named} and no value"
+
+
 def _stays(other: Mapping[str, Any], toleration: Mapping[str, Any]) -> bool:
     if other.get("effect") != "NoExecute":
         return False
-    return not other.get("key") or other.get("key") == toleration.get("key")
+    if other.get("key") and other.get("key") != toleration.get("key"):
+        return False
+    if other.get("operator") == "Exists":
+        return True
+    return toleration.get("operator") != "Exists" and (other.get("value") or "") == (toleration.get("value") or "")
 
 
 RULES = (SelectsEverything, SelectsNothing, SelectsAnyDriver, TolerationDoesNotStay, AdminAccess)

@@ -14,7 +14,7 @@ CLAIM = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n    - name:
 SELECTOR = CLAIM + "        deviceClassName: a\n        selectors:\n        - cel:\n            expression: %s\n"
 SLICE = (
     HEAD % ("v1", "ResourceSlice")
-    + "  driver: d.example.com\n  nodeName: n\n  pool: {name: n, generation: 1, resourceSliceCount: 1}\n  devices:\n"
+    + "  driver: d.example.com\n  nodeName: n1\n  pool: {name: n1, generation: 1, resourceSliceCount: 1}\n  devices:\n"
     + "  - name: gpu-0\n"
 )
 POD = (
@@ -139,3 +139,14 @@ def test_a_misspelled_claim_is_not_another_one() -> None:
     assert 'Remove it if "gpu" is meant, which the container has already.' in findings(text)
     assert not any("Write" in one for one in findings(text))
     assert 'Write "gpu"' in findings(POD_OF % "{name: gpuu}, {name: unused}")
+
+
+def test_migrate_is_proposed_for_what_it_can_read() -> None:
+    """It refuses what is unclear, and sends back to lint."""
+    template = HEAD % ("v1beta1", "ResourceClaimTemplate")
+    good, bad = "  spec: {devices: {requests: [{name: gpu, deviceClassName: a}]}}\n", "  devices: {requests: []}\n"
+    moved = "rite apiVersion: resource.k8s.io/v1, and the fields as that version has them. To see the result:"
+    assert findings(template + good) == [f"W{moved}"]
+    new = "  spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: a}}]}}\n"
+    assert findings(template + new)[0] == f"W{moved}"
+    assert findings(template + bad)[0] == f"First correct spec.devices. Then w{moved}"

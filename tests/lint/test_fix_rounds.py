@@ -1,0 +1,65 @@
+"""Fixes are made round after round, and only those that help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.finding import LocatedFinding
+from kubectl_dra.lint.fixes import Fixed, fix_text
+from kubectl_dra.manifests.changes import Set
+from kubectl_dra.manifests.source import decode
+from tests.lint.cases import FILE, Case, inputs, job
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.nvidia.com
+        count: "2"
+        selectors:
+        - cel:
+            expression: 'device.attributes["nvidia.com/gpu"].gpuModuleID == 1'
+"""
+
+
+def findings(text: str) -> Sequence[LocatedFinding]:
+    case = Case("", "", {"fail": text})
+    return lint(inputs(case, text), job(case), 1).findings
+
+
+def fixed(text: str, found: Sequence[LocatedFinding]) -> Fixed:
+    return fix_text(decode(text, FILE), found, ("safe", "unsafe"), lambda _, data: findings(data.decode()))
+
+
+def test_findings_that_show_only_after_a_fix_are_told_apart() -> None:
+    done = fixed(CLAIM, findings(CLAIM))
+    assert {each.code for each in done.made} == {"DRA102", "DRA218"}
+    assert [each.code for each in done.followed] == ["DRA211"] and not done.refused
+    assert "has(" in done.text.after and "count: 2\n" in done.text.after
+
+
+def test_a_fix_that_does_not_help_is_not_made() -> None:
+    """The others of its round are."""
+    found = [
+        replace(each, changes=(Set((*each.path[:6], "name"), "other"),)) if each.code == "DRA102" else each
+        for each in findings(CLAIM)
+    ]
+    done = fixed(CLAIM, found)
+    assert [each.code for each, _ in done.refused] == ["DRA102"]
+    assert "DRA218" in {each.code for each in done.made}
+    assert "name: other" not in done.text.after and '["gpu.nvidia.com"].gpuModuleID' in done.text.after
+
+
+def test_two_findings_of_one_text_are_both_fixed() -> None:
+    two = 'device.attributes["gpu.nvidia.com"].productName.string == "a"'
+    text = CLAIM.replace('device.attributes["nvidia.com/gpu"].gpuModuleID == 1', f"{two} || {two}")
+    done = fixed(text, findings(text))
+    assert ".string" not in done.text.after and not done.refused
