@@ -26,7 +26,8 @@ from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_not
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.other_schedulers_groups import gang_notes
-from kubectl_dra.explain.diagnosis import Evidence, Finding, RemedyPlan
+from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeGroup, RemedyPlan
+from kubectl_dra.explain.outcomes import no_help
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
@@ -62,9 +63,13 @@ class NotOnAllNodes(SearchLimit, frozen=True):
 
 
 def answer_notes(
-    analysis: Analysis, findings: Sequence[Finding], unclear: Sequence[Words], ways: Sequence[RemedyPlan]
+    analysis: Analysis,
+    findings: Sequence[Finding],
+    unclear: Sequence[Words],
+    ways: Sequence[RemedyPlan],
+    groups: Sequence[NodeGroup],
 ) -> tuple[Words, ...]:
-    """All notes, each once."""
+    """All notes, each once. ``groups`` are the nodes by what comes of them."""
     supposed = analysis.settings.supposed
     kinds = {finding.kind for finding in findings}
     said = {reason.gap for reason in unclear if isinstance(reason, Unread)}
@@ -78,6 +83,7 @@ def answer_notes(
         dict.fromkeys(
             (
                 *_tolerated_faults(analysis),
+                *no_help(analysis.settings.added, groups),
                 *(say("supposed: {change}", change=change.words) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *_of_new_nodes(analysis),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -77,6 +77,17 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
         NodeGroup(outcome, reason, tuple(names), nearness.get((outcome, reason), 0))
         for (outcome, reason), names in groups.items()
     ]
+
+
+def no_help(added: Container[str], groups: Sequence[NodeGroup]) -> Iterator[Phrase]:
+    """Why new nodes that are only supposed do not take the pod."""
+    for group in groups:
+        names = [name for name in group.nodes if name in added]
+        if names and group.outcome != "allocated":
+            text = "new node {nodes:some} does not help: {reason}"
+            if len(names) > 1:
+                text = "new nodes {nodes:some} do not help: {reason}"
+            yield say(text, nodes=nodes_named(names), reason=group.reason)
 
 
 def split_not_starting(

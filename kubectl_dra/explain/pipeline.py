@@ -104,11 +104,12 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     places = tuple(placements_after_giving_back(analysis) if second else placements(analysis))
     fits = judged.verdict is Verdict.SCHEDULABLE and not stopped
     refused = tuple(refused_on(analysis, places)) if fits else ()
+    idle = _not_starting(analysis, judged.verdict, places)
+    groups = () if stopped else split_not_starting(node_groups(analysis, funnels), idle, refused)
     noted = (
         *driver_refusals(analysis, refused, tried=not stopped),
-        *answer_notes(analysis, shown, (*judged.unclear, *unproved), ways),
+        *answer_notes(analysis, shown, (*judged.unclear, *unproved), ways, groups),
     )
-    idle = _not_starting(analysis, judged.verdict, places)
     look = next_step(analysis, judged.verdict, shown, judged.unclear)
     if idle and judged.verdict is Verdict.SCHEDULABLE and not shown:
         look = NextStep(Look.EXPLAIN_NODE, idle[0].node)
@@ -124,7 +125,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         unclear=judged.unclear,
         findings=tuple(shown),
         claims=tuple(claim_report(analysis, claim_entry, funnels) for claim_entry in analysis.question.claims),
-        nodes=() if stopped else split_not_starting(node_groups(analysis, funnels), idle, refused),
+        nodes=groups,
         placements=places,
         choice=chosen,
         scheduler=tuple(scheduler_words(question, snapshot, settings.scheduler)),

@@ -20,7 +20,7 @@ class Settings(Struct, frozen=True):
     ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
     ``supposed`` are changes that question and snapshot have already, and the cluster has not; ``new_nodes`` those of
-    them that add nodes. ``ending`` are the pods among them that are being deleted as it is.
+    them that add nodes, called ``added``. ``ending`` are the pods among them that are being deleted as it is.
     """
 
     scheduler: Scheduler
@@ -33,4 +33,5 @@ class Settings(Struct, frozen=True):
     with_ways: bool = True
     supposed: tuple[WhatIfChange, ...] = ()
     new_nodes: tuple[Addition, ...] = ()
+    added: frozenset[str] = frozenset()
     ending: frozenset[Key] = frozenset()

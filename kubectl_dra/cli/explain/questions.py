@@ -122,8 +122,9 @@ def _with_nodes(
     added = tuple(additions(wanted, snapshot))
     require_known(added, questions, snapshot, settings.scheduler)
     supposed = (*settings.supposed, *(new_nodes.change for new_nodes in wanted))
-    settings = replace(settings, supposed=supposed, new_nodes=added)
-    return with_nodes(snapshot, added, settings.scheduler), settings
+    after = with_nodes(snapshot, added, settings.scheduler)
+    names = frozenset(after.nodes.keys() - snapshot.nodes.keys())
+    return after, replace(settings, supposed=supposed, new_nodes=added, added=names)
 
 
 def asked_targets(flags: ExplainFlags) -> tuple[TypedTarget, ...]:
