@@ -210,6 +210,27 @@ SLOW = (
 """Files, folders and tests that make check leaves out: they take seconds, start processes, or repeat a corpus."""
 MANY_CASES = 40
 """Of a test with more cases than these, make check runs every fourth."""
+SAMPLED = {
+    "docs/test_site.py::test_pages_fit_and_ask_nobody_else": 2,
+    "explain/test_applied_again.py::test_all_subjects_of_examples": 3,
+    "explain/test_further_causes.py::test_both_causes_are_named": 3,
+    "explain/test_nothing_unproved.py::test_without_proofs": 3,
+    "golden/test_golden.py::test_nothing_is_lost_at_any_width": 2,
+    "hostile/test_commands.py::test_a_bad_answer": 2,
+    "hostile/test_commands.py::test_a_slow_answer": 2,
+    "migrate/charts/test_charts.py::test_a_chart_renders_what_migrate_makes_of_its_rendering": 3,
+    "migrate/test_kustomize.py::test_case": 2,
+    "migrate/test_overlays.py::test_shape": 2,
+    "neighbours/test_malformed.py::test_a_malformed_object_is_one_that_was_not_read": 3,
+    "unread/test_absence.py::test_nothing_unread_is_called_absent": 2,
+    "unread/test_parts.py::test_a_pod_or_claim_of_a_part_is_as_in_the_whole_or_undetermined": 2,
+    "unread/test_parts.py::test_no_note_is_repeated": 3,
+    "unread/test_parts.py::test_what_waits_in_a_part_waits_in_the_whole": 2,
+    "unread/test_unread.py::test_absent_from_the_files_of_other_examples": 3,
+    "unread/test_unread.py::test_each_kind_forbidden_by_the_server": 2,
+    "unread/test_unread.py::test_lists_of_all_examples": 3,
+}
+"""Tests whose cases take a minute and more together: make test runs one in so many, make exhaustive the others."""
 SOURCE = (
     "cluster/test_moment.py::test_only_these",
     "test_dependencies.py",
@@ -244,6 +265,7 @@ def pytest_runtestloop() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks tests by what they need, so that a new one is marked without being told."""
+    _mark_beyond_the_sample(items)
     whole = [item for item in items if item.get_closest_marker("exhaustive")]
     if not config.getoption("--exhaustive"):
         config.hook.pytest_deselected(items=whole)
@@ -260,12 +282,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _name_groups(items)
 
 
-def _beyond_the_sample(items: list[pytest.Item]) -> set[pytest.Item]:
+def _mark_beyond_the_sample(items: Iterable[pytest.Item]) -> None:
+    """Of tests that are sampled, the other cases are for ``make exhaustive``."""
+    for name, each in _cases(items).items():
+        taken = each[:: SAMPLED.get(name.removeprefix("tests/"), 1)]
+        for item in each:
+            if item not in taken:
+                item.add_marker("exhaustive")
+
+
+def _beyond_the_sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """Of each test with many cases, all but every fourth: a table that is broken as a whole fails in these as well."""
+    many = (each for each in _cases(items).values() if len(each) > MANY_CASES)
+    return {case for each in many for case in set(each) - set(each[::4])}
+
+
+def _cases(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """The cases of each test."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {case for each in cases.values() if len(each) > MANY_CASES for case in set(each) - set(each[::4])}
+    return cases
 
 
 def _mark(items: Iterable[pytest.Item]) -> None:

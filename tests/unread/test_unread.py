@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 import yaml
 
@@ -80,7 +81,7 @@ def saved(path: Path, objects: Sequence[JSON], hidden: str = "") -> list[str]:
     read = [kind for kind in EVERY_KIND if kind != hidden]
     items = [one for one in objects if one["kind"] != hidden]
     head = {"apiVersion": "v1", "kind": "List", "kubectl-dra": {"schemaVersion": "1", "read": read}}
-    path.write_text(json.dumps({**head, "items": items}))
+    path.write_bytes(msgspec.json.encode({**head, "items": items}))
     return ["--snapshot", str(path)]
 
 
