@@ -92,6 +92,12 @@ def test_a_pod_that_is_being_deleted_is_not_deleted_again(dra: Dra, monkeypatch:
     assert "kubectl delete pod/rl-agent-3 -n research" in dra(*words, "end=research/rl-agent-3").out
 
 
+def test_a_capacity_that_no_device_has_is_a_wrong_name(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "cpu-capacity-exhausted")
+    ran = dra("explain", "pod/upf-2", "-n", "ran", "--snapshot", "cluster.yaml", "--what-if", "capacity=cpu=24")
+    assert ran.code == 2 and "no device has capacity cpu; did you mean dra.cpu/cpu?" in ran.err
+
+
 def test_what_if_drops_constraints(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "nic-gpu-pcie-root")
     words = ["explain", "-f", "manifest.yaml", "--snapshot", "cluster.yaml"]

@@ -31,13 +31,16 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
     shorts = [(item, short) for item in blocked.lost if (short := capacity_shortage(blocked.view, item, blocked.spec))]
     first = counted(short.reason for _, short in shorts)[0][0]
     reason, most = blocked.reason, None
+    lead = "{lost:device} {lost:has|have} too little capacity for {where}: {reason}"
     remedy: Remedy | None
     if first == "unknown":
-        kind = CAPACITY_UNKNOWN
+        kind, reason = CAPACITY_UNKNOWN, next(short.capacity for _, short in shorts if short.reason == "unknown")
+        lead = "{where} asks for an amount of {reason}, and {lost:device} {lost:has|have} no capacity of that name"
         keys = sorted({key for item, _ in shorts for key in item.device.capacity})
         remedy = Remedy(say("Use a capacity that the devices have: {keys: else none}.", keys=keys))
     elif first == "policy":
         kind = CAPACITY_POLICY
+        lead = "the policy of {lost:device} does not allow what {where} asks for: {reason}"
         item, short = next(pair for pair in shorts if pair[1].reason == "policy")
         allowed = _allowed(item, short.capacity)
         text = "Ask for {name} as the policy of {device} allows: {allowed}."
@@ -45,8 +48,7 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
     else:
         kind, remedy = CAPACITY, _lower_capacity(blocked, shorts)
         reason, most = _most_left(shorts)
-    text = "{lost:device} {lost:has|have} too little capacity for {where}: {reason}"
-    summary = say(text, lost=len(blocked.lost), where=blocked.where, reason=reason)
+    summary = say(lead, lost=len(blocked.lost), where=blocked.where, reason=reason)
     yield Finding(kind, summary, blocked.by_device("capacity", most), remedy)
 
 

@@ -126,8 +126,19 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChan
         question = replace(question, claims=about_claim(after.claims[key]).claims)
     for change in changes:
         if change.kind not in _OF_OTHERS:
+            _check_capacity(change, snapshot)
             question = _reworded(question, change)
     return question, after
+
+
+def _check_capacity(change: WhatIfChange, snapshot: Snapshot) -> None:
+    """Raises InputError if devices have capacities, and none of them has the one that is named."""
+    name = change.value.rpartition("=")[0]
+    known = {key for slice_ in snapshot.slices for device in slice_.devices for key in device.capacity}
+    if change.kind == "capacity" and known and name not in known and not snapshot.is_gap("ResourceSlice"):
+        own = [key for key in sorted(known) if key.rpartition("/")[2] == name]
+        hint = f"did you mean {own[0]}?" if own else did_you_mean_or_known(name, known)
+        raise InputError(f"--what-if {change}: no device has capacity {name}; {hint}")
 
 
 def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phrase]:
