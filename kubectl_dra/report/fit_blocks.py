@@ -188,7 +188,7 @@ def blocks_of(
         blocks: list[Block] = [Para((*cause, stop(workload)), hang=2)]
         if own := own_fix(workload):
             blocks.append(prose(f"Fix: {own}", Tone.GOOD, 2))
-            blocks += [shell(how, invocation.where)] if (how := fix_commands(workload)) else []
+            blocks += [shell(how, invocation.where)] if (how := fix_commands(workload, invocation)) else []
         blocks += _second(workload.stop)
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""

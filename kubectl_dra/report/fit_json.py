@@ -121,7 +121,7 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
             "others": workload.stop.others,
         }
         if text := own_fix(workload):
-            commands = commands_json(*fix_commands(workload), where=invocation.where)
+            commands = commands_json(*fix_commands(workload, invocation), where=invocation.where)
             out["stop"]["fix"] = {"text": text, **({"commands": commands} if commands else {})}
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message

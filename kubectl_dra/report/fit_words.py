@@ -273,7 +273,7 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
         return ""
-    if set(fix_commands(workload)) & {each for more in workload.more for each in making_it(more.change)}:
+    if set(fix_commands(workload, Invocation())) & {each for more in workload.more for each in making_it(more.change)}:
         return ""
     text = fix(first).removesuffix(".")
     return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
@@ -338,9 +338,13 @@ def broken_node(workload: WorkloadFit, invocation: Invocation) -> CommandLine | 
     return command(NextStep(Look.EXPLAIN_NODE, broken[0].node), invocation) if broken else None
 
 
-def fix_commands(workload: WorkloadFit) -> tuple[CommandLine, ...]:
-    """The commands of ``own_fix``."""
+def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[CommandLine, ...]:
+    """The commands of ``own_fix``, else the one that shows what to mend."""
     finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
-    if finding is None or finding.remedy is None:
+    if finding is None:
         return ()
-    return (*making(finding.remedy.offers[:1]), *finding.remedy.commands)
+    remedy = finding.remedy
+    if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():
+        return own
+    look = command(finding.place_of_fix, invocation) if finding.proof is None else None
+    return (look,) if look is not None else ()

@@ -18,6 +18,7 @@ from kubectl_dra.fit.sharing_amounts import Amount
 from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay
 from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
+from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.fit_words import fix_commands, missing, own_fix, stop
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
 from kubectl_dra.report.paint import Painter, tell
@@ -113,7 +114,7 @@ def write_ways(
     helped = max(stopped, key=lambda way: way.placed).fit if stopped else None
     if not works and helped is not None and tolerable_taint(answer) is None and (fix := own_fix(helped)):
         blocks += [prose(f"Fix: {fix}", Tone.GOOD)]
-        blocks += [shell(how, where)] if (how := fix_commands(helped)) else []
+        blocks += [shell(how, where)] if (how := fix_commands(helped, Invocation(where=where))) else []
     write_blocks(out, blocks)
     first = (SharingWay.CAPACITY,) if amount_typed else ()
     best = next((way for way in (*first, *_BEST) if way in works), None)

@@ -170,7 +170,8 @@ def _invocation(typed: FitFlags, connection: ConnectionFlags) -> Invocation:
         "--scheduler-config": (typed.scheduler_config,),
     }
     most = ("--max",) if typed.most else ()
-    return Invocation(("kubectl", "dra", "fit", *repeated(flags), *most, *where.flags), where)
+    argv = ("kubectl", "dra", "fit", *repeated(flags), *most, *where.flags)
+    return Invocation(argv, where, files=typed.manifests)
 
 
 def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
