@@ -39,6 +39,10 @@ class DeviceColumn(NamedTuple):
     cell: Callable[[AlikeDevices], str]
 
 
+ROWS_BELOW_AN_ANSWER: Final = 6
+"""Of alike devices, where the answer about them stands before the table."""
+
+
 def write_table(
     inventory: Inventory,
     groups: Sequence[AlikeDevices],
@@ -56,8 +60,11 @@ def write_table(
     Without ``headers`` there are only the rows.
     """
     out = Painter(color=color, bare=not headers)
+    how = "leave --limit out"
     if answer is not None:
         write_blocks(out, [answer])
+        if limit is None and not wide and len(inventory.rows) > len(groups):
+            limit, how = ROWS_BELOW_AN_ANSWER, "--full has all"
     elif headers or not inventory.rows:
         out.sentence(summary(inventory) if inventory.rows else nothing(inventory))
     if not inventory.rows:
@@ -75,7 +82,7 @@ def write_table(
     if several:
         rows, omitted = _summed_up(rows, out.limit)
     marks = [(state_of(group.first), STATE_STYLES.get(group.first.state, "red")) for group in groups[:MAX_COLOURED]]
-    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), "leave --limit out", omitted)
+    table = TableBlock(rows, _BELOW, not wide, "STATE", marks, whole - len(groups), how, omitted)
     write_blocks(out, [table])
     if several and headers and more is not None:
         write_blocks(out, [ShellCommand((more,), "Each device")])

@@ -15,6 +15,7 @@ from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.errors import UsageError
+from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.unread import Unread
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> i
     now = class_now(name, inventory, snapshot, settings.scheduler)
     answer = class_answer(now)
     about = answer_json("DeviceClass", name, now, answer, cluster_flags(flags, connection))
+    if flags.output is DevicesOutput.text and not flags.full:
+        # What can be had comes first: not all rows are shown.
+        flags = replace(flags, sort=SortKey.state)
     print_devices(inventory, settings, snapshot, flags, connection, ObjectAnswer(answer, about, now.exit_code))
     _print_rest(now, flags, connection)
     return now.exit_code
