@@ -134,7 +134,7 @@ def test_a_name_that_a_pod_and_a_claim_have(dra: Dra, tmp_path: Path) -> None:
         (["lama-hpu-0", "-n", "ml"], "in namespace ml; did you mean pod/llama-hpu-0 or "),
         (["gaudi3-x8", "-n", "ml"], "in namespace ml; write template/gaudi3-x8"),
         (["zzzzzz", "-n", "ml"], "in namespace ml\nWhat is pending: kubectl dra explain -n ml --snapshot"),
-        (["pods"], "which pod? Write pod/NAME; kubectl dra explain lists what is pending"),
+        (["pods"], "which pod? Write pod/NAME\nNames: kubectl dra explain"),
         (["deployment"], "which deployment? Write deployment/NAME"),
     ],
 )

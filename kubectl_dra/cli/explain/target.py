@@ -75,6 +75,15 @@ def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
     return tuple(_target(word) for word in words)
 
 
+_LISTS: Final = {
+    "node": ("get", "nodes"),
+    "class": ("dra", "top", "classes"),
+    "device": ("dra", "devices"),
+    "driver": ("dra", "drivers"),
+}
+"""What has the names of a kind; of others what is pending has those that matter."""
+
+
 def _target(word: str) -> TypedTarget:
     typed, slash, name = word.partition("/")
     kind = kind_of(typed)
@@ -88,7 +97,9 @@ def _target(word: str) -> TypedTarget:
     if not slash:
         if kind:
             shown = typed.lower() if kind in WORKLOADS.values() else kind
-            raise UsageError(f"which {shown}? Write {shown}/NAME; kubectl dra explain lists what is pending")
+            error = UsageError(f"which {shown}? Write {shown}/NAME")
+            error.commands = (("Names", kubectl(*_LISTS.get(kind, ("dra", "explain")))),)
+            raise error
         return TypedTarget("", word)
     if not name or ("/" in name and kind != "device"):
         raise UsageError(f'"{word}" is not of the form {FORM}')
