@@ -425,7 +425,7 @@ def _next(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[ShellCommand
     step = diagnosis.next
     following = command(step, invocation)
     elsewhere = following is not None and step is not None and step.look not in OUR_PAGE
-    if invocation.argv:
+    if invocation.argv and not invocation.counted:
         label = "Full report" if elsewhere else "Next"
         yield ShellCommand((invocation.refined("--full"),), label, has_rest=True, brief=Brief(), full=False)
     if following is not None:

@@ -38,13 +38,16 @@ class Invocation(NamedTuple):
 
     ``argv`` is the command line up to what only refines the output, empty where the question was another one;
     ``where`` has those of its flags that choose the cluster or the snapshot. With ``several`` more than one was asked
-    about, and ``argv`` names none of them. ``files`` are the manifests that were asked about.
+    about, and ``argv`` names none of them. ``files`` are the manifests that were asked about. With ``counted`` the
+    answer is about one of several pods of a workload, the first that does not fit: with a change of the cluster all are
+    counted again, and with one of a request the question would be about another one.
     """
 
     argv: Argv = ()
     where: ClusterFlags = CURRENT
     several: bool = False
     files: Argv = ()
+    counted: bool = False
 
     def about(self, diagnosis: Diagnosis) -> Invocation:
         """The question about one of those that were asked about."""
@@ -91,6 +94,8 @@ _EXPLAINED: Final = {
 def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None:
     """The command that shows what to look at next; None where there is none."""
     if step is None or (step.look in (Look.DEVICES, Look.ONE_DEVICE, Look.DEVICES_OF_CLASS) and not invocation.argv):
+        return None
+    if invocation.counted and step.look in (Look.DEVICES, Look.ONE_DEVICE):
         return None
     if step.look is Look.DEVICES:
         return invocation.refined("--devices")
@@ -284,6 +289,8 @@ def _with_fewer(fewer: FewerReplicas) -> tuple[CommandLine, ...]:
 def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> CommandLine | None:
     """The command that shows the answer with these changes; None where they cannot be supposed."""
     if not what_if or not invocation.argv:
+        return None
+    if invocation.counted and not all(change.of_cluster for change in what_if):
         return None
     names = [name for change in what_if for name in change.names]
     asked = invocation._replace(argv=_without_overridden(invocation.argv, what_if))

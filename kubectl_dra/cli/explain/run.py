@@ -331,8 +331,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
     output = flags.output.value
     stopped = any(workload.stop is not None for workload in answers.workloads)
     if stopped:
-        # The same question with a change would be about the first pod, and not about the first that does not fit.
-        invocation = invocation._replace(argv=())
+        invocation = invocation._replace(counted=True)
     if output == "text":
         from kubectl_dra.report.blocks import ShellCommand
         from kubectl_dra.report.blocks_text import write_blocks
