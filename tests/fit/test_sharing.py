@@ -696,3 +696,63 @@ def test_an_amount_that_is_typed_is_written(dra: Dra, tmp_path: Path) -> None:
     saved = cluster(tmp_path, shared, {**shared, "name": "gpu-1"})
     ran = dra("share", "--class", "gpu", "--part", "10Gi", "--snapshot", saved)
     assert ran.out.splitlines()[-1].endswith("--by capacity --part 10Gi")
+
+
+SHAPES = {"v1beta2": False, "v1beta1": True, "v1alpha3": True}
+"""Old versions, and whether a request of theirs has itself what v1 has in ``exactly``."""
+
+
+def of_version(version: str, *, flat: bool) -> str:
+    """Pods with a claim for two GPUs each, from a template of this version."""
+    asked = {"deviceClassName": "gpu.nvidia.com", "count": 2}
+    request = {"name": "gpu", **(asked if flat else {"exactly": asked})}
+    template = {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "notebook-gpu"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+    _, workload = yaml.safe_load_all(Path(NOTEBOOKS).read_text())
+    return yaml.safe_dump_all([template, workload])
+
+
+@pytest.mark.parametrize("version", SHAPES)
+@pytest.mark.parametrize("way", ["each", "claim", "time-slices"])
+def test_a_template_of_an_old_version_is_read_and_written(dra: Dra, tmp_path: Path, version: str, way: str) -> None:
+    (old := tmp_path / "old.yaml").write_text(of_version(version, flat=SHAPES[version]))
+    (new := tmp_path / "new.yaml").write_text(of_version("v1", flat=False))
+    told, expected = (
+        json.loads(dra("share", "-f", str(path), "--snapshot", FLEET, "-o", "json").out) for path in (old, new)
+    )
+    assert [(one["way"], one.get("placed")) for one in told["items"]] == [
+        (one["way"], one.get("placed")) for one in expected["items"]
+    ]
+    claim = next(yaml.safe_load_all(dra("share", "-f", str(old), "--snapshot", FLEET, "--by", way).out))
+    spec = claim["spec"]["spec"] if way == "each" else claim["spec"]
+    (request,) = spec["devices"]["requests"]
+    asked = request if SHAPES[version] else request["exactly"]
+    assert claim["apiVersion"] == f"resource.k8s.io/{version}"
+    assert (asked["deviceClassName"], asked["count"], "exactly" in request) == (
+        "gpu.nvidia.com",
+        2,
+        not SHAPES[version],
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "flat", "error"),
+    [
+        (
+            "v1",
+            True,
+            "ResourceClaimTemplate notebook-gpu asks for nothing: request gpu names no deviceClassName in exactly",
+        ),
+        ("v1alpha2", True, "ResourceClaimTemplate notebook-gpu is of resource.k8s.io/v1alpha2, which is not read"),
+    ],
+)
+def test_a_template_that_cannot_be_read_is_named(
+    dra: Dra, tmp_path: Path, version: str, flat: bool, error: str
+) -> None:
+    (path := tmp_path / "new.yaml").write_text(of_version(version, flat=flat))
+    ran = dra("share", "-f", str(path), "--snapshot", FLEET)
+    assert ran.code == 2 and error in " ".join(ran.err.split())

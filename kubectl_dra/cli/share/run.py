@@ -23,13 +23,8 @@ from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.question.what_if_flag import toleration_of
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
-from kubectl_dra.fit.sharing import (
-    IN_ONE_POD,
-    SharingWay,
-    SharingWriter,
-    read_manifest,
-    shared_template,
-)
+from kubectl_dra.fit.shared_template import read_manifest, shared_template
+from kubectl_dra.fit.sharing import IN_ONE_POD, SharingWay, SharingWriter
 from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay, matching_devices, tried
 from kubectl_dra.fit.sharing_sample import manifest_of
 from kubectl_dra.fit.workload import workloads_of
