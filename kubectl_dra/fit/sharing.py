@@ -20,7 +20,16 @@ from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.fit.partitioning import UNITS, Profile, memory_of, partitioning, profile_of, why_no_partition
 from kubectl_dra.fit.shared_template import SharedTemplate, entries_of, exactly_of, template_named
-from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, default_amount, is_some, shared_capacity
+from kubectl_dra.fit.sharing_amounts import (
+    Amount,
+    amounts_for,
+    asked_amount,
+    default_amount,
+    exceeds,
+    is_some,
+    most_of,
+    shared_capacity,
+)
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import with_changes
@@ -301,6 +310,10 @@ class SharingWriter(Struct, frozen=True):
         if not name:
             yield WrittenWay(way, self.documents[0].source.text, needs)
             return
+        if part and exceeds(part, most := most_of(name, self.matching)):
+            text = "a pod gets {part} of {name}, and no device gives a claim more than {most}"
+            yield WrittenWay(way, impossible=say(text, part=_counted(part, most), name=name, most=most))
+            return
         policy, today = device.capacity[name].get("requestPolicy") or {}, self.asked
         usual = default_amount(device, name)
         first = part or (today.value if today is not None else usual if is_some(usual) else "")
@@ -322,6 +335,12 @@ class SharingWriter(Struct, frozen=True):
             return ()
         text = "gate {gate} of the control plane and the kubelets (on by default from {first})"
         return (SharingNeed(gate, say(text, gate=gate, first=str(first_with(gate)))),)
+
+
+def _counted(part: str, most: str) -> str:
+    """An amount, with its number where it has a unit that the most has not: 10Gi CPUs are a mistake that shows then."""
+    amount = Quantity.parse(part)
+    return part if amount.format == Quantity.parse(most).format else f"{part} ({amount.value()})"
 
 
 _STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}
