@@ -258,6 +258,17 @@ def from_v1(raw: Mapping[str, Any], version: str) -> dict[str, Any]:
     return out
 
 
+def claim_spec_from_v1(spec: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """A v1 spec of a claim in the shape of another version, with nothing normalised."""
+    if version not in ("v1beta1", "v1alpha3") or not spec.get("devices"):
+        return spec
+    out = _claim_to_v1beta1(spec)
+    for request in out["devices"].get("requests") or ():
+        if not request["deviceClassName"]:
+            del request["deviceClassName"]
+    return out
+
+
 def reshaped(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The v1 shape of an object, with nothing normalised. Shares structure with the input, which is not
     changed.

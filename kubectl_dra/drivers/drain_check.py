@@ -20,7 +20,7 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of, placed_unreserved, waiting_for
 from kubectl_dra.cluster.snapshot import Gap, Key, Snapshot
-from kubectl_dra.drivers.drivers_on_nodes import classes_by_driver
+from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, classes_by_driver
 from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import NodeDriver
 
@@ -43,12 +43,15 @@ class WhileAway(StrEnum):
 
 
 class PodOfDriver(NamedTuple):
-    """A pod that uses devices of a driver on a node, and what becomes of it."""
+    """A pod that uses devices of a driver on a node, and what becomes of it. ``ends``: it is being deleted, and its
+    grace period ends then.
+    """
 
     namespace: str
     name: str
     outcome: WhileAway
     owner: str = ""
+    ends: str = ""
 
 
 class ClaimOfDriver(NamedTuple):
@@ -95,6 +98,8 @@ class DriverUsers(NamedTuple):
     ``of_plugins`` are the pods that have devices of a device plugin, ``beside`` those without any that a drain of the
     node evicts as well. ``rows`` is how the drivers are there, and ``awaiting`` are the keys of pods without a node
     that ask for devices of drivers which are broken there, by driver. ``down``: the node is not ready, or not there.
+    ``free``: so many devices of the node are in no claim, and new pods may get them. ``absent``: no driver is
+    there, or none of those that were ``asked`` about.
     """
 
     claims: tuple[ClaimOfDriver, ...]
@@ -105,6 +110,9 @@ class DriverUsers(NamedTuple):
     rows: tuple[NodeDriver, ...] = ()
     awaiting: Mapping[str, tuple[Key, ...]] = MappingProxyType({})
     down: bool = False
+    free: int = 0
+    absent: bool = False
+    asked: tuple[str, ...] = ()
 
     def pods(self, *outcomes: WhileAway) -> tuple[PodOfDriver, ...]:
         """The pods of some outcomes, each once: what one with several claims waits for first decides."""
@@ -114,6 +122,10 @@ class DriverUsers(NamedTuple):
             if _WORST.index(pod.outcome) < _WORST.index(known.outcome):
                 worst[pod.namespace, pod.name] = pod
         return tuple(pod for pod in worst.values() if pod.outcome in outcomes)
+
+    def of_driver(self, driver: str) -> DriverUsers:
+        """What concerns one driver alone."""
+        return self._replace(claims=tuple(claim for claim in self.claims if claim.driver == driver), of_plugins=())
 
     @property
     def unused(self) -> tuple[ClaimOfDriver, ...]:
@@ -148,7 +160,21 @@ def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     if down:
         claims = tuple(claim._replace(pods=tuple(map(_lost, claim.pods))) for claim in claims)
         users = tuple(user._replace(pod=_lost(user.pod)) for user in users)
-    return DriverUsers(claims, snapshot.unread(kinds), of_plugins=users, down=down)
+    return DriverUsers(claims, snapshot.unread(kinds), of_plugins=users, down=down, free=_free(snapshot, node, driver))
+
+
+def _free(snapshot: Snapshot, node: str, driver: str) -> int:
+    """How many devices of a node new pods may get."""
+    known = snapshot.nodes.get(node)
+    if known is not None and known.unschedulable:
+        return 0
+    held = {result.device for claim in snapshot.claims.values() for result in claim.results if not result.admin_access}
+    return sum(
+        device.allow_multiple_allocations or DeviceID(*slice_.pool, device.name) not in held
+        for slice_ in snapshot.slices
+        if slice_.scope.node_name == node and driver in ("", slice_.pool.driver)
+        for device in slice_.devices
+    )
 
 
 def _lost(pod: PodOfDriver) -> PodOfDriver:
@@ -165,6 +191,13 @@ def evicted_beside(users: DriverUsers, snapshot: Snapshot, node: str) -> Iterato
             continue
         if owner is None or owner.kind not in ("DaemonSet", "Node"):
             yield _using(pod, WhileAway.RUNS)
+
+
+def is_absent(drivers: NodeDrivers, snapshot: Snapshot) -> bool:
+    """Whether none of these drivers, which were looked for on a node, is there."""
+    # Devices of no node may be served by a driver that nobody sees there.
+    anywhere = any(not slice_.scope.node_name for slice_ in snapshot.slices)
+    return not drivers.rows and not drivers.gaps and not snapshot.unread(("Node",)) and not anywhere
 
 
 def awaiting(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, tuple[Key, ...]]:
@@ -230,11 +263,13 @@ def _pods(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[tuple[PodOfDrive
             continue
         outcome = _OUTCOMES.get(use.relation, WhileAway.UNKNOWN if use.pod is None else WhileAway.WAITS)
         on = use.pod.node_name if use.pod is not None else ""
-        yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, _owner(use.pod)), on
+        ends = use.pod.metadata.deletion_timestamp if use.pod is not None else ""
+        yield PodOfDriver(claim.metadata.namespace, use.entry.name, outcome, _owner(use.pod), ends), on
 
 
 def _using(pod: Pod, outcome: WhileAway) -> PodOfDriver:
-    return PodOfDriver(pod.metadata.namespace, pod.metadata.name, outcome, _owner(pod))
+    meta = pod.metadata
+    return PodOfDriver(meta.namespace, meta.name, outcome, _owner(pod), meta.deletion_timestamp)
 
 
 def _members(claim: ResourceClaim, group: str, snapshot: Snapshot) -> Iterator[tuple[PodOfDriver, str]]:

@@ -46,6 +46,10 @@ class Clock:
         then = parse(since)
         return max(timedelta(), self.now - then) if then is not None else timedelta()
 
+    def overdue(self, since: str) -> bool:
+        """Whether what was to be over then should be by now."""
+        return self.age(since) >= GIVEN
+
     def fresh(self, since: str) -> bool:
         """Whether controllers have had less time than they are given; no where nobody knows."""
         return parse(since) is not None and self.age(since) < GIVEN

@@ -8,10 +8,11 @@ from typing import Final
 from kubectl_dra.api.behaviour import ALLOCATED_TWICE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
+from kubectl_dra.data.messages import Understood
 from kubectl_dra.drivers.concerns import Concern, ConcernKind, devices_given_twice
 from kubectl_dra.drivers.health import DriverPod, DriverState, FailingCall, LeftOut, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, with_since
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, nodes_named, say, with_since
 
 TURN_ON: Final = (
     "Turn {part} on with the Helm value resources.gpus.enabled=true, and with gpuResourcesEnabledOverride=true where "
@@ -298,3 +299,10 @@ def driver_notes(snapshot: Snapshot) -> Iterator[Words]:
         more = say(", and {count} more {count:is|are} broken", count=len(broken) - 1) if broken[1:] else ""
         command = CommandLine(("kubectl", "dra", "drivers"))
         yield say(text, driver=first.driver, where=where, state=first.state, more=more, command=command)
+
+
+def advice(known: Understood) -> Words:
+    """What to do about a message, and the defect behind it."""
+    if not known.url:
+        return known.do
+    return say("{do} This is {defect}.", do=known.do, defect=known_defect(known.url, known.entry.fixed))

@@ -18,6 +18,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.claim_relation import ClaimRelation, Consumers, ListedConsumer, all_pods_known, consumers_of
 from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.clock import GIVEN, Clock
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, named, say
 from kubectl_dra.neighbours.gangs import JOBSET_NAME
@@ -331,3 +332,11 @@ def consumers_named(claim: ResourceClaim) -> list[Phrase]:
 def _named(claim: ResourceClaim, entry: Consumer) -> ObjectName | str:
     kind = _KINDS.get(entry.resource)
     return ObjectName(kind, entry.name, claim.metadata.namespace) if kind else entry.name
+
+
+def owner_of_all(claim: ResourceClaim, pod: Pod | None, snapshot: Snapshot) -> Owner | None:
+    """What controls a pod and all others for which its claim is reserved; None where that is not one."""
+    owner = owner_of(pod) if pod is not None else None
+    pods = (snapshot.pods.get((claim.metadata.namespace, user.name)) for user in claim.reserved_for if user.is_pod)
+    users = [owner_of(user) if user is not None else None for user in pods]
+    return owner if len(users) == len(claim.reserved_for) and all(user == owner for user in users) else None

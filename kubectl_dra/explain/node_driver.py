@@ -13,15 +13,15 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import parse
-from kubectl_dra.data.messages import ANY, KUBELET, Understood, understood
+from kubectl_dra.data.messages import ANY, KUBELET, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.needed_gates import gate_named
 from kubectl_dra.explain.causes.on_node import containers_ended
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.driver_words import concern_words, look_at_driver, pod_named, why
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, known_defect, say, subject
+from kubectl_dra.explain.driver_words import advice, concern_words, look_at_driver, pod_named, why
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say, subject
 from kubectl_dra.explain.refusal_words import without_gate
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def with_driver(
     # Of these the cause itself says more.
     broken = next((row for row in rows if row.state.broken and row.state not in _SAID), None)
     if known is not None and not known.entry.generic:
-        change = _advice(known)
+        change = advice(known)
         who: Words | Subject = "the kubelet"
         if known.entry.says not in ((KUBELET,), (ANY,)):
             who = Subject("driver", ", ".join(drivers))
@@ -111,14 +111,7 @@ def with_meaning(finding: Finding, message: str, claims: Sequence[ResourceClaim]
     if known is None or known.entry.generic:
         return finding
     fact = Evidence("the message", "means", known.means)
-    return replace(finding, evidence=(fact, *finding.evidence), remedy=Remedy(_advice(known)))
-
-
-def _advice(known: Understood) -> Words:
-    """What to do about a message, and the defect behind it."""
-    if not known.url:
-        return known.do
-    return say("{do} This is {defect}.", do=known.do, defect=known_defect(known.url, known.entry.fixed))
+    return replace(finding, evidence=(fact, *finding.evidence), remedy=Remedy(advice(known)))
 
 
 BEGAN: Final = timedelta(minutes=10)

@@ -67,6 +67,14 @@ class PodLimitReached(Statement, frozen=True):
     TEXT = "Too many pods"
 
 
+def plain(amount: Quantity) -> str:
+    """An amount as people write it beside whole ones: 19.9 CPUs, and not 19900m."""
+    whole, rest = divmod(amount.nanos, 10**9)
+    if amount.format != "DecimalSI" or whole < 1 or not rest:
+        return str(amount)
+    return f"{whole}.{rest:09}".rstrip("0")
+
+
 class ResourceShort(Statement, frozen=True):
     """The node has less left of a resource than the pod requests."""
 
@@ -79,7 +87,8 @@ class ResourceShort(Statement, frozen=True):
     @property
     def numbers(self) -> Phrase:
         """What is needed and what is left."""
-        return say("needs {needed}, {left} of {total} left", needed=self.needed, left=self.left, total=self.total)
+        needed, left, total = map(plain, (self.needed, self.left, self.total))
+        return say("needs {needed}, {left} of {total} left", needed=needed, left=left, total=total)
 
     @property
     def passes(self) -> bool:

@@ -11,6 +11,7 @@ from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -20,7 +21,7 @@ from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDev
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.located import Located, made_by_scheduler
 from kubectl_dra.explain.funnel.stages import Shortfall
-from kubectl_dra.explain.node_reasons import reason_of
+from kubectl_dra.explain.node_reasons import ResourceShort, plain, reason_of
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
@@ -343,12 +344,35 @@ def by_reason(reasons: Mapping[str, Words]) -> list[RefusingNodes]:
 
 def counted(groups: Sequence[RefusingNodes]) -> Words:
     """The reasons, each with its number of nodes; a single one without, because it covers all."""
+    groups = _summed_up(groups)
     if len(groups) == 1:
         return groups[0].reason
     said = [say("{reason} ({count:node})", reason=group.reason, count=len(group.nodes)) for group in groups[:_SAID]]
     more = len(groups) - len(said)
     # Reasons have commas of their own.
     return say("{said} and {more:more reason}" if more else "{said}", said=Joined(tuple(said)), more=more)
+
+
+def _summed_up(groups: Sequence[RefusingNodes]) -> list[RefusingNodes]:
+    """The groups; nodes that have too little of one resource are one, whatever each of them has left."""
+    out: dict[Words | tuple[str, Quantity], list[RefusingNodes]] = {}
+    for group in groups:
+        short = group.reason if isinstance(group.reason, ResourceShort) else None
+        out.setdefault((short.name, short.needed) if short is not None else group.reason, []).append(group)
+    summed = [_as_one(alike) if alike[1:] else alike[0] for alike in out.values()]
+    return sorted(summed, key=lambda group: -len(group.nodes))
+
+
+def _as_one(groups: Sequence[RefusingNodes]) -> RefusingNodes:
+    short = [group.reason for group in groups if isinstance(group.reason, ResourceShort)]
+    most = max(short, key=lambda each: each.left.nanos)
+    reason = say(
+        "Insufficient {name}: needs {needed}, at most {left} left",
+        name=most.name,
+        needed=plain(most.needed),
+        left=plain(most.left),
+    )
+    return RefusingNodes(reason, tuple(name for group in groups for name in group.nodes))
 
 
 def evidence(groups: Sequence[RefusingNodes]) -> tuple[Evidence, ...]:

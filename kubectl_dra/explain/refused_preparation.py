@@ -9,11 +9,13 @@ from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
+from kubectl_dra.data.messages import understood
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.needed_gates import gate_named
 from kubectl_dra.drivers.refused_claims import PartOfNode, Refusal, had_by, refusals
 from kubectl_dra.explain.diagnosis import Remedy
-from kubectl_dra.explain.phrase import named
+from kubectl_dra.explain.driver_words import advice
+from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.refusal_words import mending, without_gate
 
 
@@ -50,3 +52,5 @@ def _mendings(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Iterator[tuple[
             yield row.driver, _mending(reason, pod)
         elif gate := gate_named(call.said, (row.driver,)):
             yield row.driver, Remedy(without_gate(gate), in_claim=True)
+        elif (known := understood(call.said, (row.driver,))) is not None and row.driver in known.entry.says:
+            yield row.driver, Remedy(say("{means} {advice}", means=known.means, advice=advice(known)))

@@ -10,27 +10,29 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import first_with
 from kubectl_dra.api.slices import Device
-from kubectl_dra.cluster.kinds import is_namespaced
-from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.drivers.refused_claims import for_one_pod
-from kubectl_dra.errors import InputError
 from kubectl_dra.explain.phrase import ObjectName, Words, say
 from kubectl_dra.fit.partitioning import UNITS, Profile, memory_of, partitioning, profile_of, why_no_partition
-from kubectl_dra.fit.sharing_amounts import Amount, amounts_for, asked_amount, default_amount, is_some, shared_capacity
+from kubectl_dra.fit.shared_template import SharedTemplate, entries_of, exactly_of, template_named
+from kubectl_dra.fit.sharing_amounts import (
+    Amount,
+    amounts_for,
+    asked_amount,
+    default_amount,
+    exceeds,
+    is_some,
+    most_of,
+    shared_capacity,
+)
 from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
-from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import with_changes
-from kubectl_dra.manifests.objects import ManifestObject, objects
-from kubectl_dra.manifests.set_by_server import applicable
-from kubectl_dra.manifests.source import decode
-from kubectl_dra.manifests.workloads import pod_specs
 
 MAX_CONSUMERS: Final = 256
 """Entries of a claim's ``status.reservedFor`` (resource/v1)."""
@@ -88,86 +90,6 @@ class WrittenWay(Struct, frozen=True):
     device_class: str = ""
 
 
-class SharedTemplate(Struct, frozen=True):
-    """What pods of a manifest make their claims from: a document of it, or (None) an object of the cluster.
-
-    ``namespace`` is the one that is written; empty where none is. ``path`` leads to it in the document, to an item of a
-    List.
-    """
-
-    name: str
-    spec: Mapping[str, Any]
-    document: Document | None
-    namespace: str = ""
-    path: Path = ()
-
-    @property
-    def device_class(self) -> str:
-        """The class of its first request."""
-        return str(_exactly(self.spec).get("deviceClassName") or "")
-
-
-def read_manifest(text: str, name: str, namespace: str = "") -> tuple[Document, ...]:
-    """The documents of a manifest, without what a server has set; with a ``namespace`` where they have none.
-
-    Raises:
-        InputError: they cannot be read, or written again.
-    """
-    documents = applicable(parse(decode(text, name)))
-    changes: dict[int, list[Change]] = {}
-    for item in objects(documents) if namespace else ():
-        metadata = fields_at(item.object, "metadata")
-        if metadata and not metadata.get("namespace") and (is_namespaced(item.kind) or any(pod_specs(item.object))):
-            change = Set((*item.path, "metadata", "namespace"), namespace)
-            changes.setdefault(item.document.index, []).append(change)
-    return parse(decode(with_changes(documents, changes), name)) if changes else documents
-
-
-def shared_template(
-    documents: Sequence[Document], name: str, namespace: str, templates: Mapping[Key, ResourceClaimTemplate]
-) -> SharedTemplate:
-    """What the first pods with a claim from a template make it from, in the manifest or among ``templates``.
-
-    Raises:
-        InputError: the manifest, called ``name``, has no such pods, the template is not there, or it has a choice.
-    """
-    first = next(
-        ((item, named) for item, _, claim_entry in _entries(documents) if (named := _template(claim_entry))), None
-    )
-    if first is None:
-        raise InputError(
-            f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
-            "plugins offer)"
-        )
-    workload, called = first
-    written = str((workload.object.get("metadata") or {}).get("namespace") or "")
-    for item in objects(documents):
-        raw = item.object
-        if item.kind == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
-            spec = (raw.get("spec") or {}).get("spec") or {}
-            return _shareable(SharedTemplate(called, spec, item.document, written, item.path))
-    known = templates.get((written or namespace, called))
-    if known is None:
-        where = f"namespace {written or namespace}"
-        raise InputError(f"ResourceClaimTemplate {called} is neither in {name} nor in {where} of the cluster")
-    return _shareable(SharedTemplate(called, known.spec, None, written))
-
-
-def _shareable(template: SharedTemplate) -> SharedTemplate:
-    """The template, whose first request has to be a single choice."""
-    _exactly(template.spec)
-    return template
-
-
-def _entries(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Path, Mapping[str, Any]]]:
-    """The entries of ``resourceClaims`` of all pods of a manifest, with their places in its documents."""
-    for item in objects(documents):
-        for spec in pod_specs(item.object):
-            for number, claim_entry in enumerate(spec.content.get("resourceClaims") or ()):
-                if isinstance(claim_entry, dict):
-                    yield item, (*item.path, *spec.path, "resourceClaims", number), claim_entry
-
-
 class SharingWriter(Struct, frozen=True):
     """Writes a manifest for each way. The ways are chosen by the ``devices`` of the cluster and those ``matching`` the
     template's class. ``gates`` are those that are on. ``one_pod``: the containers of a pod share, and not pods.
@@ -190,7 +112,7 @@ class SharingWriter(Struct, frozen=True):
     @property
     def asked(self) -> Amount | None:
         """What the template asks of a capacity that several claims may have."""
-        return asked_amount(_exactly(self.template.spec), self.matching)
+        return asked_amount(exactly_of(self.template.spec), self.matching)
 
     @property
     def _drivers(self) -> frozenset[str]:
@@ -235,9 +157,8 @@ class SharingWriter(Struct, frozen=True):
     def _as_claim(self, spec: Mapping[str, Any]) -> str:
         """With one claim of this content that all pods name; the containers of one pod share its own claim."""
         if self.one_pod:
-            return self._replaced({"spec": {**self._outer(), "spec": spec}})
-        changes = self._naming()
-        return self._written(changes, {"kind": "ResourceClaim", "spec": spec})
+            return self._replaced(spec)
+        return self._written(self._naming(), {"kind": "ResourceClaim", "spec": self.template.as_written(spec)})
 
     def _outer(self) -> Mapping[str, Any]:
         document = self.template.document
@@ -258,14 +179,15 @@ class SharingWriter(Struct, frozen=True):
 
     def _naming(self) -> dict[int, list[Change]]:
         changes: dict[int, list[Change]] = {}
-        for item, path, claim_entry in _entries(self.documents):
-            if _template(claim_entry) == self.template.name:
+        for item, path, claim_entry in entries_of(self.documents):
+            if template_named(claim_entry) == self.template.name:
                 named = {"name": claim_entry.get("name"), "resourceClaimName": self.template.name}
                 changes.setdefault(item.document.index, []).append(Set(path, named))
         return changes
 
-    def _replaced(self, fields: Mapping[str, Any]) -> str:
-        return self._written({}, fields)
+    def _replaced(self, spec: Mapping[str, Any]) -> str:
+        """With another spec of the template's claims."""
+        return self._written({}, {"spec": {**self._outer(), "spec": self.template.as_written(spec)}})
 
     def _written(self, changes: dict[int, list[Change]], fields: Mapping[str, Any]) -> str:
         """The manifest with changes, and these fields of the template; one of the cluster is written after it."""
@@ -293,13 +215,13 @@ class SharingWriter(Struct, frozen=True):
     def _edited(self, field: Path, value: Any, more: Mapping[Path, Any] = {}) -> str:
         """With fields of the first request's ``exactly`` in the template."""
         spec = json.loads(json.dumps(self.template.spec))
-        exactly = _exactly(spec)
+        exactly = exactly_of(spec)
         for path, content in {field: value, **more}.items():
             below: Any = exactly
             for step in path[:-1]:
                 below = below.setdefault(step, {})
             below[path[-1]] = content
-        return self._replaced({"spec": {**self._outer(), "spec": spec}})
+        return self._replaced(spec)
 
     def _configured(self, way: SharingWay) -> WrittenWay:
         """One claim with the driver's configuration for sharing."""
@@ -354,7 +276,7 @@ class SharingWriter(Struct, frozen=True):
             terms = [
                 f'device.attributes["{device.driver}"].?{name}.orValue("") == "{value}"' for name, value in profile
             ]
-            kept = _exactly(self.template.spec).get("selectors") or []
+            kept = exactly_of(self.template.spec).get("selectors") or []
             more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
             if UNITS in device.capacity:
                 more["capacity", "requests", UNITS] = "1"
@@ -373,7 +295,7 @@ class SharingWriter(Struct, frozen=True):
 
     def _of_capacity(self, part: str, pods: int) -> Iterator[WrittenWay]:
         """A claim for each pod for a part of a capacity that several claims may divide."""
-        way, exactly = SharingWay.CAPACITY, _exactly(self.template.spec)
+        way, exactly = SharingWay.CAPACITY, exactly_of(self.template.spec)
         device = next((device for device in self.matching if device.allow_multiple_allocations), None)
         if device is None:
             driver = self.driver
@@ -387,6 +309,10 @@ class SharingWriter(Struct, frozen=True):
         needs, name = self._gate("DRAConsumableCapacity"), shared_capacity(exactly, device)
         if not name:
             yield WrittenWay(way, self.documents[0].source.text, needs)
+            return
+        if part and exceeds(part, most := most_of(name, self.matching)):
+            text = "a pod gets {part} of {name}, and no device gives a claim more than {most}"
+            yield WrittenWay(way, impossible=say(text, part=_counted(part, most), name=name, most=most))
             return
         policy, today = device.capacity[name].get("requestPolicy") or {}, self.asked
         usual = default_amount(device, name)
@@ -411,21 +337,13 @@ class SharingWriter(Struct, frozen=True):
         return (SharingNeed(gate, say(text, gate=gate, first=str(first_with(gate)))),)
 
 
+def _counted(part: str, most: str) -> str:
+    """An amount, with its number where it has a unit that the most has not: 10Gi CPUs are a mistake that shows then."""
+    amount = Quantity.parse(part)
+    return part if amount.format == Quantity.parse(most).format else f"{part} ({amount.value()})"
+
+
 _STRATEGIES: Final = {SharingWay.TIME_SLICES: "TimeSlicing", SharingWay.MPS: "MPS"}
 """What drivers call it in ``sharing.strategy`` of their configuration."""
 _PARTS: Final = ("mig", "partition")
 """Kinds of device that are partitions, as vendors' files call them."""
-
-
-def _template(claim_entry: Mapping[str, Any]) -> str:
-    return str(claim_entry.get("resourceClaimTemplateName") or "")
-
-
-def _exactly(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What the first request asks for."""
-    requests = (spec.get("devices") or {}).get("requests") or ()
-    first = requests[0] if requests else {}
-    if first.get("firstAvailable"):
-        raise InputError("the first request is a prioritized list: give it a single choice (exactly) to share by")
-    exactly: dict[str, Any] = first.get("exactly") or {}
-    return exactly

@@ -40,6 +40,31 @@ def is_some(value: str) -> bool:
         return False
 
 
+def most_of(name: str, devices: Sequence[Device]) -> str:
+    """The most of a capacity that a claim can get of one of the devices, as it is written."""
+    amounts = []
+    for device in devices:
+        if device.allow_multiple_allocations and name in device.capacity:
+            policy = device.capacity[name].get("requestPolicy") or {}
+            value = str(device.capacity[name].get("value") or "0")
+            limits = [(policy.get("validRange") or {}).get("max"), *_last(policy.get("validValues") or ())]
+            amounts.append(min((value, *(str(limit) for limit in limits if limit is not None)), key=_nanos))
+    return max(amounts, key=_nanos, default="")
+
+
+def exceeds(value: str, most: str) -> bool:
+    """Whether an amount is more than the most."""
+    return bool(most) and _nanos(value) > _nanos(most)
+
+
+def _last(values: Sequence[Any]) -> list[str]:
+    return [max(map(str, values), key=_nanos)] if values else []
+
+
+def _nanos(value: str) -> int:
+    return Quantity.parse(value).nanos
+
+
 def _asked(exactly: Mapping[str, Any]) -> dict[str, str]:
     """What a request asks of capacities, if it asks for some."""
     asked = (exactly.get("capacity") or {}).get("requests") or {}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, ZERO
@@ -24,12 +23,12 @@ from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.kubelet_calls import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
-from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.pod_factory import pods_of
 from kubectl_dra.fit.result import FitOptions, WorkloadFit
+from kubectl_dra.fit.share_answer import Spread, TriedWay
 from kubectl_dra.fit.sharing import IN_ONE_POD, SharingNeed, SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.lint.finding import LocatedFinding
@@ -129,83 +128,6 @@ _FOLLOWING: Final = "DRA609"
 """The rule about the CPUs that a container requests beside its claim: they follow from the claim's amount."""
 MOST_TRIED: Final = 8
 """Manifests of a way that are tried."""
-
-
-class Spread(NamedTuple):
-    """On how many ``devices`` the pods of a way are. ``claims`` is how many have them for these pods, ``others`` how
-    many of the devices serve claims of others, too.
-    """
-
-    devices: int = 0
-    claims: int = 0
-    others: int = 0
-
-    @property
-    def shared(self) -> bool:
-        """Whether any of the devices serves several claims."""
-        return self.claims > self.devices or self.others > 0
-
-
-class TriedWay(Struct, frozen=True):
-    """A way, how many pods of how many get a node with it, and what linting says. No ``fit``: it was not tried.
-
-    ``after``: they do so only once the pods of the workload that run have ended. ``spread``: on which devices they are.
-    """
-
-    written: WrittenWay
-    fit: WorkloadFit | None = None
-    findings: tuple[str, ...] = ()
-    after: bool = False
-    spread: Spread = Spread()
-
-    @property
-    def works(self) -> bool:
-        """Whether all pods get a node and start, and nothing in the cluster shows that the driver refuses them."""
-        return self.fit is not None and self.fit.verdict is Verdict.SCHEDULABLE and not self.refused
-
-    @property
-    def refused(self) -> tuple[SharingNeed, ...]:
-        """The gates of the driver that are off here."""
-        return tuple(need for need in self.written.needs if need.refused is not None or need.off_on)
-
-    @property
-    def gates(self) -> tuple[str, ...]:
-        """The gates of the driver without which it refuses the pods that get a node."""
-        return tuple(need.name for need in self.written.needs if need.driver)
-
-    @property
-    def placed(self) -> int:
-        """How many pods get a node where they start, or have it."""
-        return self.fit.starting if self.fit is not None else 0
-
-
-class ShareAnswer(Struct, frozen=True):
-    """The ways for pods of a class, or for so many ``containers`` of one pod.
-
-    ``missing_namespaces`` do not exist, so that no pod is created; the ways suppose them. ``devices``: so many are of
-    the class.
-    """
-
-    ways: tuple[TriedWay, ...]
-    device_class: str
-    containers: int = 0
-    missing_namespaces: tuple[str, ...] = ()
-    devices: int = 0
-
-    @property
-    def pods(self) -> int:
-        """How many pods share."""
-        return next((way.fit.pods for way in self.ways if way.fit is not None), 0)
-
-    @property
-    def working(self) -> tuple[TriedWay, ...]:
-        """The ways in which pods can work: who only watches what others hold does none, unless that was asked for."""
-        return tuple(way for way in self.ways if way.written.way is not SharingWay.ADMIN or not self.ways[1:])
-
-    @property
-    def works(self) -> frozenset[SharingWay]:
-        """The ways with which all pods run."""
-        return frozenset(way.written.way for way in self.ways if way.works)
 
 
 class MatchingDevices(NamedTuple):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.releases import Release
+from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import Document, each
 from kubectl_dra.manifests.inputs import HELMED, Input
@@ -195,6 +196,23 @@ def embedding_template(name: str) -> str:
             if pattern is None or fnmatchcase(inside.as_posix(), pattern.removeprefix("/")):
                 return template.as_posix()
     return ""
+
+
+def rendering(chart: str) -> CommandLine:
+    """The command that prints what a chart makes."""
+    return CommandLine(("helm", "template", chart))
+
+
+def is_file(name: str) -> bool:
+    """Whether an input is a file of this name."""
+    return Path(name).is_file()
+
+
+def chart_of(name: str) -> str:
+    """The folder of the chart that a file belongs to, as the file is named; empty if it is in none."""
+    path = Path(name)
+    above = path.parents if path.is_file() else ()
+    return next((str(folder) for folder in above if (folder / "Chart.yaml").is_file()), "")
 
 
 def source_of(chart: str, text: str, line: int) -> str:

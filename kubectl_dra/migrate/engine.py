@@ -11,7 +11,7 @@ from kubectl_dra.api.releases import GROUP
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import is_baseline
 from kubectl_dra.manifests.changes import EditRefused, fields_at
-from kubectl_dra.manifests.charts import embedding_template
+from kubectl_dra.manifests.charts import chart_of, embedding_template, rendering
 from kubectl_dra.manifests.documents import NotAnObject, TemplateError
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input
@@ -52,7 +52,6 @@ _WAY_OUT_PART = "write what is missing; if the file is cut off, get the whole on
 _NAMED: Final = "MIG126"
 _WAY_OUT_VALUES = (
     "change the tool's own input so that the object it makes asks for a claim, or migrate what it renders: "
-    "helm template … | kubectl dra migrate -"
 )
 
 
@@ -190,7 +189,7 @@ class _Run:
                 message = f"a test of a chart: it changes with the chart; {_names(source, seen)}"
                 file.items.append(_of_file(source, seen[0][0], _NAMED, message)._replace(sort="note"))
             elif seen:
-                message, way_out = _non_object(document.object)
+                message, way_out = _non_object(document.object, source.name)
                 message = f"{message}; {_names(source, seen)}"
                 file.items.append(_of_file(source, seen[0][0], codes.NOT_AN_OBJECT, message, way_out))
         return file
@@ -207,7 +206,9 @@ class _Run:
             seen = _wanted(file, [(document.start + at, name) for at, name in seen], codes.TEMPLATE)
             if seen:
                 message = f"a template has no objects until it is filled in; {_names(source, seen)}"
-                file.items.append(_of_file(source, seen[0][0], codes.TEMPLATE, message, fill_in(document.placeholder)))
+                file.items.append(
+                    _of_file(source, seen[0][0], codes.TEMPLATE, message, fill_in(document.placeholder, source.name))
+                )
             else:
                 what = f"{document.placeholder} is filled in later; the document that begins here is left as it is"
                 self.notes.append(f"{source.name}:{document.line}: {what}")
@@ -222,13 +223,13 @@ class _Run:
         line = _line(source, error.line)
         if isinstance(error, TemplateError) or (not isinstance(error, NotAnObject) and fill_in(line)):
             code, message = codes.TEMPLATE, "a template has no objects until it is filled in"
-            way_out = fill_in(line) if has_kind(source.text) else _WAY_OUT_VALUES
+            way_out = fill_in(line, source.name) if has_kind(source.text) else _of_values(source.name)
         elif isinstance(error, NotAnObject) and (
             is_json_patch(source.text) or pointed(source.text, self.job.settings.catalogue)
         ):
             code, message, way_out = codes.PATCH, "a JSON patch", codes.WAY_OUT_PATCH
         elif isinstance(error, NotAnObject):
-            code, way_out = codes.NOT_AN_OBJECT, _WAY_OUT_VALUES
+            code, way_out = codes.NOT_AN_OBJECT, _of_values(source.name)
         else:
             code, way_out = codes.UNREADABLE, _WAY_OUT_YAML
         seen = _wanted(file, seen, code)
@@ -329,15 +330,22 @@ def _is_schema(raw: Mapping[str, Any]) -> bool:
     return "$schema" in raw or (raw.get("type") == "object" and isinstance(raw.get("properties"), Mapping))
 
 
-def _non_object(raw: Any) -> tuple[str, str]:
-    """What a document is that is not an object, and what to do."""
+def _of_values(name: str) -> str:
+    """What to do about a file that a tool makes objects of."""
+    chart = chart_of(name)
+    how = f"{rendering(chart)} | kubectl dra migrate -" if chart else "pipe that into kubectl dra migrate -"
+    return f"{_WAY_OUT_VALUES}{how}"
+
+
+def _non_object(raw: Any, name: str) -> tuple[str, str]:
+    """What a document of a file is that is not an object, and what to do."""
     missing = [field for field in ("apiVersion", "kind") if not (isinstance(raw, Mapping) and raw.get(field))]
     if not missing:
         return "an item of the list has no apiVersion or kind, so that nobody knows what it is", _WAY_OUT_PART
     # Values of charts can have a kind, too, and Chart.yaml has an apiVersion.
     if len(missing) == 1 and ("metadata" in raw or "spec" in raw):
         return f"it has no {missing[0]}, so that nobody knows what it is", _WAY_OUT_PART
-    return "not a Kubernetes object", _WAY_OUT_VALUES
+    return "not a Kubernetes object", _of_values(name)
 
 
 def _wanted(file: File, seen: Sequence[tuple[int, str]], code: str) -> list[tuple[int, str]]:

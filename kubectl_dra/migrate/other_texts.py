@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.charts import chart_of, is_file
 from kubectl_dra.manifests.documents import Document, each
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.values import distinct_nodes
@@ -127,7 +129,7 @@ def _named(value: Any, path: Path, catalogue: VendorCatalogue) -> Iterator[Embed
 # Placeholders of templaters in place of values, and how each kind is filled in.
 
 _THEN: Final = "then write the placeholder where the number is now: count in the ResourceClaimTemplate, without quotes"
-_ITS_TOOL: Final = "what its tool makes of it | kubectl dra migrate -"
+_ITS_TOOL: Final = "pipe what its tool makes of it into kubectl dra migrate -"
 
 
 class Placeholder(NamedTuple):
@@ -152,11 +154,13 @@ _KINDS: Final = (
 )
 
 
-def fill_in(text: str) -> str:
-    """What to do about the placeholder in a value or line; empty if there is none."""
+def fill_in(text: str, name: str = "") -> str:
+    """What to do about the placeholder in a value or line of a file; empty if there is none."""
     for kind in _KINDS:
         if kind.pattern.search(text):
-            return f"migrate it filled in ({kind.command}), {_THEN}"
+            command = kind.command.replace("CHART", shlex.quote(chart)) if (chart := chart_of(name)) else kind.command
+            command = command.replace("FILE", shlex.quote(name)) if is_file(name) else command
+            return f"migrate it filled in ({command}), {_THEN}"
     return ""
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, why
@@ -35,10 +36,18 @@ _HEADER: Final = ("POD", "WHILE-AWAY", "DEVICES", "CLAIM", "OWNER", "DRIVER")
 _READ: Final = {*WhileAway} - {WhileAway.UNKNOWN}
 _DELETED: Final = 3
 """Unused claims whose command is printed."""
+_MINUTES: Final = 5
+"""So long a drain waits for a pod that may not end; pods that it can end do so in less."""
 
 
 def write_drain(
-    users: DriverUsers, node: str, color: str = "auto", *, where: ClusterFlags, mends: Mapping[str, Remedy]
+    users: DriverUsers,
+    node: str,
+    color: str = "auto",
+    *,
+    where: ClusterFlags,
+    mends: Mapping[str, Remedy],
+    clock: Clock,
 ) -> None:
     """Write which pods and claims a restart of the node's drivers concerns.
 
@@ -50,10 +59,15 @@ def write_drain(
         out.sentence(sentence)
     for driver in dict.fromkeys(claim.driver for claim in users.claims):
         mend = _mend(users.row(driver), mends)
-        if advice := _advice(users, driver, mend):
-            out.sentence(advice)
-            if mend is not None:
-                write_blocks(out, [shell((each,), where) for each in mend.commands])
+        own = users.of_driver(driver)
+        if not own.pods(WhileAway.WAITS, WhileAway.HANGS):
+            continue
+        out.sentence(_advice(own, driver, mend, clock))
+        if mend is not None:
+            write_blocks(out, [shell((each,), where) for each in mend.commands])
+        elif unseen := _unseen(users.row(driver), driver):
+            out.sentence(unseen)
+            write_blocks(out, [shell((_pods_on(node),), where)])
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
@@ -82,7 +96,8 @@ def _write_next(out: Painter, users: DriverUsers, where: ClusterFlags) -> None:
 
 
 def _following(users: DriverUsers) -> CommandLine | None:
-    stuck = [(pod.namespace, pod.name) for state in (WhileAway.HANGS, WhileAway.WAITS) for pod in users.pods(state)]
+    hangs = sorted(users.pods(WhileAway.HANGS), key=lambda pod: pod.ends)
+    stuck = [(pod.namespace, pod.name) for pod in (*hangs, *users.pods(WhileAway.WAITS))]
     stuck += [pod for pods in users.awaiting.values() for pod in pods]
     return next((kubectl("dra", "explain", kind="pod", name=name, namespace=space) for space, name in stuck), None)
 
@@ -102,7 +117,8 @@ def _write_removal(
     out.sentence("If kubectl names emptyDir volumes, add --delete-emptydir-data: what is in them is lost.")
     if hangs := users.pods(WhileAway.HANGS):
         is_deleted = "is being deleted already and ends" if len(hangs) == 1 else "are being deleted already and end"
-        out.sentence(f"The drain waits for {_named(hangs)}, which {is_deleted} only with the driver.")
+        waits = f"The drain waits at most {_MINUTES} minutes (--timeout) for {_named(hangs)}"
+        out.sentence(f"{waits}, which {is_deleted} only with the driver.")
 
 
 def _write_lost(out: Painter, node: str, where: ClusterFlags) -> None:
@@ -123,8 +139,12 @@ def _alone(users: DriverUsers) -> list[PodOfDriver]:
 
 
 def _drain(users: DriverUsers, node: str) -> CommandLine:
-    flags = ("--ignore-daemonsets", *(("--force",) if _alone(users) else ()))
-    return kubectl("drain", node, *flags, others=(node,), effect=CommandEffect.DESTROYS)
+    force = ("--force",) if _alone(users) else ()
+    # It would wait without end for a pod that does not end.
+    timeout = (f"--timeout={_MINUTES}m",) if users.pods(WhileAway.HANGS) else ()
+    return kubectl(
+        "drain", node, "--ignore-daemonsets", *force, *timeout, others=(node,), effect=CommandEffect.DESTROYS
+    )
 
 
 def _freeing(unused: Sequence[ClaimOfDriver]) -> list[CommandLine]:
@@ -186,23 +206,47 @@ def _mend(row: NodeDriver | None, mends: Mapping[str, Remedy]) -> Remedy | None:
     )
 
 
-def _advice(users: DriverUsers, driver: str, mend: Remedy | None) -> str:
-    """What to wait for before a driver is stopped, or what is wrong with it now; empty where nobody waits."""
-    own = users._replace(claims=tuple(claim for claim in users.claims if claim.driver == driver), of_plugins=())
-    waits, hangs = own.pods(WhileAway.WAITS), own.pods(WhileAway.HANGS)
-    which = "that pod" if len(waits) + len(hangs) == 1 else "those pods"
-    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
+def _advice(users: DriverUsers, driver: str, mend: Remedy | None, clock: Clock) -> str:
+    """What to wait for before a driver is stopped, or what is wrong with it now."""
+    waits, hangs = users.pods(WhileAway.WAITS), users.pods(WhileAway.HANGS)
+    which, does = _which(waits, hangs)
     row = users.row(driver)
-    if not does:
-        return ""
-    if row is None or row.state.open:
-        return f"If driver {driver} is there, let {which} {does} before you stop it; if it is away, start it."
-    if row.state is DriverState.PREPARE_FAILING or row.state.starts_no_pod:
+    if row is not None and (row.state is DriverState.PREPARE_FAILING or row.state.starts_no_pod):
         now = "do" if which == "those pods" else "does"
         said = f"Driver {driver} is {row.state.value}: {written(why(row))}."
         repaired = f" {written(mend.change)}" if mend is not None else ""
         return f"{which.capitalize()} {now} not {does} now, either. {said}{repaired}"
-    return f"Let {which} {does} before you stop driver {driver}."
+    late = sorted((pod for pod in hangs if clock.overdue(pod.ends)), key=lambda pod: pod.ends)
+    which, does = _which(waits, [pod for pod in hangs if pod not in late])
+    stop = f" before you stop driver {driver}."
+    waiting = f"Let {which} {does}{stop}" if does else ""
+    if not late:
+        return waiting
+    names, ago = _named(late), written(clock.ago(late[0].ends))
+    over, it = (f"its grace period ended {ago}", "it")
+    if late[1:]:
+        over, it = f"their grace periods ended, the first {ago}", "them"
+    found = f"{names[:1].upper()}{names[1:]} may never end: {over}. Find out what keeps {it}{'.' if does else stop}"
+    return f"{waiting} {found}".strip()
+
+
+def _which(waits: Sequence[PodOfDriver], hangs: Sequence[PodOfDriver]) -> tuple[str, str]:
+    """How pods are referred to that wait for a driver, and what they wait to do."""
+    does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
+    return "that pod" if len(waits) + len(hangs) == 1 else "those pods", does
+
+
+def _unseen(row: NodeDriver | None, driver: str) -> str:
+    """That nobody sees how a driver is that has to be there; empty where it can be seen."""
+    if row is not None and not row.state.open:
+        return ""
+    seen = written(why(row)) if row is not None else "no pod was recognized as the driver's"
+    return f"Whether driver {driver} runs there is unknown ({seen}); if not, start it first. The pods of the node:"
+
+
+def _pods_on(node: str) -> CommandLine:
+    """The command that shows the pods of a node, the drivers' among them."""
+    return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={node}", others=(node,))
 
 
 def _lacking(users: DriverUsers) -> Iterator[str]:
@@ -244,10 +288,20 @@ def _drain_answer(users: DriverUsers, node: str) -> str:
         )
         return f"Node {node} is not ready, so nobody knows what runs there, and no driver can be restarted.{whose}"
     if not users.claims and not users.of_plugins:
-        notices = "" if users.awaiting else "; nobody notices a restart"
         none = f"No claim has devices of a driver on node {node}, and no pod there has devices of a device plugin"
-        return f"{none}{notices}."
+        if users.absent:
+            which = f"driver {some(users.asked, 3)} is not there" if users.asked else "no driver is there"
+            return f"{none}; {which}."
+        return f"{none}." if users.awaiting else f"{none}; nobody notices a restart.{_new_pods(users)}"
     return " ".join((_of_claims(users, node), *_of_plugins(users)))
+
+
+def _new_pods(users: DriverUsers) -> str:
+    """What becomes of pods that come to the node while the driver is away."""
+    if not users.free:
+        return ""
+    free = f" {amount(users.free, 'device')} {'is' if users.free == 1 else 'are'} free"
+    return f"{free}: a pod that gets one meanwhile starts once the driver is back."
 
 
 def _of_claims(users: DriverUsers, node: str) -> str:
@@ -259,7 +313,7 @@ def _of_claims(users: DriverUsers, node: str) -> str:
     if not waits and not hangs:
         return (
             f"The driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
-            f"{'runs' if len(runs) == 1 else 'run'} on, and no pod there starts or ends now."
+            f"{'runs' if len(runs) == 1 else 'run'} on, and no pod there starts or ends now.{_new_pods(users)}"
         )
     parts = [(waits, "cannot start"), (hangs, "cannot end")]
     listed = ", ".join(f"{amount(len(pods), 'pod')} {does}" for pods, does in parts if pods)
@@ -347,4 +401,5 @@ def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, 
 
 def _pod_json(pod: PodOfDriver) -> dict[str, Any]:
     owned = {"ownedBy": pod.owner} if pod.owner else {}
-    return {"namespace": pod.namespace, "name": pod.name, "whileAway": pod.outcome.value, **owned}
+    ends = {"deletionTimestamp": pod.ends} if pod.ends else {}
+    return {"namespace": pod.namespace, "name": pod.name, "whileAway": pod.outcome.value, **owned, **ends}

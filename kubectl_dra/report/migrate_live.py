@@ -30,10 +30,19 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
     out = Painter(stream or sys.stdout, color)
     where = f"namespace {survey.namespace}" if survey.namespace else "any namespace"
     if survey.uses:
-        out.write(("Uses device plugins", "bold"))
+        title = (
+            "Asks for what no node offers"
+            if all(use.offered is False for use in survey.uses)
+            else "Uses device plugins"
+        )
+        out.write((title, "bold"))
         _table(
             out, ("NAMESPACE", "OWNER", "RESOURCE", "PODS", "DEVICES", "MIGRATES"), [_use(use) for use in survey.uses]
         )
+        if lacking := unoffered(survey.uses):
+            out.paragraph(
+                f"No node offers {some(lacking, _SHOWN)}: no device plugin has any of it, and no new pod gets it."
+            )
     else:
         out.write(f"No pod uses a device plugin in {where}.")
     if survey.clashes:
@@ -46,7 +55,7 @@ def write_survey(survey: Survey, color: str = "auto", stream: TextIO | None = No
         out.write("")
         out.write(("Namespaces", "bold"))
         for progress in survey.namespaces:
-            _standing(out, progress)
+            _standing(out, progress, [use for use in survey.uses if use.namespace == progress.namespace])
     out.write("")
     for note in survey.notes:
         out.paragraph(f"note: {note}", style="dim")
@@ -111,13 +120,18 @@ def _clash(clash: Clash) -> tuple[str, ...]:
     return clash.node, clash.resource, str(clash.amount), clash.driver, same
 
 
-def _standing(out: Painter, progress: Standing) -> None:
+def unoffered(uses: Sequence[Use]) -> list[str]:
+    """The resources that are asked for and that no node has."""
+    return [*dict.fromkeys(use.resource for use in uses if use.offered is False)]
+
+
+def _standing(out: Painter, progress: Standing, uses: Sequence[Use]) -> None:
     label = f", label {progress.label}" if progress.label else ""
     out.write(
         "  ",
         (progress.state.ljust(8), _STYLES[progress.state]),
         f"  {progress.namespace}",
-        (f"  {_counts(progress)}{label}", "dim"),
+        (f"  {_counts(progress, uses)}{label}", "dim"),
     )
     for reason in progress.reasons:
         out.paragraph(reason, indent="              ", first="            - ")
@@ -125,19 +139,31 @@ def _standing(out: Painter, progress: Standing) -> None:
         out.paragraph(todo, indent="              ", first="            + ")
 
 
-def _counts(progress: Standing) -> str:
+def _counts(progress: Standing, uses: Sequence[Use]) -> str:
     claims = f"{progress.claims:,} {'claim or template' if progress.claims == 1 else 'claims and templates'}"
-    return f"{amount(progress.pods, 'pod')} with device plugins, {claims}"
+    plugins = "for what no node offers" if uses and all(use.offered is False for use in uses) else "with device plugins"
+    return f"{amount(progress.pods, 'pod')} {plugins}, {claims}"
+
+
+def _who(uses: Sequence[Use]) -> str:
+    return f"{amount(_owners(uses), 'owner')} with {amount(pods_of(uses), 'pod')}"
+
+
+def _owners(uses: Sequence[Use]) -> int:
+    return len({(use.namespace, use.owner, use.twin) for use in uses})
 
 
 def summary(survey: Survey) -> str:
     """One or two sentences: how much there is, what to do next."""
-    pods = pods_of(survey.uses)
-    owners = len({(use.namespace, use.owner, use.twin) for use in survey.uses})
     states = [progress.state for progress in survey.namespaces]
     counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
-    use = "uses" if owners == 1 else "use"
-    text = f"{amount(owners, 'owner')} with {amount(pods, 'pod')} {use} device plugins"
+    waiting = [use for use in survey.uses if use.offered is False]
+    using = [use for use in survey.uses if use.offered is not False]
+    parts = [f"{_who(using)} {'uses' if _owners(using) == 1 else 'use'} device plugins"] if using or not waiting else []
+    if waiting:
+        asks = "asks" if _owners(waiting) == 1 else "ask"
+        parts.append(f"{_who(waiting)} {asks} for {some(unoffered(waiting), _SHOWN)}, which no node offers")
+    text = "; ".join(parts)
     text += f"; namespaces: {counts}" if counts else ""
     twice = sum(1 for clash in survey.clashes if clash.same)
     if twice:
@@ -169,7 +195,7 @@ def _use_json(use: Use) -> dict[str, Any]:
     becomes = out.pop("becomes")
     out["deviceClass"] = becomes.device_class if becomes is not None else ""
     named = {"ownedBy": out.pop("owner"), "podCount": out.pop("pods"), "deviceCount": out.pop("devices")}
-    named["podsWanted"] = out.pop("wanted")
+    named["podsWanted"], named["offeredByNodes"] = out.pop("wanted"), out.pop("offered")
     return {**out, **named}
 
 

@@ -11,11 +11,10 @@ from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.refusal_words import refused
-from kubectl_dra.explain.remedies.proof import StepKind
 from kubectl_dra.fit.result import WorkloadFit
+from kubectl_dra.fit.share_answer import Divided, ShareAnswer, TriedWay
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, WrittenWay
 from kubectl_dra.fit.sharing_amounts import Amount
-from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay
 from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
 from kubectl_dra.report.explain_commands import Invocation
@@ -108,11 +107,13 @@ def write_ways(
         rows = [("BY", "PODS", "SHARED", "NEEDS"), *map(_row, _different(ways))]
         write_blocks(out, [TableBlock(rows, ("NEEDS", "SHARED"))])
         out.write("")
-    blocks = [*_why_not(answer), *_beside(answer)]
+    blocks = [*_why_not(answer), *_tolerating(answer), *_beside(answer)]
     # Of the way in which most of them run, what helps the next one.
     stopped = [way for way in ways if way.fit is not None and way.fit.stop is not None]
     helped = max(stopped, key=lambda way: way.placed).fit if stopped else None
-    if not works and helped is not None and tolerable_taint(answer) is None and (fix := own_fix(helped)):
+    if answer.divided is not None:
+        blocks += [prose(f"Fix: {_division(answer.divided, answer.pods)}", Tone.GOOD)]
+    elif not works and helped is not None and answer.tolerating is None and (fix := own_fix(helped)):
         blocks += [prose(f"Fix: {fix}", Tone.GOOD)]
         blocks += [shell(how, where)] if (how := fix_commands(helped, Invocation(where=where))) else []
     write_blocks(out, blocks)
@@ -120,23 +121,18 @@ def write_ways(
     best = next((way for way in (*first, *_BEST) if way in works), None)
     if blocks:
         out.write("")
-    if best is not None:
+    if best is SharingWay.EACH and answer.given == next(way.written.text for way in ways if way.written.way is best):
+        write_blocks(out, [prose("To share, the manifest can stay as it is.", Tone.GOOD)])
+    elif best is not None:
         amount_each = next((_part(way) for way in ways if way.written.way is best), ())
         argv = (*command.argv, "--by", best.value, *amount_each)
         write_command(out, ShellCommand((CommandLine(argv),), "Next"))
     else:
+        if amount_typed and otherwise == command:
+            write_blocks(
+                out, [prose("Without --part it proposes an amount with which all pods have room, if there is one.")]
+            )
         write_command(out, ShellCommand((otherwise,), "Next"))
-
-
-def tolerable_taint(answer: ShareAnswer) -> str | None:
-    """The taint of nodes that the first pod has to tolerate, where it fits then, by the scheduler's steps."""
-    for way in answer.working:
-        stopped = way.fit.stop if way.fit is not None else None
-        for finding in stopped.diagnosis.findings[:1] if stopped is not None else ():
-            for step in finding.remedy.steps if finding.proof is not None and finding.remedy is not None else ():
-                if step.kind is StepKind.TOLERATE_NODE_TAINT:
-                    return str(step.after)
-    return None
 
 
 def _why_not(answer: ShareAnswer) -> Iterator[Block]:
@@ -153,6 +149,25 @@ def _why_not(answer: ShareAnswer) -> Iterator[Block]:
     for way in answer.working:
         for need in way.refused:
             yield prose(f"{way.written.way} is refused here: {_refused(way, need)}.", Tone.WARNING)
+
+
+def _division(divided: Divided, pods: int) -> str:
+    """What lets pods run of which one shared claim serves too few."""
+    claims, most, enough = divided
+    why = f"the pods of a claim run on its node, which takes {most:,} of them"
+    if not enough:
+        return f"Add nodes with such devices, and make {claims:,} shared claims: {why}."
+    return f"Make {claims:,} shared claims, each for {-(-pods // claims):,} pods of a workload of its own: {why}."
+
+
+def _tolerating(answer: ShareAnswer) -> Iterator[Block]:
+    """What keeps the pods behind the taints of nodes."""
+    if answer.tolerating is None or answer.tolerating.answer.works:
+        return
+    flags = " ".join(f"--tolerate {taint}" for taint in answer.tolerating.taints)
+    for (placed, why), of_ways in _stopped(answer.tolerating.answer.working).items():
+        none = "Not all" if placed else "Not"
+        yield prose(f"{none} by {', '.join(of_ways)} with {flags}, either: {_after(placed, why)}.")
 
 
 def _beside(answer: ShareAnswer) -> Iterator[Block]:
@@ -346,7 +361,25 @@ def to_json(answer: ShareAnswer, where: ClusterFlags) -> dict[str, Any]:
         "deviceClass": answer.device_class,
         **({"containers": answer.containers} if answer.containers else {}),
         "items": [_way_json(way, where) for way in answer.ways],
+        **_helping_json(answer),
     }
+
+
+def _helping_json(answer: ShareAnswer) -> dict[str, Any]:
+    """What keeps pods behind taints of nodes, and what several shared claims would do, where these are the question."""
+    out: dict[str, Any] = {}
+    if answer.tolerating is not None:
+        taints, again = answer.tolerating
+        ways = [
+            {"way": way.written.way.value, "placed": way.placed, **({"reason": why} if (why := _why(way.fit)) else {})}
+            for way in again.working
+            if way.fit is not None
+        ]
+        out["tolerating"] = {"nodeTaints": list(taints), "items": ways}
+    if answer.divided is not None:
+        claims, most, enough = answer.divided
+        out["divided"] = {"claimCount": claims, "podsOfClaim": most, "nodesSuffice": enough}
+    return out
 
 
 def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:

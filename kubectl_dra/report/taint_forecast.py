@@ -35,13 +35,12 @@ def replaced(made: Sequence[ReplacementPod]) -> Iterator[str]:
 
 
 _SERVED: Final = {
-    None: "Whether the taint would work is unknown: nothing saved shows that the cluster serves DeviceTaintRules, and "
-    "by default its release does not. If it does:",
+    None: "Whether it works there is unknown: nothing saved shows that the cluster serves DeviceTaintRules.",
     False: "The taint would not work: the cluster does not serve DeviceTaintRules. If it did:",
 }
 
 
 def write_served(*, served: bool | None, color: str) -> None:
-    """Write, before everything else, that the taint would not work, or may not."""
+    """Write that the taint would not work, before everything else, or that it may not, behind it."""
     if served is not True:
         Painter(color=color).paragraph(_SERVED[served], style="yellow")

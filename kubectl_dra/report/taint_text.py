@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, TextIO, TypeVar
+from typing import Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
@@ -17,12 +16,11 @@ from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.phrases import compressed, devices_named, written
+from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.report.taint_forecast import replaced
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
-from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
 from kubectl_dra.taint.rules import REFUSED, RESOURCE, RULES, UNCHANGED, DesiredRule, RuleStage
 from kubectl_dra.taint.targets import Target
@@ -45,12 +43,12 @@ T = TypeVar("T")
 MANY: Final = 40
 """How many devices, pods or rules are shown one by one; of more of them the first, and how many there are."""
 _FIRST: Final = 20
+_NAMED: Final = 3
+"""How many names are in a line where they cannot be written as one range, or are made up."""
 _LINES: Final = 3
 """So many planned rules have a line each."""
 _PODS = ("POD", "OWNER", "AGE", "PRIORITY", "NODE", "CLAIM", "TOLERATES", "FATE")
 _PODS_BELOW = ("PRIORITY", "OWNER", "AGE", "TOLERATES", "CLAIM", "NODE", "FATE")
-_LIST = ("DEVICE", "TAINT", "OWNER", "REASON", "TICKET", "AGE", "EXPIRES", "PODS")
-_LIST_BELOW = ("REASON", "TICKET", "OWNER", "PODS", "EXPIRES", "AGE", "TAINT")
 _WORST = (NOW, LATER, UNKNOWN, STAYS, GOING, ENDED)
 _STYLES = {NOW: "red", LATER: "yellow", UNKNOWN: "yellow"}
 _SUFFIX = {"client": " (dry run)", "server": " (server dry run)"}
@@ -74,7 +72,7 @@ def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: Text
     for where, group in _first([*alike.items()]):
         details = [where, *(target.hardware for target in group if len(group) == 1)]
         shown = ", ".join(filter(None, details))
-        named = devices_named([target.id for target in group], _FIRST)
+        named = devices_named([target.id for target in group], _NAMED)
         out.sentence(named + (f" ({shown})" if shown else ""), indent="    ", first="  ")
     _write_more(len(alike), "place", out, indent="  ")
 
@@ -275,7 +273,7 @@ def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> 
                 write_done(done, dry_run, stream)
             _write_more(len(group), "rule", out)
             continue
-        rules = some([done.desired.name for done in group], _FIRST)
+        rules = some([done.desired.name for done in group], _NAMED)
         out.sentence(f"{len(group):,} {RULES} {outcome} ({words}){_SUFFIX.get(dry_run, '')}: {rules}")
 
 
@@ -380,91 +378,3 @@ def write_allocatable(result: Untainted, color: str = "auto") -> None:
 def write_removed_names(result: Untainted, stream: TextIO) -> None:
     """Write the removed rules, one per line."""
     names((f"{RESOURCE}/{removal.name}" for removal in result.removed if removal.outcome != REFUSED), stream)
-
-
-def write_list(
-    lines: Sequence[TaintLine],
-    color: str = "auto",
-    *,
-    at: datetime,
-    stream: TextIO | None = None,
-    all_seen: bool = True,
-    headers: bool = True,
-) -> None:
-    """Write every taint as a table, then the warnings; without ``headers`` only the rows.
-
-    ``all_seen``: there are no taints that could not be read.
-    """
-    out = Painter(stream, color, bare=not headers)
-    if not lines:
-        out.write("No device is tainted." if all_seen else "No taint is seen; there may be others.")
-        return
-    groups = _alike(lines, at) if headers else [(_list_cells(line, at), line) for line in lines]
-    marks = [("", "yellow" if line.warnings else "") for _, line in groups]
-    write_blocks(out, [TableBlock([_LIST, *(cells for cells, _ in groups)], _LIST_BELOW, marks=marks)])
-    for line in lines if headers else ():
-        for warning in line.warnings:
-            out.paragraph(f"warning: {_owner(line)}: {warning}.", style="yellow")
-
-
-_NUMBER: Final = re.compile(r"[0-9]+")
-
-
-def _alike(lines: Sequence[TaintLine], at: datetime) -> list[tuple[tuple[str, ...], TaintLine]]:
-    """The cells of each row with the first of its lines: devices with the same taint whose names differ in their first
-    number share a row.
-    """
-    rows: dict[tuple[Any, ...], list[TaintLine]] = {}
-    for number, line in enumerate(lines):
-        one_driver = line.owner == DRIVER and not line.warnings
-        key: tuple[Any, ...] = (number,)
-        if one_driver:
-            driver, pool, name = line.devices[0]
-            key = (driver, pool, _NUMBER.sub("", name, count=1), *_list_cells(line, at)[1:])
-        rows.setdefault(key, []).append(line)
-    out: list[tuple[tuple[str, ...], TaintLine]] = []
-    for first, *others in rows.values():
-        cells = _list_cells(first, at)
-        if others:
-            devices = [line.devices[0] for line in (first, *others)]
-            names = compressed([device.device for device in devices])
-            cells = (f"{devices[0]._replace(device=names)} ({len(devices):,})", *cells[1:])
-        out.append((cells, first))
-    return out
-
-
-def write_rule_names(lines: Sequence[TaintLine], stream: TextIO) -> None:
-    """Write the rules, one per line. Taints set by drivers have no names of their own."""
-    names((f"{RESOURCE}/{line.name}" for line in lines if line.owner != DRIVER), stream)
-
-
-def _list_cells(line: TaintLine, at: datetime) -> tuple[str, ...]:
-    device = str(line.devices[0]) if not line.selects else f"({line.selects}: {amount(len(line.devices))})"
-    taint = str(line.taint)
-    if line.next_effect:
-        taint += f", then {line.next_effect}"
-    until = times.parse(line.expires)
-    expires = EMPTY
-    if until is not None:
-        expires = "expired" if line.expired else f"in {times.span((until - at).total_seconds())}"
-    return (
-        device,
-        taint,
-        _owner(line),
-        _plain(line.reason) or EMPTY,
-        _plain(line.ticket) or EMPTY,
-        times.age(line.since, at) if line.since else EMPTY,
-        expires,
-        some(line.pods, 2) or EMPTY,
-    )
-
-
-def _plain(text: str) -> str:
-    """Text from an untrusted source, on one line."""
-    return " ".join(text.split())
-
-
-def _owner(line: TaintLine) -> str:
-    if line.owner == DRIVER:
-        return f"driver (ResourceSlice {line.name})"
-    return f"rule {line.name}" + ("" if line.ours else " (not made by kubectl dra)")

@@ -276,6 +276,16 @@ def how_to_turn_on(release: Release | None) -> str:
     )
 
 
+def what_rules_need(release: Release | None) -> str:
+    """The same in one line, for whom no server has refused yet."""
+    versions = versions_of(KIND, release) if release is not None else ()
+    gates = [gate for gate in _GATES if gate_default(gate, release) is False] if release is not None else []
+    if not versions or not gates:
+        return f"for the taint to work: {how_to_turn_on(release)}"
+    named = f"gate{'s' if gates[1:] else ''} {' and '.join(gates)}"
+    return f"in {release} rules need {versions[0]} and {named} (off by default)"
+
+
 def version_assumed(release: Release) -> str:
     """The newest version in which a release can serve rules; for one that has none, the first that ever did."""
     return (versions_of(KIND, release) or versions_of(KIND, _FIRST))[0]
@@ -328,7 +338,5 @@ def blind_scheduler(snapshot: Snapshot) -> str:
     who = f"kube-scheduler {release}.{release.patch} does not see"
     if unseen is None:
         who = f"kube-scheduler {RULES_UNSEEN.patches(release.minor)}, of which this may be one, does not see"
-    return (
-        f"{who} DeviceTaintRules, and may crash at the next change of a ResourceSlice while there is one "
-        f"({RULES_UNSEEN.reference}, fixed in {RULES_UNSEEN.fixed_in(release.minor)}); eviction works"
-    )
+    fixed = RULES_UNSEEN.fixed_in(release.minor)
+    return f"{who} rules, and may crash ({RULES_UNSEEN.reference}, fixed in {fixed}); eviction works"

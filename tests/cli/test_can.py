@@ -56,9 +56,9 @@ def test_no_says_what_and_how(dra: Dra, server: APIServer, tmp_path: Path) -> No
     ran = dra("can", "explain", "--kubeconfig", config)
     assert ran.code == 1
     assert ran.out.startswith(
-        "no: explain lacks 3 permissions:\n  list pods (allowed in namespace team)\n  list nodes\n"
+        "no: explain lacks 2 permissions, and 1 optional for some answers:\n"
+        "  list pods (allowed in namespace team)\n  list nodes\n  list csinodes.storage.k8s.io (optional)\n"
     )
-    assert "  list csinodes.storage.k8s.io\n" in ran.out
     assert "examples/rbac/read.yaml" in ran.out and "--user=jane" in ran.out and "writes" in ran.out.lower()
     # Whoever grants it is somebody else, in the same cluster.
     given = [shlex.split(line.partition("$ ")[2]) for line in ran.out.splitlines() if "$ " in line]
@@ -97,7 +97,8 @@ def test_what_is_needed_comes_first_and_what_is_optional_is_counted(
     assert lines[1 : needed + 1] == [f"  {each}" for each in NEEDS["explain"].always]
     assert lines[needed + 1].endswith(" optional: --full")
     whole = dra("can", "explain", "--full", "--kubeconfig", config).out
-    assert "localqueues.kueue.x-k8s.io" in whole and "csinodes" in whole and "optional" not in whole
+    assert "localqueues.kueue.x-k8s.io" in whole and "csinodes.storage.k8s.io (optional)\n" in whole
+    assert "optional: --full" not in whole
     # A layer that the cluster does not run needs no permission.
     assert not [name for name in ("volcano", "run.ai", "kubevirt", "karpenter", "clusterqueues") if name in whole]
     table = dra("can", "--kubeconfig", config).out
@@ -113,6 +114,22 @@ def test_the_administrator_is_not_who_lacks_the_permission(dra: Dra, server: API
     assert ran.code == 1 and len(commands) == 2
     assert all("--context" not in line and f"--kubeconfig {config}" in line for line in commands)
     assert "An administrator" in ran.out
+
+
+@pytest.mark.parametrize(("flags", "name"), [((), ""), (("--as", "jim"), "jim")])
+def test_who_asks_is_known_or_said_to_be_missing(
+    dra: Dra, server: APIServer, tmp_path: Path, flags: tuple[str, ...], name: str
+) -> None:
+    """A role without a binding gives nobody anything."""
+    reviewing(server, ("list nodes",))
+    server.routes[WHO] = forbidden("selfsubjectreviews")
+    ran = dra("can", "top", *flags, "--kubeconfig", server.kubeconfig(tmp_path))
+    said = " ".join(ran.out.split())
+    assert ("Nobody has the role yet: the server does not say who asks." in said) is (not name)
+    assert f"kubectl create clusterrolebinding kubectl-dra-read-{name}" in said or not name
+    assert (
+        name or "kubectl create clusterrolebinding kubectl-dra-read --clusterrole=kubectl-dra-read --user=NAME" in said
+    )
 
 
 def test_json(dra: Dra, server: APIServer, tmp_path: Path) -> None:

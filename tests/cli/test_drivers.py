@@ -120,7 +120,7 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     assert waits.code == 1
     said = " ".join(waits.out.split())
     assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on, and can end when it is back. Let" in said
-    assert f"Let those pods start or end before you stop driver {DRIVER}." in said
+    assert f"Let that pod start before you stop driver {DRIVER}. Pod ml/c may never end: its grace period" in said
     found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
     assert {pod["name"]: pod["whileAway"] for one in found["claims"] for pod in one["pods"]} == {
@@ -130,6 +130,7 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     }
     nobody = dra("drivers", "--node", "n3", "--drain-check", "--snapshot", cluster)
     assert nobody.code == 0 and "nobody notices a restart" in nobody.out
+    assert "are free: a pod that gets one meanwhile starts once the driver is back." in " ".join(nobody.out.split())
     assert dra("drivers", "--drain-check", "--snapshot", cluster).code == 2
     unseen = saved(tmp_path, LIKES, [kind for kind in READ if kind != "ResourceClaim"])
     assert dra(*words, "--snapshot", unseen).code == 3
@@ -233,7 +234,8 @@ def test_pools_of_no_node_are_the_users_too(dra: Dra, tmp_path: Path, where: str
     told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", saved(tmp_path, waits))
     assert told.code == 1 and "1 pod cannot start" in told.out
     other = dra("drivers", "--node", "n1", "--drain-check", "--snapshot", saved(tmp_path, waits))
-    assert other.code == 0 and "nobody notices" in " ".join(other.out.split())
+    said = {"of no node": "nobody notices", "not published any more": "no driver is there"}
+    assert other.code == 0 and said[where] in " ".join(other.out.split())
 
 
 def test_pods_of_a_group_use_its_claim(dra: Dra, tmp_path: Path) -> None:
@@ -448,10 +450,15 @@ def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra, mon
     cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
     ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
     said = " ".join(ran.out.split())
-    assert "$ kubectl drain l40s-1 --ignore-daemonsets --force" in said
+    assert "$ kubectl drain l40s-1 --ignore-daemonsets --force --timeout=5m" in said
     assert "--force ends what nothing creates again: pod research/video-prep-1." in said
     assert "It also evicts pod kube-system/coredns-7d764666f9-sp4bs, which uses no devices." in said
-    assert "If driver gpu.nvidia.com is there, let that pod end before you stop it; if it is away, start it." in said
+    assert (
+        "Pod research/video-prep-1 may never end: its grace period ended 88 minutes ago. Find out what keeps it" in said
+    )
+    unknown = "Whether driver gpu.nvidia.com runs there is unknown (no pod was recognized as the driver's)"
+    assert f"{unknown}; if not, start it first. The pods of the node: In the cluster" in said
+    assert "$ kubectl get pods -A --field-selector spec.nodeName=l40s-1" in said
     monkeypatch.setenv("COLUMNS", "80")
     ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
     assert max(len(line) for line in ran.out.splitlines() if "kubectl" not in line) <= 80
@@ -459,7 +466,9 @@ def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra, mon
     SCHEMA.validate(found)
     coredns = {"namespace": "kube-system", "name": "coredns-7d764666f9-sp4bs", "ownedBy": "Deployment/coredns"}
     assert found["evictedBeside"] == [coredns]
-    assert "The drain waits for pod research/video-prep-1, which is being deleted already" in said
+    assert "The drain waits at most 5 minutes (--timeout) for pod research/video-prep-1, which is being deleted" in said
+    (late,) = (pod for one in found["claims"] for pod in one["pods"] if pod["whileAway"] == "hangs")
+    assert late["deletionTimestamp"] == "2026-08-22T09:12:30Z"
     assert ran.out.splitlines()[-1] == f"Next: kubectl dra explain pod/video-prep-1 -n research --snapshot {cluster}"
     gone = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
     ran = dra("drivers", "--node", "h100-1", "--drain-check", "--snapshot", gone)
@@ -548,6 +557,38 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
     assert taints["deviceCount"] == 2 and [each["timeAdded"] for each in taints["taints"]] == ["2026-11-01T07:00:00Z"]
     wide = " ".join(dra("devices", "--tainted", "-o", "wide", "--snapshot", cluster).out.split())
     assert wide.count(f"{DRIVER}/xid=79") == 2 and wide.count("xid=79:NoSchedule (driver) since 2026-11-01T0") == 2
+
+
+@pytest.mark.parametrize(
+    ("node", "words", "said"),
+    [
+        ("cp-1", (), "no pod there has devices of a device plugin; no driver is there.\n"),
+        (
+            "cp-1",
+            ("gpu.nvidia.com",),
+            "has devices of a device plugin; driver gpu.nvidia.com is not there.\n",
+        ),
+        ("t4-1", (), "2 devices are free: a pod that gets one meanwhile starts once the driver is back.\n"),
+    ],
+)
+def test_a_node_without_the_driver_is_not_one_without_users(
+    dra: Dra, node: str, words: Sequence[str], said: str
+) -> None:
+    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    ran = dra("drivers", *words, "--drain-check", "--node", node, "--snapshot", cluster)
+    assert ran.code == 0 and ran.out.replace("\n  ", " ").endswith(said)
+
+
+def test_pods_that_should_have_ended_are_not_waited_for(dra: Dra, tmp_path: Path) -> None:
+    """A pod within its grace period is; the driver is there or nobody sees it."""
+    names = {"a": "2026-10-01T11:00:00Z", "b": "2026-10-01T10:00:00Z", "c": "2026-10-01T12:00:20Z"}
+    items = [*LIKES, *(user(name, "Running", deletionTimestamp=at) for name, at in names.items())]
+    file = saved(tmp_path, [*items, *(claim(name, name) for name in names)])
+    ran = dra(*DRAIN, "--snapshot", file)
+    said = " ".join(ran.out.split())
+    assert f"Let that pod end before you stop driver {DRIVER}. Pods ml/b, ml/a may never end: their grace" in said
+    assert "periods ended, the first 2 hours ago. Find out what keeps them." in said
+    assert f"Next: kubectl dra explain pod/b -n ml --snapshot {file}" in said
 
 
 def test_a_drain_check_of_a_name_alone_has_the_command_for_the_node(dra: Dra, tmp_path: Path) -> None:

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.drivers.drivers_on_nodes import joined
+from kubectl_dra.explain.refused_preparation import mendings
+from kubectl_dra.report.phrases import written
+from tests.drivers.clusters import DRIVER, node, plugin, slices, snapshot_of
+from tests.drivers.test_drivers_on_nodes import failing, waits
 from tests.ran import ran
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
@@ -76,3 +81,14 @@ def test_a_drain_check_says_who_waits_for_the_driver_to_publish() -> None:
     check = said("pool-incomplete", "drivers", "--node", "a30-1", "--drain-check")
     assert "nobody waits" not in check
     assert "pod ml/train-a30-0 waits for devices of this driver." in check
+
+
+def test_what_the_driver_says_is_a_fix_where_its_words_are_known() -> None:
+    """A device of another driver in the same claim, which older releases of AMD's took for theirs."""
+    words = "NodePrepareResources failed for ResourceClaim a: requested GPU is not allocatable: cpudevnuma000"
+    items = [node("n1"), plugin("n1"), slices("n1", 4), failing("a", words), *waits("a")]
+    snapshot = snapshot_of(json.loads(json.dumps(items).replace(DRIVER, "gpu.amd.com")))
+    fixes = mendings(joined(snapshot).rows, snapshot)
+    text = written(fixes["gpu.amd.com"].change)
+    assert text.startswith("The driver was handed cpudevnuma000, which is a device of another driver in the same claim")
+    assert "Upgrade the driver" in text and "https://github.com/ROCm/k8s-gpu-dra-driver/issues/45" in text

@@ -19,7 +19,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.fit.partitioning import partitioning, why_no_partition
-from kubectl_dra.fit.sharing_amounts import amounts_for
+from kubectl_dra.fit.sharing_amounts import amounts_for, most_of
 from kubectl_dra.report.phrases import written
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
@@ -696,3 +696,126 @@ def test_an_amount_that_is_typed_is_written(dra: Dra, tmp_path: Path) -> None:
     saved = cluster(tmp_path, shared, {**shared, "name": "gpu-1"})
     ran = dra("share", "--class", "gpu", "--part", "10Gi", "--snapshot", saved)
     assert ran.out.splitlines()[-1].endswith("--by capacity --part 10Gi")
+
+
+SHAPES = {"v1beta2": False, "v1beta1": True, "v1alpha3": True}
+"""Old versions, and whether a request of theirs has itself what v1 has in ``exactly``."""
+
+
+def of_version(version: str, *, flat: bool) -> str:
+    """Pods with a claim for two GPUs each, from a template of this version."""
+    asked = {"deviceClassName": "gpu.nvidia.com", "count": 2}
+    request = {"name": "gpu", **(asked if flat else {"exactly": asked})}
+    template = {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "notebook-gpu"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+    _, workload = yaml.safe_load_all(Path(NOTEBOOKS).read_text())
+    return yaml.safe_dump_all([template, workload])
+
+
+@pytest.mark.parametrize("version", SHAPES)
+@pytest.mark.parametrize("way", ["each", "claim", "time-slices"])
+def test_a_template_of_an_old_version_is_read_and_written(dra: Dra, tmp_path: Path, version: str, way: str) -> None:
+    (old := tmp_path / "old.yaml").write_text(of_version(version, flat=SHAPES[version]))
+    (new := tmp_path / "new.yaml").write_text(of_version("v1", flat=False))
+    told, expected = (
+        json.loads(dra("share", "-f", str(path), "--snapshot", FLEET, "-o", "json").out) for path in (old, new)
+    )
+    assert [(one["way"], one.get("placed")) for one in told["items"]] == [
+        (one["way"], one.get("placed")) for one in expected["items"]
+    ]
+    claim = next(yaml.safe_load_all(dra("share", "-f", str(old), "--snapshot", FLEET, "--by", way).out))
+    spec = claim["spec"]["spec"] if way == "each" else claim["spec"]
+    (request,) = spec["devices"]["requests"]
+    asked = request if SHAPES[version] else request["exactly"]
+    assert claim["apiVersion"] == f"resource.k8s.io/{version}"
+    assert (asked["deviceClassName"], asked["count"], "exactly" in request) == (
+        "gpu.nvidia.com",
+        2,
+        not SHAPES[version],
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "flat", "error"),
+    [
+        (
+            "v1",
+            True,
+            "ResourceClaimTemplate notebook-gpu asks for nothing: request gpu names no deviceClassName in exactly",
+        ),
+        ("v1alpha2", True, "ResourceClaimTemplate notebook-gpu is of resource.k8s.io/v1alpha2, which is not read"),
+    ],
+)
+def test_a_template_that_cannot_be_read_is_named(
+    dra: Dra, tmp_path: Path, version: str, flat: bool, error: str
+) -> None:
+    (path := tmp_path / "new.yaml").write_text(of_version(version, flat=flat))
+    ran = dra("share", "-f", str(path), "--snapshot", FLEET)
+    assert ran.code == 2 and error in " ".join(ran.err.split())
+
+
+def test_a_shared_claim_that_is_full_is_divided(dra: Dra) -> None:
+    """The node of one claim runs 110 pods, all of them this workload's: nobody waits for one to end."""
+    words = ("--tolerate", "nvidia.com/gpu", "--snapshot", str(EXAMPLES / "fits" / "cluster.yaml"))
+    ran = dra("share", "--class", "gpu.nvidia.com", "--pods", "200", *words)
+    said = " ".join(ran.out.split())
+    assert "Fix: Make 2 shared claims, each for 100 pods of a workload of its own" in said
+    assert "other consumer" not in said and "which takes 110 of them" in said
+    following = shlex.split(ran.out.splitlines()[-1].removeprefix("Next: kubectl dra "))
+    assert following == ["share", "--class", "gpu.nvidia.com", "--pods", "100", *words]
+    assert dra(*following).code == 0
+    report = json.loads(dra("share", "--class", "gpu.nvidia.com", "--pods", "200", *words, "-o", "json").out)
+    schema_of_share().validate(report)
+    assert report["divided"] == {"claimCount": 2, "podsOfClaim": 110, "nodesSuffice": True}
+    more = dra("share", "--class", "gpu.nvidia.com", "--pods", "900", *words)
+    assert "Fix: Add nodes with such devices, and make 9 shared claims" in " ".join(more.out.split())
+
+
+def test_what_keeps_pods_behind_a_taint_is_told(dra: Dra) -> None:
+    """No Deployment of the answer's own is named, as the user has none."""
+    words = ("share", "--class", "tpu.google.com", "--pods", "4", "--snapshot")
+    saved = str(EXAMPLES / "tpu-all-one-held" / "cluster.yaml")
+    ran = dra(*words, saved)
+    said = " ".join(ran.out.split())
+    assert "Not by each, claim with --tolerate google.com/tpu=present:NoSchedule, either: request" in said
+    assert "pod scratch/probe, Pending for over 20 hours, holds tpu-2" in said and "Deployment" not in said
+    report = json.loads(dra(*words, saved, "-o", "json").out)
+    schema_of_share().validate(report)
+    assert report["tolerating"]["nodeTaints"] == ["google.com/tpu=present:NoSchedule"]
+    assert "tpu-2" in next(way["reason"] for way in report["tolerating"]["items"] if way["way"] == "each")
+    following = shlex.split(ran.out.splitlines()[-1].removeprefix("Next: kubectl dra "))
+    assert following == [*words, saved, "--tolerate", "google.com/tpu=present:NoSchedule"]
+
+
+@pytest.mark.parametrize(("part", "asked"), [("65", "65"), ("10Gi", "10Gi (10737418240)")])
+def test_no_part_is_more_than_a_device_gives(dra: Dra, part: str, asked: str) -> None:
+    saved = str(EXAMPLES / "shared-capacity-fits" / "cluster.yaml")
+    words = ("share", "--class", "dra.cpu", "--pods", "4", "--snapshot", saved)
+    error = f"a pod gets {asked} of dra.cpu/cpu, and no device gives a claim more than 64"
+    ran = dra(*words, "--by", "capacity", "--part", part)
+    assert ran.code == 2 and error in " ".join(ran.err.split()) and not ran.out
+    ways = dra(*words, "--part", part)
+    assert f"Not by capacity: {error}." in " ".join(ways.out.split())
+    assert "Without --part it proposes an amount with which all pods have room" in " ".join(ways.out.split())
+    some = dra(*words, "--by", "capacity", "--part", "63")
+    assert "Insufficient cpu: needs 63, at most 39.9 left (2 nodes)" in " ".join(some.err.split())
+
+
+def test_a_policy_limits_what_a_device_gives() -> None:
+    def device(**policy: Any) -> Device:
+        capacity = {"cpu": {"value": "64", "requestPolicy": policy}}
+        return Device(name="d", driver="dra.cpu", allow_multiple_allocations=True, capacity=capacity)
+
+    assert most_of("cpu", [device()]) == "64" and most_of("cpu", []) == ""
+    assert most_of("cpu", [device(validRange={"min": "1", "max": "32"})]) == "32"
+    assert most_of("cpu", [device(validValues=["8", "16"]), device(validValues=["4"])]) == "16"
+
+
+def test_a_manifest_that_can_stay_is_not_printed_again(dra: Dra) -> None:
+    example = EXAMPLES / "shared-capacity-fits"
+    ran = dra("share", "-f", str(example / "manifest.yaml"), "--snapshot", str(example / "cluster.yaml"))
+    assert ran.code == 0 and ran.out.splitlines()[-1] == "To share, the manifest can stay as it is."

@@ -223,6 +223,22 @@ def test_a_namespace_that_has_moved() -> None:
     assert "0 pods with device plugins, 1 claim or template, label refuse\n" in told.getvalue()
 
 
+def test_what_no_node_offers_is_used_by_nobody() -> None:
+    """Without a node that has any of it there is no device plugin, and the pod waits."""
+    bare, offers = node("a"), node("b", 4)
+    told = io.StringIO()
+    found = look(bare, pod("p", GPU))
+    write_survey(found, "never", told, plan=kubectl("dra", "migrate", "plan"))
+    assert [use.offered for use in found.uses] == [False] and "device plugins" not in told.getvalue()
+    assert told.getvalue().startswith("Asks for what no node offers\n")
+    assert summary(found).startswith("1 owner with 1 pod asks for nvidia.com/gpu, which no node offers;")
+    both = look(bare, offers, pod("p", GPU), pod("q", {"amd.com/gpu": 1}, owner=("Job", "j")))
+    assert {use.resource: use.offered for use in both.uses} == {"nvidia.com/gpu": True, "amd.com/gpu": False}
+    said = "1 owner with 1 pod uses device plugins; 1 owner with 1 pod asks for amd.com/gpu, which no node offers;"
+    assert summary(both).startswith(said)
+    assert [use.offered for use in look(pod("p", GPU)).uses] == [None], "no Node was read"
+
+
 HAMI = "hami-core-gpu.project-hami.io"
 SHARED = pod("shared", {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 8000}, namespace="edge")
 

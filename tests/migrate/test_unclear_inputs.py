@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob
+from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
 from kubectl_dra.migrate.reverse.run import reverse
 from tests.migrate.runs import after, run, settings
 
@@ -286,3 +288,20 @@ def test_what_a_task_asks_of_nodes_requests_nothing(command: str, asks: bool) ->
     # Beside it, so that there is something to read.
     report = run(text, POD, migrations=MIGRATIONS)
     assert [item.code for item in report.items("refusal")] == ["MIG901"] * asks
+
+
+def test_a_command_names_the_chart_and_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known stands in the command; what is no command does not look like one."""
+    chart = tmp_path / "my chart"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: c\nversion: 1.0.0\n")
+    (chart / "values.yaml").write_text("resources:\n  limits:\n    nvidia.com/gpu: 1\n")
+    (chart / "templates" / "pod.yaml").write_text(POD.replace("gpu: 1", "gpu: {{ .Values.gpus }}"))
+    (tmp_path / "pod.yaml").write_text(POD.replace("gpu: 1", "gpu: ${GPUS}\n    ${EXTRA}"))
+    monkeypatch.chdir(tmp_path)
+    names = ["my chart/values.yaml", "my chart/templates/pod.yaml", "pod.yaml"]
+    report = migrate([Input(name, True) for name in names], MigrationJob(settings(), migrations=MIGRATIONS))
+    ways = {item.file: item.way_out for file in report.files for item in file.items}
+    assert [ways[name].count("helm template 'my chart' | kubectl dra migrate -") for name in names] == [1, 1, 0]
+    assert "(envsubst < pod.yaml | kubectl dra migrate -)" in ways["pod.yaml"]
+    assert "…" not in "".join(ways.values())

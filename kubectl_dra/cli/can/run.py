@@ -219,7 +219,7 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
             missing = [each for each in missing if _is_served(each, cluster)]
         local = [each for each in missing if is_namespaced_resource(each.resource)]
         within = access.allowed(cluster.client, local, cluster.namespace)
-        user = access.user(cluster.client) if missing else ""
+        user = (access.user(cluster.client) or connection.as_user) if missing else ""
         if flags.namespace:
             cluster.read_snapshot(("Namespace",)).require_namespace(flags.namespace)
     except ClusterError as error:
@@ -264,6 +264,11 @@ def _write_text(permissions: Sequence[Access], user: str, namespace: str, where:
         what = "what only reads" if by_itself else "it"
         out.paragraph(f"An administrator allows {what} with these commands, which need rights of their own:")
         write_blocks(out, [shell((command,), where) for role in roles for command in commands(role, user)])
+        if not user:
+            bound = f"kubectl-dra-{next(iter(roles))}"
+            words = ("kubectl", "create", "clusterrolebinding", bound, f"--clusterrole={bound}", "--user=NAME")
+            binding = CommandLine(words)
+            out.paragraph(f"Nobody has the role yet: the server does not say who asks. With the name: {binding}")
     if by_itself:
         out.write("")
         them = "ask about it by itself" if len(by_itself) == 1 else "ask about each by itself"
@@ -276,7 +281,9 @@ def _lines(access: Access, full: bool, namespace: str = "") -> Iterator[str]:
     """The missing permissions, the required ones first; of more optional ones than a few only how many."""
     shown = full or len(access.optional) <= FEW
     for each in (*access.required, *(access.optional if shown else ())):
-        yield f"{each} (allowed in namespace {namespace})" if namespace and each in access.within else str(each)
+        about = ["optional"] if each in access.optional else []
+        about += [f"allowed in namespace {namespace}"] if namespace and each in access.within else []
+        yield f"{each} ({', '.join(about)})" if about else str(each)
     if not shown:
         yield f"{len(access.optional)} optional: --full"
 
@@ -286,7 +293,8 @@ def _sentence(access: Access) -> str:
         return f"yes: nothing that {access.command} needs is missing"
     if access.allowed:
         return f"yes, but some answers are undetermined without {amount(len(access.missing), 'further permission')}:"
-    return f"no: {access.command} lacks {amount(len(access.missing), 'permission')}:"
+    lacks = f"no: {access.command} lacks {amount(len(access.required), 'permission')}"
+    return f"{lacks}, and {len(access.optional):,} optional for some answers:" if access.optional else f"{lacks}:"
 
 
 def _write_table(out: Any, permissions: Sequence[Access], full: bool) -> None:

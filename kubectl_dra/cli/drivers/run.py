@@ -20,9 +20,10 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import kubectl
 from kubectl_dra.drivers.concerns import concerns_of
 from kubectl_dra.drivers.daemons import NO_POD_MADE
-from kubectl_dra.drivers.drain_check import WhileAway, awaiting, drain_check, evicted_beside, updates_of
+from kubectl_dra.drivers.drain_check import WhileAway, awaiting, drain_check, evicted_beside, is_absent, updates_of
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.refused_preparation import mendings
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.report.table import write
@@ -150,6 +151,9 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
         updates=updates_of(drivers.rows),
         rows=drivers.rows,
         awaiting=awaiting(drivers.rows, snapshot),
+        free=sum(check.free for check in checks),
+        absent=is_absent(drivers, snapshot),
+        asked=flags.drivers,
     )
     # A pod of one driver may use another that was not asked about.
     users = users._replace(beside=tuple(evicted_beside(drain_check(snapshot, node), snapshot, node)))
@@ -169,5 +173,6 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
 
         listing.tell_notes(map(NotSeen, users.gaps))
         mends = mendings(drivers.rows, snapshot)
-        write_drain(users, node, flags.color.value, where=cluster_flags(flags, connection), mends=mends)
+        where = cluster_flags(flags, connection)
+        write_drain(users, node, flags.color.value, where=where, mends=mends, clock=Clock(snapshot))
     return code

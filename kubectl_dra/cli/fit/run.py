@@ -128,7 +128,8 @@ def _with_sharing(
     if flags.most or flags.replicas is not None or workload.size > 1:
         # Of pods that work together each has its part of the devices.
         return answer
-    from kubectl_dra.fit.sharing import SharingWay, SharingWriter, read_manifest, shared_template
+    from kubectl_dra.fit.shared_template import read_manifest, shared_template
+    from kubectl_dra.fit.sharing import SharingWay, SharingWriter
     from kubectl_dra.fit.sharing_proof import tried
     from kubectl_dra.manifests.inputs import find_inputs, read
     from kubectl_dra.manifests.source import decode

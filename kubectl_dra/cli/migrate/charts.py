@@ -14,6 +14,7 @@ from kubectl_dra.manifests.charts import (
     claim_values,
     has_values_of,
     rendered_in_part,
+    rendering,
     rendering_name,
     values_files,
 )
@@ -91,7 +92,8 @@ def _about_claims(chart: str) -> str:
     own = list(claim_values(chart))
     if own:
         return f"{chart}: it speaks of claims itself, in {some(own)}: set its values before you change what it renders"
-    return f"{chart}: it has no values for claims; migrate as a post-renderer changes what it renders"
+    how = f"{rendering(chart)} | kubectl dra migrate -"
+    return f"{chart}: it has no values for claims; to change what it renders: {how}"
 
 
 def _not_read(chart: str, named: Sequence[str], job: MigrationJob) -> Iterator[str]:

@@ -23,20 +23,18 @@ from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.question.what_if_flag import toleration_of
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
-from kubectl_dra.fit.sharing import (
-    IN_ONE_POD,
-    SharingWay,
-    SharingWriter,
-    read_manifest,
-    shared_template,
-)
-from kubectl_dra.fit.sharing_proof import ShareAnswer, TriedWay, matching_devices, tried
+from kubectl_dra.fit.share_answer import ShareAnswer, Tolerating, TriedWay
+from kubectl_dra.fit.shared_template import read_manifest, shared_template
+from kubectl_dra.fit.sharing import IN_ONE_POD, SharingWay, SharingWriter
+from kubectl_dra.fit.sharing_proof import matching_devices, tried
 from kubectl_dra.fit.sharing_sample import manifest_of
 from kubectl_dra.fit.workload import workloads_of
 from kubectl_dra.manifests.inputs import STDIN_NAME, find_inputs, read
 from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
+MOST_TAINTS: Final = 3
+"""So many taints of nodes, one after the other, are supposed to be tolerated."""
 
 
 def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
@@ -47,6 +45,19 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
     """
     _check(flags)
     cluster, namespace = read_cluster(flags, connection)
+    answer, taints = _answer(flags, cluster, namespace, connection), list[str]()
+    again = answer
+    while flags.device_class and not again.works and again.taint and len(taints) < MOST_TAINTS:
+        taints.append(again.taint)
+        tolerating = replace(flags, tolerate=(*flags.tolerate, *taints))
+        again = _answer(tolerating, cluster, namespace, connection)
+    if taints:
+        answer = replace(answer, tolerating=Tolerating(tuple(taints), again))
+    return _print(answer, flags, connection)
+
+
+def _answer(flags: ShareFlags, cluster: Snapshot, namespace: str, connection: ConnectionFlags) -> ShareAnswer:
+    """The ways, tried on a cluster."""
     settings = settings_of(flags, cluster)
     name, text = _manifest(flags)
     documents = read_manifest(text, name, flags.namespace)
@@ -75,8 +86,8 @@ def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
         ways = list(IN_ONE_POD if flags.containers else SharingWay)
         ways = [SharingWay(flags.by.value)] if flags.by is not None else ways
         tried_ways = tried(writer, ways, flags.part, cluster, namespace, settings, overlaid, progress)
-    answer = ShareAnswer(tuple(tried_ways), device_class, flags.containers or 0, missing, len(matching))
-    return _print(answer, flags, connection)
+    given = text if flags.manifests else ""
+    return ShareAnswer(tuple(tried_ways), device_class, flags.containers or 0, missing, len(matching), given=given)
 
 
 def _check(flags: ShareFlags) -> None:
@@ -133,7 +144,7 @@ def _manifest(flags: ShareFlags) -> tuple[str, str]:
 
 
 def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.sharing import to_json, tolerable_taint, write_needs, write_ways
+    from kubectl_dra.report.sharing import to_json, write_needs, write_ways
 
     ways = answer.ways
     if typed.by is not None and ways[0].written.impossible:
@@ -165,11 +176,14 @@ def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) 
     fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")
     if typed.manifests:
         otherwise = CommandLine(fit)
-    elif typed.part:
+    elif answer.tolerating is not None:
+        otherwise = CommandLine((*command.argv, *repeated({"--tolerate": answer.tolerating.taints})))
+    elif (divided := answer.divided) is not None and divided.enough:
+        fewer = {**of_class, "--pods": (str(-(-answer.pods // divided.claims)),)}
+        otherwise = CommandLine(("kubectl", "dra", "share", *repeated({**fewer, **scheduled}), *where.flags))
+    elif typed.part and answer.devices:
         # Without --part an amount is proposed.
         otherwise = command
-    elif taint := tolerable_taint(answer):
-        otherwise = CommandLine((*command.argv, "--tolerate", taint))
     else:
         of_class = {"--class": (typed.device_class,)} if answer.devices else {}
         otherwise = where.asks(CommandLine(("kubectl", "dra", "devices", *repeated(of_class))))

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.notes import tell_age
@@ -22,7 +23,7 @@ from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.devices.device_state import older_slice
 from kubectl_dra.explain.phrase import with_owner
-from kubectl_dra.report import taint_text as text
+from kubectl_dra.report import taint_list
 from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.report.taint_text import why_unread
 from kubectl_dra.taint import times
@@ -38,11 +39,11 @@ from kubectl_dra.taint.rules import (
     blind_scheduler,
     content,
     decide,
-    how_to_turn_on,
     rules_unseen,
     served_in,
     undetermined,
     version_assumed,
+    what_rules_need,
 )
 from kubectl_dra.taint.targets import Devices, RuleStep, Target, parts_of
 from kubectl_dra.taint.typed import TaintSpec, Words
@@ -179,7 +180,7 @@ def _unseen(world: TaintWorld) -> str:
 
 def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
     if _served(world) is not True:
-        yield f"for the taint to work: {how_to_turn_on(world.settings.scheduler.release)}"
+        yield what_rules_need(world.settings.scheduler.release)
     blind = blind_scheduler(world.snapshot)
     if blind:
         yield blind
@@ -259,10 +260,11 @@ def run(
     for note in notes:
         session.say(f"note: {note}")
     if output == "name":
-        text.write_rule_names(lines, sys.stdout)
+        taint_list.write_rule_names(lines, sys.stdout)
     else:
         tell_age(at)
-        text.write_list(lines, color, at=at.at, all_seen=not code, headers=headers)
+        where = cluster_flags(saved_world, connection)
+        taint_list.write_list(lines, color, at=at.at, all_seen=not code, headers=headers, where=where)
     return code
 
 

@@ -108,10 +108,13 @@ class _Tainting:
     def run(self) -> int:
         plan = self._plan
         if self._output == "text":
-            write_served(served=plan.served, color=self._color)
+            if plan.served is False:
+                write_served(served=False, color=self._color)
             text.write_targets(plan.targets, self._headings(), sys.stdout)
             tell_age(moment(plan.world.snapshot))
             text.write_radius(plan.radius, plan.desired_rules, self._color, at=plan.at)
+            if plan.served is None:
+                write_served(served=None, color=self._color)
         self._warn(plan.warnings)
         if plan.rules is None or plan.refused or self._asked.dry_run != "none":
             return self._without_writing(plan.rules)

@@ -18,7 +18,7 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
+from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named, owner_of_all
 from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies.freeing_claims import (
@@ -333,6 +333,12 @@ def _with_room(finding: Finding, analysis: Analysis) -> Finding:
     claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
     if (remedy := _there(claim, analysis)) is not None:
         return replace(finding, remedy=remedy)
+    if (owner := owner_of_all(claim, analysis.pod, analysis.snapshot)) is not None:
+        text = (
+            "Make a second claim for some pods of {owner}, or give each pod its own claim by a template: the pods of "
+            "one claim run where it is."
+        )
+        return replace(finding, remedy=Remedy(say(text, owner=str(owner))))
     change = freeing(claim, analysis.view, analysis.holders)
     proof = analysis.world.proof_with(change) if change is not None else None
     if change is None or proof is None:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path as File
 from typing import NamedTuple
 
+from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Path
+from kubectl_dra.manifests.charts import rendering as rendering_command
 from kubectl_dra.manifests.charts import source_of, template_of
 from kubectl_dra.manifests.documents import Document, each
 from kubectl_dra.manifests.files import Rewritten, hunks
@@ -23,11 +25,6 @@ from kubectl_dra.migrate.kustomize.build_differences import BuildDifference
 from kubectl_dra.migrate.kustomize.outcome import shown
 from kubectl_dra.migrate.model import MigratedFile, MigrationSettings, Remark
 from kubectl_dra.text import some
-
-_WAY_OUT = (
-    "change the chart by hand until it renders what migrate CHART -o yaml prints, or migrate what it renders "
-    "(helm template … | kubectl dra migrate -)"
-)
 
 
 class MigratedRendering(NamedTuple):
@@ -115,10 +112,13 @@ def _unsolved(renderings: Sequence[MigratedRendering], left: Mapping[str, str]) 
         why = left.get(file.name)
         change = file.main_change
         if why is not None and change is not None:
-            message = f"no change of the chart was found with which it renders this: {why}"
-            refusal = change._replace(
-                sort="refusal", code=codes.CHART, message=message, way_out=_WAY_OUT, safety="safe"
+            wanted = CommandLine(("kubectl", "dra", "migrate", rendering.chart, "-o", "yaml"))
+            way_out = (
+                f"change the chart by hand until it renders what {wanted} prints, or migrate what it renders "
+                f"({rendering_command(rendering.chart)} | kubectl dra migrate -)"
             )
+            message = f"no change of the chart was found with which it renders this: {why}"
+            refusal = change._replace(sort="refusal", code=codes.CHART, message=message, way_out=way_out, safety="safe")
             file = file._replace(items=(*file.items, refusal))
         files.append(with_origins(file, rendering))
     return ChartChanges((), tuple(files), frozenset())

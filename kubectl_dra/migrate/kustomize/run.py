@@ -67,7 +67,8 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     )
     notes = list(report.notes)
     notes += [
-        f"{outcome.shown(top)} is in no git repository: overlays elsewhere that were not named are not built"
+        f"{outcome.shown(top)} is in no git repository, so only what was named is checked: name overlays that use "
+        "it from elsewhere, too"
         for top in layout.unseen
     ]
     built = {path for group in groups for path in group.texts}

@@ -44,7 +44,8 @@ class Use(NamedTuple):
     workload without pods has none. ``wanted`` is how many pods it keeps running, or None if that is not written.
     ``each`` is the request of one pod, of the largest if they differ. ``reason`` says why it is not migrated
     automatically. ``becomes`` is what the resource is in its pods, with the class that migrate writes there; None if no
-    vendor knows it. ``twin`` is not 0 for a further object of the same name.
+    vendor knows it. ``twin`` is not 0 for a further object of the same name. ``offered``: whether a node has any of it,
+    without which no pod gets it; None if nobody knows.
     """
 
     namespace: str
@@ -58,6 +59,7 @@ class Use(NamedTuple):
     becomes: Resource | None = None
     wanted: int | None = None
     twin: int = 0
+    offered: bool | None = None
 
 
 class Clash(NamedTuple):
@@ -189,6 +191,7 @@ def _uses(
         owners[key].take(requested)
         for resource, amount in requested.items():
             owners[key].each.setdefault(resource, amount)
+    offered = _offered(snapshot)
     for (space, title, twin), owner in sorted(owners.items()):
         plan = device_plugins.plan(owner.raw, PlanSurroundings(), settings)
         outcome, reason = _outcome(owner.raw, plan)
@@ -197,7 +200,18 @@ def _uses(
             devices = owner.devices.get(resource, 0)
             # Pods that are still there can ask for more than what is written of them now.
             row = becomes.get(resource) or settings.catalogue.resource(resource)
-            yield Use(space, title, resource, owner.pods, devices, each, outcome, reason, row, owner.wanted, twin)
+            there = resource in offered if offered is not None else None
+            yield Use(
+                space, title, resource, owner.pods, devices, each, outcome, reason, row, owner.wanted, twin, there
+            )
+
+
+def _offered(snapshot: Snapshot) -> frozenset[str] | None:
+    """The resources of which a node has any; None if Nodes were not read."""
+    if not snapshot.nodes or snapshot.unread(("Node",)):
+        return None
+    nodes = snapshot.nodes.values()
+    return frozenset(name for node in nodes for name, value in node.allocatable.items() if amount_of(value))
 
 
 def _moving(requested: Mapping[str, int], settings: MigrationSettings) -> dict[str, int]:

@@ -1,0 +1,137 @@
+"""The template from which the pods of a manifest make the claims that they are to share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from kubectl_dra.api.claims import ResourceClaimTemplate
+from kubectl_dra.api.codec import ConversionError, claim_spec_from_v1, reshaped
+from kubectl_dra.cluster.kinds import is_namespaced
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
+from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.edits import with_changes
+from kubectl_dra.manifests.objects import ManifestObject, objects
+from kubectl_dra.manifests.set_by_server import applicable
+from kubectl_dra.manifests.source import decode
+from kubectl_dra.manifests.workloads import pod_specs
+
+
+class SharedTemplate(Struct, frozen=True):
+    """What pods of a manifest make their claims from: a document of it, or (None) an object of the cluster.
+
+    ``spec`` is that of its claims in v1's shape; ``version`` is the one that the document has. ``namespace`` is the one
+    that is written; empty where none is. ``path`` leads to it in the document, to an item of a List.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    document: Document | None
+    namespace: str = ""
+    path: Path = ()
+    version: str = "v1"
+
+    @property
+    def device_class(self) -> str:
+        """The class of its first request."""
+        return str(exactly_of(self.spec).get("deviceClassName") or "")
+
+    def as_written(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A spec of claims in the shape of the document's version."""
+        return claim_spec_from_v1(spec, self.version)
+
+
+def read_manifest(text: str, name: str, namespace: str = "") -> tuple[Document, ...]:
+    """The documents of a manifest, without what a server has set; with a ``namespace`` where they have none.
+
+    Raises:
+        InputError: they cannot be read, or written again.
+    """
+    documents = applicable(parse(decode(text, name)))
+    changes: dict[int, list[Change]] = {}
+    for item in objects(documents) if namespace else ():
+        metadata = fields_at(item.object, "metadata")
+        if metadata and not metadata.get("namespace") and (is_namespaced(item.kind) or any(pod_specs(item.object))):
+            change = Set((*item.path, "metadata", "namespace"), namespace)
+            changes.setdefault(item.document.index, []).append(change)
+    return parse(decode(with_changes(documents, changes), name)) if changes else documents
+
+
+def shared_template(
+    documents: Sequence[Document], name: str, namespace: str, templates: Mapping[Key, ResourceClaimTemplate]
+) -> SharedTemplate:
+    """What the first pods with a claim from a template make it from, in the manifest or among ``templates``.
+
+    Raises:
+        InputError: the manifest, called ``name``, has no such pods, the template is not there, or it has a choice.
+    """
+    first = next(
+        ((item, named) for item, _, claim_entry in entries_of(documents) if (named := template_named(claim_entry))),
+        None,
+    )
+    if first is None:
+        raise InputError(
+            f"{name}: no pod in it has a claim from a template (kubectl dra migrate makes claims of what device "
+            "plugins offer)"
+        )
+    workload, called = first
+    written = str((workload.object.get("metadata") or {}).get("namespace") or "")
+    for item in objects(documents):
+        raw = item.object
+        if item.kind == "ResourceClaimTemplate" and (raw.get("metadata") or {}).get("name") == called:
+            spec, version = _spec_in_v1(raw, f"{name}: ResourceClaimTemplate {called}")
+            template = SharedTemplate(called, spec, item.document, written, item.path, version)
+            return _shareable(template, f"{name}: ResourceClaimTemplate {called}")
+    known = templates.get((written or namespace, called))
+    if known is None:
+        where = f"namespace {written or namespace}"
+        raise InputError(f"ResourceClaimTemplate {called} is neither in {name} nor in {where} of the cluster")
+    return _shareable(SharedTemplate(called, known.spec, None, written), f"ResourceClaimTemplate {called}")
+
+
+def _spec_in_v1(raw: Mapping[str, Any], title: str) -> tuple[Mapping[str, Any], str]:
+    """The spec of a template's claims in v1's shape, and the version in which it is written."""
+    version = str(raw["apiVersion"]).rpartition("/")[2]
+    try:
+        template = reshaped(raw)
+    except ConversionError:
+        text = f"{title} is of {raw['apiVersion']}, which is not read (kubectl dra migrate says what becomes of it)"
+        raise InputError(text) from None
+    return (template.get("spec") or {}).get("spec") or {}, version
+
+
+def _shareable(template: SharedTemplate, title: str) -> SharedTemplate:
+    """The template, whose first request has to be a single choice of a class."""
+    if not template.device_class:
+        requests = (template.spec.get("devices") or {}).get("requests")
+        lacks = f"request {requests[0].get('name')} names no deviceClassName in exactly" if requests else "no request"
+        raise InputError(f"{title} asks for nothing: {lacks} (kubectl dra lint says how to write it)")
+    return template
+
+
+def entries_of(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Path, Mapping[str, Any]]]:
+    """The entries of ``resourceClaims`` of all pods of a manifest, with their places in its documents."""
+    for item in objects(documents):
+        for spec in pod_specs(item.object):
+            for number, claim_entry in enumerate(spec.content.get("resourceClaims") or ()):
+                if isinstance(claim_entry, dict):
+                    yield item, (*item.path, *spec.path, "resourceClaims", number), claim_entry
+
+
+def template_named(claim_entry: Mapping[str, Any]) -> str:
+    """The template that an entry of ``resourceClaims`` names; empty if none."""
+    return str(claim_entry.get("resourceClaimTemplateName") or "")
+
+
+def exactly_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first request asks for."""
+    requests = (spec.get("devices") or {}).get("requests") or ()
+    first = requests[0] if requests else {}
+    if first.get("firstAvailable"):
+        raise InputError("the first request is a prioritized list: give it a single choice (exactly) to share by")
+    exactly: dict[str, Any] = first.get("exactly") or {}
+    return exactly
