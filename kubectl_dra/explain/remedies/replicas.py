@@ -38,8 +38,8 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
         return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
     text += (
-        " Or let the pods share: template {template} makes a claim for each pod, and pods that name one ResourceClaim "
-        "share its devices (the command share writes it)."
+        " Or let the pods name one ResourceClaim in place of template {template}, and share its devices (the command "
+        "share writes it)."
     )
     words = say(text, owner=str(owner), end=end, held=_held(blocked), template=own.template)
     written = _template(own.template, pod.metadata.namespace)
