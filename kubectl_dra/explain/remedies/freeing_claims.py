@@ -144,6 +144,7 @@ def _ending(holder: ClaimHolder, replicas: Mapping[Owner, int]) -> Phrase:
             "{held:device})"
         )
     known = len(holder.pods) == len(claim.reserved_for)
+    unseen = "; the pod was not seen" if len(claim.reserved_for) == 1 else "; not all were seen"
     return say(
         text,
         key=claim.key,
@@ -154,7 +155,7 @@ def _ending(holder: ClaimHolder, replicas: Mapping[Owner, int]) -> Phrase:
         lasting=holder.lasting,
         late=holder.late,
         since=next((pod.metadata.deleted_at for pod in holder.pods if pod.metadata.deletion_timestamp), ""),
-        priority=say(", priority {priority}", priority=holder.priority) if known else "",
+        priority=say(", priority {priority}", priority=holder.priority) if known else unseen,
         owner=_owner(holder, replicas),
     )
 
