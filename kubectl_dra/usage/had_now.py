@@ -36,7 +36,7 @@ from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses
-from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request, room_left
+from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request, room_left, whole_refused
 
 
 class ClassNow(Struct, frozen=True):
@@ -305,6 +305,11 @@ def _despite_defects(now: DeviceNow, snapshot: Snapshot, scheduler: Scheduler) -
     row, trials = now.row, RequestTrials(snapshot, scheduler)
     found = [largest_request(name, (row,), trials) for name in row.classes]
     largest = next((each for each in found if each is not None and each.defects), None)
+    if largest is None and found and all(whole := [whole_refused(name, row, trials) for name in row.classes]):
+        refused = LargestRequest(0).refused(whole[0], scheduler)
+        step = NextStep(Look.EXPLAIN_CLASS, row.classes[0])
+        fix = Remedy(upgrade_fix(whole[0]))
+        return replace(now, verdict=Verdict.UNSCHEDULABLE, largest=refused, fix=fix, next=step)
     if largest is None or not all(each is not None and each.defects for each in found):
         return now
     name, selector = _helping((row,), row.classes, trials)

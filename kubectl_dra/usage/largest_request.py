@@ -136,20 +136,42 @@ def room_left(name: str, rows: Sequence[DeviceRow], trials: RequestTrials) -> tu
     first, *others = capacity_left(rows, trials.nodes) or (None,)
     if first is None:
         return ()
-    left: dict[Quantity, dict[str, DeviceID]] = {}
+    left: dict[Quantity, dict[str, list[DeviceID]]] = {}
     for row in rows:
         for room in capacity_left((row,), trials.nodes):
             if room.name == first.name and room.on is not None:
                 places = left.setdefault(room.most, {})
-                places.update((node, row.id) for node in row.nodes if node in trials.nodes and node not in places)
-    ranked = ((most, node, id) for most in sorted(left, reverse=True) for node, id in left[most].items())
-    for most, node, id in islice(ranked, LARGEST_NODES):
-        attempt = trials.on(node, name, 1, amount=(first.name, most))
+                for node in row.nodes:
+                    if node in trials.nodes:
+                        places.setdefault(node, []).append(row.id)
+    refused: set[DeviceID] = set()
+    ranked = ((most, node, ids) for most in sorted(left, reverse=True) for node, ids in left[most].items())
+    for most, node, ids in islice(ranked, LARGEST_NODES):
+        amount = (first.name, most)
+        attempt = trials.on(node, name, 1, amount=amount)
         if attempt.certain:
-            return (first._replace(most=most, on=id), *others)
+            rest = capacity_left([row for row in rows if row.id not in refused], trials.nodes)
+            there = next(room.left for room in rest if room.name == first.name)
+            return (first._replace(left=there, most=most, on=ids[0]), *others)
         if not attempt.excluded:
             break
+        if trials.on(node, name, 1, KnownDefects.none(), amount=amount).certain:
+            refused.update(ids)
     return (first, *others)
+
+
+def whole_refused(name: str, row: DeviceRow, trials: RequestTrials) -> tuple[str, ...]:
+    """The defects that keep a free device that can be shared from a request for all of a capacity; none else."""
+    for room in capacity_left((row,), trials.nodes) if row.device.allow_multiple_allocations else ():
+        for node in row.nodes if room.on is not None and room.most == room.total else ():
+            own, amount = trials.defects, (room.name, room.most)
+            if node not in trials.nodes or not trials.on(node, name, 1, amount=amount).excluded:
+                continue
+            if trials.on(node, name, 1, KnownDefects.none(), amount=amount).certain:
+                there = [defect for defect in KnownDefects.__struct_fields__ if getattr(own, defect)]
+                each = {defect: trials.on(node, name, 1, own.without(defect), amount=amount) for defect in there}
+                return tuple(defect for defect in there if each[defect].certain) or tuple(there)
+    return ()
 
 
 def _refusing(name: str, nodes: Iterable[str], trials: RequestTrials) -> tuple[str, ...]:

@@ -343,6 +343,13 @@ def test_the_most_that_is_left_is_what_a_request_gets(dra: Dra) -> None:
     path = str(Path(__file__).parent.parent.parent / "examples/explain/amd-partitions-in-use/cluster.yaml")
     (row,) = [line for line in dra("top", "classes", "--snapshot", path).out.splitlines() if "gpu.amd.com  " in line]
     assert "partitions 7" in row
+    assert "at most 7 partitions on one device, 77 in all" in " ".join(
+        dra("top", "classes", "--snapshot", path).out.split()
+    )
+    free = dra("explain", "device", "mi300x-2/gpu-5-cpx-nps4", "--snapshot", path)
+    assert free.code == 1 and "free, but no plain request for DeviceClass gpu.amd.com gets it" in " ".join(
+        free.out.split()
+    )
     assert "at most 7 of partitions on one device" in dra("explain", "class", "gpu.amd.com", "--snapshot", path).out
 
 
