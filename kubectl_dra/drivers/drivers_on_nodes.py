@@ -17,6 +17,7 @@ from kubectl_dra.api.plugins import DaemonSet, PluginSpec
 from kubectl_dra.api.shared_devices import TIMES
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, DeviceTaintRule, distinct
+from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Key, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.data.drivers import catalogue
@@ -174,6 +175,15 @@ def _claims_waiting(snapshot: Snapshot) -> Counter[str]:
     )
 
 
+def _waiting_pod(snapshot: Snapshot, classes: Collection[str]) -> Key | None:
+    """The first pod of claims without devices that ask for one of these classes."""
+    for claim in snapshot.claims.values():
+        asks = any(alternative.device_class in classes for alternative in claim.alternatives())
+        for pod in waiting_for(claim, snapshot) if asks and claim.allocation is None else ():
+            return pod.metadata.namespace, pod.metadata.name
+    return None
+
+
 def classes_by_driver(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
     """The classes whose selectors name a driver, in their order."""
     classes: dict[str, list[str]] = defaultdict(list)
@@ -201,7 +211,10 @@ def _nowhere(snapshot: Snapshot, known: Collection[str], waiting: Counter[str]) 
         classes = tuple(sorted(wanted[driver]))
         claims = sum(waiting[name] for name in classes)
         there = with_hardware(snapshot.nodes.values(), driver)
-        row = NodeDriver(driver, "", DriverState.IDLE, wanted_by=classes, claims=claims, hardware=there)
+        pod = _waiting_pod(snapshot, classes) if claims else None
+        row = NodeDriver(
+            driver, "", DriverState.IDLE, wanted_by=classes, claims=claims, hardware=there, waiting_pod=pod
+        )
         off = part_off(driver, snapshot.nodes.values(), publishing) if driver == NVIDIA and classes else None
         if off is not None and off.other and off.nodes:
             for node in off.nodes:

@@ -204,8 +204,8 @@ class NodeDriver(Struct, frozen=True):
     ``pods_read``: it has no pod but the one that was found. ``incomplete`` is the first pool of which slices are
     missing, with how many there are and how many it should have. ``failing``: the kubelet does not reach it, or it
     cannot prepare what a pod has. ``wanted_by`` are the classes that select its devices, for which ``claims`` wait,
-    where it publishes nothing anywhere, ``hardware`` the nodes that have its hardware then, and ``other_part`` is the
-    part of it that runs where this one is off.
+    where it publishes nothing anywhere; ``waiting_pod`` is the first that uses one. ``hardware`` are the nodes that
+    have its hardware then, and ``other_part`` is the part of it that runs where this one is off.
     ``left_out`` is why its DaemonSet wants no pod on a node that has its hardware, or on which its slices are left.
     ``tainted`` is how many of its devices taints keep from new claims, ``taints`` what these are, each with the time
     at which the first device got it.
@@ -232,6 +232,7 @@ class NodeDriver(Struct, frozen=True):
     failing: FailingCall | None = None
     wanted_by: tuple[str, ...] = ()
     claims: int = 0
+    waiting_pod: tuple[str, str] | None = None
     hardware: tuple[str, ...] = ()
     other_part: str = ""
     left_out: LeftOut | None = None

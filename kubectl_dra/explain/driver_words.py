@@ -232,6 +232,10 @@ def next_look(row: NodeDriver) -> NextStep:
     """What shows why a driver is in its state."""
     if row.failing is not None:
         return NextStep(Look.EXPLAIN_POD, row.failing.pod, row.failing.namespace)
+    if row.waiting_pod is not None and row.state is not DriverState.PART_OFF:
+        # What keeps it may be another one's work: an autoscaler's, an operator's.
+        space, name = row.waiting_pod
+        return NextStep(Look.EXPLAIN_POD, name, space)
     return look_at_driver(row)
 
 

@@ -158,7 +158,8 @@ def write_top(
             out.sentence(f"{_SOURCES[report.by]}s were not read, so no {report.by} can be counted.")
             return
         space = f" in namespace {report.namespace}" if report.namespace else ""
-        what = f"{report.by} with devices" if report.unpublished else report.by
+        counts_devices = report.by in (UseBy.nodes, UseBy.classes)
+        what = f"{report.by} with devices" if counts_devices or report.unpublished else report.by
         out.sentence(f"There are no {what} to count{space}.")
         return
     if headers:

@@ -223,7 +223,7 @@ def test_lines_fit(dra: Dra, monkeypatch: pytest.MonkeyPatch, by: str, columns: 
 def test_nothing_to_count(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all([node("n1"), NO_CLAIMS]))
     ran = dra("top", "--complete", "--snapshot", "nodes.yaml")
-    assert (ran.code, ran.out) == (1, "0 devices\nThere are no nodes to count.\n")
+    assert (ran.code, ran.out) == (1, "0 devices\nThere are no nodes with devices to count.\n")
 
 
 def test_what_cannot_be_sorted_by(dra: Dra) -> None:
