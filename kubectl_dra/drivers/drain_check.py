@@ -98,7 +98,7 @@ class DriverUsers(NamedTuple):
     ``of_plugins`` are the pods that have devices of a device plugin, ``beside`` those without any that a drain of the
     node evicts as well. ``rows`` is how the drivers are there, and ``awaiting`` are the keys of pods without a node
     that ask for devices of drivers which are broken there, by driver. ``down``: the node is not ready, or not there.
-    ``free``: so many devices of the node are in no claim, and new pods may get them. ``absent``: no driver is
+    ``free``: so many devices of the node new pods may get, or shares of them. ``absent``: no driver is
     there, or none of those that were ``asked`` about.
     """
 
@@ -160,21 +160,7 @@ def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     if down:
         claims = tuple(claim._replace(pods=tuple(map(_lost, claim.pods))) for claim in claims)
         users = tuple(user._replace(pod=_lost(user.pod)) for user in users)
-    return DriverUsers(claims, snapshot.unread(kinds), of_plugins=users, down=down, free=_free(snapshot, node, driver))
-
-
-def _free(snapshot: Snapshot, node: str, driver: str) -> int:
-    """How many devices of a node new pods may get."""
-    known = snapshot.nodes.get(node)
-    if known is not None and known.unschedulable:
-        return 0
-    held = {result.device for claim in snapshot.claims.values() for result in claim.results if not result.admin_access}
-    return sum(
-        device.allow_multiple_allocations or DeviceID(*slice_.pool, device.name) not in held
-        for slice_ in snapshot.slices
-        if slice_.scope.node_name == node and driver in ("", slice_.pool.driver)
-        for device in slice_.devices
-    )
+    return DriverUsers(claims, snapshot.unread(kinds), of_plugins=users, down=down)
 
 
 def _lost(pod: PodOfDriver) -> PodOfDriver:

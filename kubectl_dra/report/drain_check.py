@@ -300,7 +300,7 @@ def _new_pods(users: DriverUsers) -> str:
     """What becomes of pods that come to the node while the driver is away."""
     if not users.free:
         return ""
-    free = f" {amount(users.free, 'device')} {'is' if users.free == 1 else 'are'} free"
+    free = f" {amount(users.free, 'device')} there {'has' if users.free == 1 else 'have'} room for a claim"
     return f"{free}: a pod that gets one meanwhile starts once the driver is back."
 
 

@@ -210,7 +210,9 @@ def _style(state: DriverState) -> str:
 def _cells(row: NodeDriver, wide: bool, at: datetime, told: bool) -> Iterator[str]:
     pod = row.pod
     yield from (row.driver, row.node or EMPTY, row.state.value)
-    yield f"{row.devices:,} of {row.usual:,}" if row.devices < row.usual else f"{row.devices:,}"
+    # What nodes publish that no label calls alike says little of this one.
+    fewer = row.devices < row.usual and (row.labelled or not row.devices)
+    yield f"{row.devices:,} of {row.usual:,}" if fewer else f"{row.devices:,}"
     yield f"{pod.restarts:,}" if pod is not None else EMPTY
     yield (pod.version if pod is not None else "") or EMPTY
     yield times.age(row.since, at) if row.since else EMPTY

@@ -126,7 +126,7 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     trials = RequestTrials(snapshot, scheduler)
     largest = largest_request(name, rows, trials) if rows else LargestRequest(0)
     room = room_left(name, rows, trials) if largest is None else ()
-    open_ = [row for row in rows if _has_room(row) and any(node in trials.nodes for node in row.nodes)]
+    open_ = [row for row in rows if row.has_room and any(node in trials.nodes for node in row.nodes)]
     unnamed = _unnamed(open_, room, scheduler)
     verdict = Verdict.UNSCHEDULABLE
     if largest.count if largest is not None else open_:
@@ -150,7 +150,7 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     if verdict is Verdict.SCHEDULABLE and largest is None:
         unsure = (*unread_of_share(snapshot), *unsure)
     verdict = Verdict.UNDETERMINED if unsure else verdict
-    given = (node for row in rows if _has_room(row) for node in row.nodes)
+    given = (node for row in rows if row.has_room for node in row.nodes)
     cordoned = tuple(dict.fromkeys(node for node in given if node in snapshot.nodes and node not in trials.nodes))
     now = ClassNow(
         name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, cordoned, unsure=unsure
@@ -282,7 +282,7 @@ def device_now(row: DeviceRow, snapshot: Snapshot, settings: Settings) -> Device
     if verdict is Verdict.SCHEDULABLE and row.state is DeviceState.FREE:
         return _despite_defects(now, snapshot, settings.scheduler)
     if verdict is not Verdict.ALLOCATED:
-        keeps = bool(cordoned) and selected and _has_room(row)
+        keeps = bool(cordoned) and selected and row.has_room
         return replace(now, fix=uncordoning(cordoned) if keeps else _mended(row, snapshot))
     answers = [_about_holder(claim, snapshot, settings) for claim in row.holders]
     if answers and all(answer.exit_code == 1 for answer in answers):
@@ -369,16 +369,9 @@ def _blockers(row: DeviceRow, snapshot: Snapshot) -> Iterator[tuple[str, ClaimUs
 def _verdict(row: DeviceRow, cordoned: str, selected: bool) -> Verdict:
     if row.state is DeviceState.UNKNOWN:
         return Verdict.UNDETERMINED
-    if _has_room(row) and selected and not cordoned:
+    if row.has_room and selected and not cordoned:
         return Verdict.SCHEDULABLE
     return Verdict.ALLOCATED if row.state in (DeviceState.HELD, DeviceState.SHARED) else Verdict.UNSCHEDULABLE
-
-
-def _has_room(row: DeviceRow) -> bool:
-    """Whether some of a device is left for a request."""
-    if row.state is DeviceState.SHARED:
-        return not row.also_tainted and not row.unserved and row.used_part < 1
-    return row.state is DeviceState.FREE
 
 
 def _uses(snapshot: Snapshot) -> Sequence[ClaimUse]:

@@ -141,6 +141,20 @@ def _chosen(by_node: NodeDrivers, flags: DriversFlags, snapshot: Snapshot) -> No
     return by_node._replace(rows=tuple(rows))
 
 
+def _to_be_had(snapshot: Snapshot, node: str, flags: DriversFlags) -> int:
+    """How many devices of a node new pods may get, or shares of them; 0 where that is not known."""
+    from kubectl_dra.cli.release import assumed
+    from kubectl_dra.explain.devices.inventory import take_inventory
+    from kubectl_dra.explain.devices.wanted import Wanted
+
+    known = snapshot.nodes.get(node)
+    if known is None or known.unschedulable or snapshot.is_gap("ResourceSlice"):
+        return 0
+    cycle = assumed(snapshot).scheduler.cycle(snapshot)
+    rows = take_inventory(snapshot, cycle, Wanted(nodes=(node,))).rows
+    return sum(row.has_room for row in rows if not flags.drivers or row.id.driver in flags.drivers)
+
+
 def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
     drivers, snapshot = _read(flags, connection)
     (node,) = flags.nodes
@@ -151,7 +165,7 @@ def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
         updates=updates_of(drivers.rows),
         rows=drivers.rows,
         awaiting=awaiting(drivers.rows, snapshot),
-        free=sum(check.free for check in checks),
+        free=_to_be_had(snapshot, node, flags),
         absent=is_absent(drivers, snapshot),
         asked=flags.drivers,
     )

@@ -81,6 +81,13 @@ class DeviceRow(NamedTuple):
             return max((_part(self.device, name, used) for name, used in self.consumed.items()), default=0.0)
         return float(self.state is DeviceState.HELD)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether some of it is left for a request."""
+        if self.state is DeviceState.SHARED:
+            return not self.also_tainted and not self.unserved and self.used_part < 1
+        return self.state is DeviceState.FREE
+
 
 def _part(device: Device, name: str, used: Quantity) -> float:
     try:
