@@ -300,8 +300,7 @@ def _new_pods(users: DriverUsers) -> str:
     """What becomes of pods that come to the node while the driver is away."""
     if not users.free:
         return ""
-    free = f" {amount(users.free, 'device')} there {'has' if users.free == 1 else 'have'} room for a claim"
-    return f"{free}: a pod that gets one meanwhile starts once the driver is back."
+    return f" {amount(users.free, 'device')} there may get a claim: its pod starts once the driver is back."
 
 
 def _of_claims(users: DriverUsers, node: str) -> str:

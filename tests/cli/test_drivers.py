@@ -130,7 +130,7 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     }
     nobody = dra("drivers", "--node", "n3", "--drain-check", "--snapshot", cluster)
     assert nobody.code == 0 and "nobody notices a restart" in nobody.out
-    assert "have room for a claim: a pod that gets one meanwhile starts once the driver is back." in " ".join(nobody.out.split())
+    assert "4 devices there may get a claim: its pod starts once the driver is back." in " ".join(nobody.out.split())
     assert dra("drivers", "--drain-check", "--snapshot", cluster).code == 2
     unseen = saved(tmp_path, LIKES, [kind for kind in READ if kind != "ResourceClaim"])
     assert dra(*words, "--snapshot", unseen).code == 3
@@ -568,7 +568,7 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
             ("gpu.nvidia.com",),
             "has devices of a device plugin; driver gpu.nvidia.com is not there.\n",
         ),
-        ("t4-1", (), "2 devices there have room for a claim: a pod that gets one meanwhile starts once the driver is back.\n"),
+        ("t4-1", (), "2 devices there may get a claim: its pod starts once the driver is back.\n"),
     ],
 )
 def test_a_node_without_the_driver_is_not_one_without_users(

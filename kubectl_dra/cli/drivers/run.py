@@ -144,6 +144,7 @@ def _chosen(by_node: NodeDrivers, flags: DriversFlags, snapshot: Snapshot) -> No
 def _to_be_had(snapshot: Snapshot, node: str, flags: DriversFlags) -> int:
     """How many devices of a node new pods may get, or shares of them; 0 where that is not known."""
     from kubectl_dra.cli.release import assumed
+    from kubectl_dra.explain.devices.device_state import DeviceState
     from kubectl_dra.explain.devices.inventory import take_inventory
     from kubectl_dra.explain.devices.wanted import Wanted
 
@@ -152,7 +153,8 @@ def _to_be_had(snapshot: Snapshot, node: str, flags: DriversFlags) -> int:
         return 0
     cycle = assumed(snapshot).scheduler.cycle(snapshot)
     rows = take_inventory(snapshot, cycle, Wanted(nodes=(node,))).rows
-    return sum(row.has_room for row in rows if not flags.drivers or row.id.driver in flags.drivers)
+    asked = (row for row in rows if not flags.drivers or row.id.driver in flags.drivers)
+    return sum(row.has_room or (row.state is DeviceState.UNKNOWN and not row.holders) for row in asked)
 
 
 def _drain(flags: DriversFlags, connection: ConnectionFlags) -> int:
