@@ -176,7 +176,7 @@ def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) 
     fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")
     if typed.manifests:
         otherwise = CommandLine(fit)
-    elif answer.tolerating is not None:
+    elif answer.tolerating is not None and answer.tolerating.answer.works:
         otherwise = CommandLine((*command.argv, *repeated({"--tolerate": answer.tolerating.taints})))
     elif (divided := answer.divided) is not None and divided.enough:
         fewer = {**of_class, "--pods": (str(-(-answer.pods // divided.claims)),)}
