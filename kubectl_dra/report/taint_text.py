@@ -122,7 +122,7 @@ def _left(left: ClassLeft, deleted: int) -> str:
     if left.free is None or left.free_after is None:
         return f"{count}; how many of them are free is unknown"
     when = f"once {'that pod is' if deleted == 1 else 'these pods are'} gone" if deleted else "once the taint is set"
-    free = f"{left.free:,} of {count} {are(left.free)} free now, {left.free_after:,} {when}"
+    free = f"{left.free:,} of {count} {are(left.devices if left.free != 1 else 1)} free now, {left.free_after:,} {when}"
     if not left.capacities:
         return f"{free}, before other pods take any"
     scarcest = left.capacities[0]

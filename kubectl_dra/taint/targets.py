@@ -11,6 +11,7 @@ from msgspec import Struct
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.command import deleting
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.device_state import Superseded
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
@@ -103,7 +104,11 @@ class Devices:
             raise InputError(f'"{word}" is the name of {len(targets)} devices: {some(names, 6)}; write a longer name')
         for gap in self._snapshot.unread(("ResourceSlice",)):
             raise UndeterminedError(f"{gap}, so whether there is a device {word} is unknown{gap.help}")
-        raise InputError(f'there is no device "{word}"{self._hint(word)}')
+        error = InputError(f'there is no device "{word}"{self._hint(word)}')
+        if word in {rule.metadata.name for rule in self._snapshot.taint_rules}:
+            error = InputError(f'there is no device "{word}"; it is a DeviceTaintRule, which tells of devices')
+            error.commands = (("To end it", deleting("devicetaintrule", word)),)
+        raise error
 
     def _hint(self, word: str) -> str:
         if not self._targets:

@@ -99,6 +99,16 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
     assert names.out == f"devicetaintrule.resource.k8s.io/{planned['rule']}\n"
 
 
+@pytest.mark.parametrize("command", [("untaint",), ("taint", "k:NoExecute")])
+def test_the_name_of_a_rule_is_no_device(dra: Dra, command: tuple[str, ...]) -> None:
+    saved = str(ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml")
+    verb, *taint = command
+    ran = dra(verb, "h100-1-firmware", *taint, "--dry-run=client", "--snapshot", saved)
+    assert ran.code == 2 and "it is a DeviceTaintRule" in ran.err
+    told = "To end it, destructive (in the cluster, not the snapshot): kubectl delete devicetaintrule/h100-1-firmware"
+    assert told in ran.err
+
+
 def test_what_is_left_of_shared_devices(dra: Dra) -> None:
     """No device is free, but the one that is tainted has 24 of the 72 CPUs that are left."""
     saved = str(ROOT / "examples" / "explain" / "cpu-capacity-exhausted" / "cluster.yaml")

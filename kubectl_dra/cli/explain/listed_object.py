@@ -14,6 +14,7 @@ from kubectl_dra.cli.drivers import DriversFlags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
+from kubectl_dra.command import kubectl
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.unread import Unread
@@ -135,5 +136,7 @@ def _run_driver(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> 
 def _as_place(name: str) -> str:
     """A device as ``devices`` takes it. Raises UsageError for one without its node, of which there may be many."""
     if "/" not in name:
-        raise UsageError(f"name the node of device {name} as well: device/NODE/{name}")
+        error = UsageError(f"name the node of device {name} as well: device/NODE/{name}")
+        error.commands = (("Names", kubectl("dra", "devices")),)
+        raise error
     return name

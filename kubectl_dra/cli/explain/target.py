@@ -69,8 +69,8 @@ def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
         UsageError: they name nothing that can be explained.
     """
     kind, *names = words
-    # Names of devices have slashes themselves.
-    if kind_of(kind) and names and (kind_of(kind) == "device" or not any("/" in name for name in names)):
+    # Names of devices have slashes themselves, and so have the resources by which a class may be asked for.
+    if kind_of(kind) and names and (kind_of(kind) in ("device", "class") or not any("/" in name for name in names)):
         return tuple(TypedTarget(kind_of(kind), name) for name in names)
     return tuple(_target(word) for word in words)
 

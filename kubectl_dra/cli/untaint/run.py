@@ -138,7 +138,9 @@ def _plan(world: TaintWorld, flags: UntaintFlags, words: Words) -> tuple[Removal
     try:
         targets = session.resolve(world, words.devices, flags)
     except InputError as error:
-        raise InputError(f"{error}{_meant_as_key(world, words.devices)}") from None
+        told = InputError(f"{error}{_meant_as_key(world, words.devices)}")
+        told.commands = error.commands
+        raise told from None
     plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=flags.overwrite)
     return plan, [target.id for target in targets]
 

@@ -325,13 +325,17 @@ class _Listing:
                 hint = f"; {did_you_mean(near)}" if near else ""
                 lost = (id for group in unpublished(self._snapshot) for id in group.devices)
                 held = next((id for id in lost if is_called(id, id.pool, name)), None)
-                raise InputError(
-                    f"a claim holds device {held}, which no ResourceSlice has"
-                    if held is not None
-                    else f"no device is called {name}{hint}"
-                )
+                raise self._held_unpublished(held) if held else InputError(f"no device is called {name}{hint}")
             meant.update(ids)
         return [item for item in items if item.id in meant]
+
+    def _held_unpublished(self, device: DeviceID) -> InputError:
+        """Of a device that is held and not published: by which claim."""
+        (meta, *_) = (claim.metadata for claim in self._snapshot.claims.values() if device in claim.devices)
+        holder = f"claim {meta.namespace}/{meta.name}"
+        error = InputError(f"{holder} holds device {device}, which no ResourceSlice has")
+        error.commands = (("Next", kubectl("dra", "explain", kind="claim", name=meta.name, namespace=meta.namespace)),)
+        return error
 
     def _unpublished_there(self, name: str, items: Sequence[PublishedDevice]) -> InputError | None:
         """Of a name on a node for which nobody publishes devices: which driver would; None for any other name."""
