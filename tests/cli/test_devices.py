@@ -198,7 +198,7 @@ def test_alike_devices_share_a_row(dra: Dra, cluster: str) -> None:
             "a",
             "2 held",
             "gpu-0,1",
-            "held by ml/train (pod train-0 and 1 more), ml/idle (unused)",
+            "held by ml/idle (unused), ml/train (pod train-0 and 1 more)",
         ),
         (
             "n1",

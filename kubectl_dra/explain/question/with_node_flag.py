@@ -7,6 +7,7 @@ taints of devices, which tell the state of those that are there; ``explain.autos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -112,6 +113,12 @@ def _driver(name: str) -> Driver:
     raise InputError(f"driver {name}: the catalogue {what}{hint}; {_FILE}")
 
 
+def _with_a_word_like(wanted: str, products: Sequence[str]) -> Sequence[str]:
+    """The products of which a word is near to what is wanted, the nearest first."""
+    words = {word for name in products for word in re.split("[ _-]", name) if len(word) > 1}
+    return [name for word in nearest(wanted, words) for name in products if word in re.split("[ _-]", name)]
+
+
 def _products(driver: Driver, wanted: str) -> tuple[str, Sequence[str]]:
     """The attribute that says which product a device is, and the products that may be meant."""
     attribute = next((name for name, known in driver.attributes.items() if known.names == "products"), "")
@@ -125,8 +132,9 @@ def _products(driver: Driver, wanted: str) -> tuple[str, Sequence[str]]:
     products = [name for name in driver.products if all(word in name.lower().split() for word in words)]
     products = products or [name for name in driver.products if wanted.lower() in name.lower()]
     if not products:
-        near = nearest(wanted, driver.products) or driver.products
-        raise InputError(f'product "{wanted}" is not in the catalogue; the nearest are: {some(near)}')
+        near = nearest(wanted, driver.products) or _with_a_word_like(wanted, driver.products)
+        known = f"the nearest are: {some(near)}" if near else f"it knows {some(driver.products)}"
+        raise InputError(f'product "{wanted}" is not in the catalogue; {known}')
     return attribute, products
 
 
