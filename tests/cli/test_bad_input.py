@@ -55,8 +55,8 @@ def snapshot(folder: Path, *objects: dict[str, Any], name: str = "cluster.yaml")
 
 
 def sentence(ran: Ran) -> str:
-    """The one line on stderr."""
-    lines = ran.err.strip().splitlines()
+    """The one line on stderr, but for a command that helps."""
+    lines = [line for line in ran.err.strip().splitlines() if not line.startswith("Names: kubectl ")]
     assert len(lines) == 1, ran.err
     assert lines[0].startswith("error: ")
     return lines[0]
@@ -150,7 +150,7 @@ def test_names_that_do_not_exist_show_the_nearest(dra: Dra, tmp_path: Path) -> N
     ("words", "expected"),
     [
         (["explain", "--watch"], "pod/NAME"),
-        (["explain", "pods"], "pod/NAME"),
+        (["explain", "pods"], "Write pod/NAME"),
         (["explain", "pods/a/b"], "pod/NAME"),
         (["explain", "service/n1"], "pod/NAME, claim/NAME, template/NAME, deployment/NAME, node/NAME, class/NAME"),
         (["explain", "claim/x", "--snapshot", "s", "--kubernetes-version", "banana"], "banana"),

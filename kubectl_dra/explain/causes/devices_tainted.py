@@ -11,7 +11,6 @@ from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, rules_named
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import describe_taint
@@ -62,6 +61,8 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]) -> Remedy:
+    from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, rules_named
+
     blocking = [(item, _blocking(blocked, item.device.taints)) for item in blocked.lost]
     rules = tuple(sorted({taint.rule for _, taint in blocking if taint is not None and taint.rule}))
     deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])

@@ -38,7 +38,7 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
         return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
     text += (
-        " Or let the pods name one ResourceClaim in place of template {template}, and share its devices (the command "
+        " Or let the pods name one ResourceClaim instead of template {template}, and share its devices (the command "
         "share writes it)."
     )
     words = say(text, owner=str(owner), end=end, held=_held(blocked), template=own.template)
