@@ -591,7 +591,7 @@ _SENTENCES: list[tuple[str, Told]] = [
     (r"^Drop or loosen the constraint (matchAttribute|distinctAttribute) (\S+),", _Edit._drop_named_constraint),
     (r"^Put the requests into claims of their own", _Edit._claim_for_each),
     (r"To share, let all name one ResourceClaim: template (\S+) makes one for each", _Edit._one_claim),
-    (r"let the pods share: template (\S+) makes a claim for each pod", _Edit._one_claim),
+    (r"let the pods name one ResourceClaim instead of template ([^\s,]+)", _Edit._one_claim),
     (r"^Template (\S+) makes a claim for each pod, and each claim takes a device", _Edit._one_claim),
     (r"^Turn the feature gate (\w+) on", _Edit._gate),
     (r"^Upgrade the scheduler to ([\d.]+) or later", _Edit._release),
