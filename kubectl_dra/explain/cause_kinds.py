@@ -44,6 +44,7 @@ class Look(Enum):
     CLAIM_HOLDER = auto()
     END_POD = auto()
     LINT = auto()
+    SHARE = auto()
     AS_WRITTEN = auto()
     QUOTAS = auto()
     CLASSES = auto()

@@ -88,6 +88,8 @@ def _class_of(analysis: Analysis, finding: Finding) -> str:
 def place_of_fix(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What to look at for the fix of a cause; None where no object shows more than the answer."""
     remedy = finding.remedy
+    if remedy is not None and remedy.place is not None:
+        return remedy.place
     if remedy is not None and remedy.in_claim and (place := _configured(analysis)):
         return place
     if remedy is not None and remedy.offers and (place := place_of(analysis, remedy.offers[0])):
@@ -176,13 +178,14 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     return None
 
 
-def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep:
-    """The template of a claim, or the claim."""
+def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep | None:
+    """The template of a claim, or the claim; None where only a manifest has it."""
     assert claim_entry.claim is not None
-    kind = "resourceclaimtemplate" if claim_entry.template else "resourceclaim"
-    return NextStep(
-        Look.AS_WRITTEN, claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace, kind
-    )
+    kind = "ResourceClaimTemplate" if claim_entry.template else "ResourceClaim"
+    name, namespace = claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace
+    if (kind, namespace, name) in analysis.snapshot.created:
+        return None
+    return NextStep(Look.AS_WRITTEN, name, namespace, kind.lower())
 
 
 def _rival(analysis: Analysis) -> str:

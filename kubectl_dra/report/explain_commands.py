@@ -103,6 +103,8 @@ def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None
         return invocation.refined("--trace", step.name, others=step.name.split("/"))
     if step.look is Look.LINT:
         return _lint(invocation)
+    if step.look is Look.SHARE:
+        return _share(invocation)
     if step.look in _COMMANDS:
         return kubectl(*_COMMANDS[step.look].split())
     return _about_object(step)
@@ -112,6 +114,14 @@ def _lint(invocation: Invocation) -> CommandLine | None:
     """What says of a manifest's fields what they must be; None where no file was asked about."""
     files = tuple(file for file in invocation.files if file != "-")
     return CommandLine(("kubectl", "dra", "lint", *files), placed=True) if files else None
+
+
+def _share(invocation: Invocation) -> CommandLine | None:
+    """What says how the pods of a manifest can share devices; None of several files, of which it takes one."""
+    if len(invocation.files) != 1 or invocation.files == ("-",):
+        return None
+    at = invocation.argv.index("-n") if "-n" in invocation.argv else len(invocation.argv)
+    return CommandLine(("kubectl", "dra", "share", "-f", *invocation.files, *invocation.argv[at : at + 2]))
 
 
 def _about_object(step: NextStep) -> CommandLine | None:

@@ -346,5 +346,6 @@ def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[Command
     remedy = finding.remedy
     if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():
         return own
-    look = command(finding.place_of_fix, invocation) if finding.proof is None else None
+    placed = finding.proof is None or (remedy is not None and remedy.place is not None)
+    look = command(finding.place_of_fix, invocation) if placed else None
     return (look,) if look is not None else ()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fit.test_existing import after_applying
-from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, template
+from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, said, template
 from tests.ran import ran
 
 UNDETERMINED = 3
@@ -74,3 +74,14 @@ def test_deployments(seed: int, tmp_path: Path) -> None:
     snapshot = tmp_path / "cluster.json"
     snapshot.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [CLASS, *cluster, *there]}))
     agree(tmp_path / "manifest.json", snapshot, "--kubernetes-version", "1.36")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_only_the_manifest_has_is_not_looked_for_in_the_cluster(there: bool, tmp_path: Path) -> None:
+    """A template of the manifest is shared there; one of the cluster is shown."""
+    cluster = [*node("n1", 2), *([template(1)] if there else [])]
+    code, out, _ = said(tmp_path, cluster, [template(1), deployment(3)], "--max", unseen=["LimitRange"])
+    assert code == UNDETERMINED
+    assert ("kubectl get resourceclaimtemplate/gpu-1" in out) is there
+    shared = f"kubectl dra share -f {tmp_path / 'manifest.json'} --snapshot {tmp_path / 'cluster.json'}"
+    assert (shared in out) is not there
