@@ -99,8 +99,10 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ending=ending)
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
+    environment = settings.scheduler.environment
     return [
-        Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
+        Posed(*suppose(question, snapshot, changes, environment), settings, given.manifest, picked)
+        for question, picked in questions
     ]
 
 
