@@ -208,3 +208,13 @@ def test_each_limit_and_cloud_has_its_source() -> None:
         assert cloud.source
         assert not cloud.zero.endswith(".")
     assert [cloud.title for cloud in clouds()][-1] == ""
+
+
+def test_a_pod_that_has_its_devices_is_told_of_no_autoscaler(dra: Dra, tmp_path: Path) -> None:
+    """Whether it runs already or only starts."""
+    for phase in ("Running", "Pending"):
+        there, held = running("train", "gpu-0", [0])
+        there["status"] = {"phase": phase}
+        found = asked(dra, tmp_path, [*node("gpu-0", 1), there, held], "--with-node", "like=gpu-0")
+        assert found["verdict"] == "allocated"
+        assert "autoscaler" not in notes(found)
