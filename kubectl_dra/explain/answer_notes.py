@@ -83,7 +83,7 @@ def answer_notes(
         dict.fromkeys(
             (
                 *_tolerated_faults(analysis),
-                *no_help(analysis.settings.added, groups),
+                *no_help(analysis, groups),
                 *(say("supposed: {change}", change=change.words) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *_of_new_nodes(analysis),
