@@ -45,6 +45,7 @@ class Look(Enum):
     END_POD = auto()
     LINT = auto()
     SHARE = auto()
+    COMPLETE = auto()
     AS_WRITTEN = auto()
     QUOTAS = auto()
     CLASSES = auto()

@@ -18,7 +18,7 @@ from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import CompletePool, DropConstraint, RequestChange
 from kubectl_dra.explain.remedies.node_rules import LessOfNode, RelaxNodeRule
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.unread import Unread
+from kubectl_dra.explain.unread import Unread, if_none
 
 OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
@@ -201,7 +201,9 @@ def _pod(analysis: Analysis) -> NextStep | None:
 
 
 def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
-    """How to see what was not seen: a complete snapshot, or the missing permission."""
+    """How to see what was not seen: the answer if there is none, a complete snapshot, or the missing permission."""
+    if if_none(unclear):
+        return NextStep(Look.COMPLETE)
     gaps = [reason.gap for reason in unclear if isinstance(reason, Unread)]
     permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
     if permission is not None:

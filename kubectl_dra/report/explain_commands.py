@@ -76,7 +76,6 @@ _COMMANDS: Final = {
     Look.TAINTS: "dra taint --list",
     Look.TAINTED_DEVICES: "dra devices --tainted -o wide",
     Look.WEBHOOKS: "get mutatingwebhookconfigurations",
-    Look.SNAPSHOT: "dra snapshot -o cluster.yaml",
     Look.DAEMON_SETS: "get daemonsets -A",
     Look.DRIVERS: "dra drivers",
 }
@@ -105,6 +104,10 @@ def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None
         return _lint(invocation)
     if step.look is Look.SHARE:
         return _share(invocation)
+    if step.look is Look.COMPLETE and invocation.argv:
+        return invocation.refined("--complete")
+    if step.look in (Look.SNAPSHOT, Look.COMPLETE):
+        return _snapshot(invocation)
     if step.look in _COMMANDS:
         return kubectl(*_COMMANDS[step.look].split())
     return _about_object(step)
@@ -122,6 +125,12 @@ def _share(invocation: Invocation) -> CommandLine | None:
         return None
     at = invocation.argv.index("-n") if "-n" in invocation.argv else len(invocation.argv)
     return CommandLine(("kubectl", "dra", "share", "-f", *invocation.files, *invocation.argv[at : at + 2]))
+
+
+def _snapshot(invocation: Invocation) -> CommandLine:
+    """What saves all that decides, in another file than that which was asked about."""
+    file = next(name for name in ("cluster.yaml", "cluster-all.yaml", "all.yaml") if name not in invocation.where.flags)
+    return kubectl("dra", "snapshot", "-o", file)
 
 
 def _about_object(step: NextStep) -> CommandLine | None:

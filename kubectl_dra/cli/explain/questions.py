@@ -44,13 +44,14 @@ from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors,
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, ending_already, suppose
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
     from kubectl_dra.explain.question.with_node_flag import NewNodes
-    from kubectl_dra.fit.result import FitAnswer, WorkloadFit
+    from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
 
 
 class Posed(NamedTuple):
@@ -290,9 +291,17 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     if narrowed or manifest is None or not manifest.workloads:
         return alone
     # Whether a pod starts is known once all have their nodes.
-    if any(each.verdict is Verdict.UNDETERMINED and not (each.not_starting or each.refused) for each in diagnoses):
+    if any(
+        each.verdict is Verdict.UNDETERMINED and not (each.not_starting or each.refused or if_none(each.unclear))
+        for each in diagnoses
+    ):
         return alone
-    fit_answer = _fitted(posed, manifest)
+    from kubectl_dra.fit.result import FitOptions
+
+    open_ = any(each.verdict is Verdict.UNDETERMINED for each in diagnoses)
+    # That the first pod of each role can be judged is known, unless something else has to be.
+    options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
+    fit_answer = _fitted(posed, manifest, options)
     if fit_answer is None:
         return alone
     shown: list[Diagnosis] = []
@@ -324,11 +333,10 @@ def _of_all(diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
 
 
-def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
+def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
     from kubectl_dra.fit.pod_factory import pods_of
-    from kubectl_dra.fit.result import FitOptions
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
     snapshot = posed[0].snapshot
@@ -337,7 +345,7 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     if all(pods.replicas * pods.size == 1 and not pods_of(pods, cluster) for pods in workloads):
         return None
     with Progress() as progress:
-        return fit(workloads, cluster, posed[0].settings, FitOptions(only_counts=True), progress)
+        return fit(workloads, cluster, posed[0].settings, options, progress)
 
 
 def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
