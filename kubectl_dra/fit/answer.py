@@ -378,7 +378,9 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     state = first.state
     factory = plan.factories[first.new.role]
     diagnosis = diagnose(factory.question_about(first.new, state.snapshot, settings), state.snapshot, settings)
-    diagnosis = without_own(diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods})
+    diagnosis = without_own(
+        diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}, state.snapshot
+    )
     gang = gang_of(first.new.pod, state) if first.new.group[2] else None
     own = (unplaced for unplaced in refused if unplaced.new.group[2] and unplaced.new.group == first.new.group)
     differs = next((difference for unplaced in own if (difference := priority_differs(unplaced.new.pod, state))), None)

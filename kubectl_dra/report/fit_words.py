@@ -21,6 +21,7 @@ from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.manifests.pod_counts import completions_of
 from kubectl_dra.report.blocks import Block, prose, shell
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_words import fix, idle, if_there_is_none, proof, reason, taken_first
@@ -151,6 +152,8 @@ def _beside(workload: WorkloadFit) -> str:
     said = []
     if workload.running:
         said.append(f"{amount(workload.running, 'pod')} of it {'runs' if workload.running == 1 else 'run'} already")
+    if workload.as_many and (job := completions_of(workload.workload.raw)) and job[1] < workload.fitting:
+        said.append(f"it has {amount(job[0], 'completion')}, {job[1]:,} at a time")
     if ended := evicted(workload.placed_pods):
         said.append(f"for which the scheduler ends {some([f'pod {pod.key}' for pod in ended], 3)}")
     if workload.fewest != workload.greatest:
