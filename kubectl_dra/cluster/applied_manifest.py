@@ -21,7 +21,7 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
 
     What was not read of the cluster remains a gap: a manifest says nothing of what else there is.
     """
-    on = _Applying(manifest.written, server)
+    on = _Applying(manifest.written, server, base.created)
     others = {
         kind: on.applied(kind, base.others.get(kind, {}), manifest.others.get(kind, {}))
         for kind in {**base.others, **manifest.others}
@@ -51,6 +51,7 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
         individual=base.individual | manifest.individual,
         written={**base.written, **manifest.written},
         workloads=(*base.workloads, *manifest.workloads),
+        created=on.created,
         refused=on.refused(base.refused),
     )
 
@@ -65,7 +66,7 @@ def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Ser
 
     What a manifest brought to the snapshot is applied to them.
     """
-    on = _Applying(base.written, server)
+    on = _Applying(base.written, server, base.created)
     wanted = frozenset(kinds)
     read = {kind: more.others.get(kind, {}) for kind in wanted if kind in SCHEDULING_KINDS}
     return replace(
@@ -79,16 +80,23 @@ def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Ser
             *(gap for gap in base.gaps if gap.kind not in wanted or gap.reason != ABSENT),
             *(gap for gap in more.gaps if gap.kind in wanted and gap not in base.gaps),
         ),
+        created=on.created,
         refused=on.refused(base.refused),
     )
 
 
 class _Applying:
-    """Applies the objects of a manifest, and remembers what the server refuses."""
+    """Applies the objects of a manifest, and remembers what that creates and what the server refuses.
 
-    def __init__(self, written: Mapping[WrittenKey, Mapping[str, Any]], server: Server) -> None:
+    ``created`` was created before; what is found in the cluster after all was not.
+    """
+
+    def __init__(
+        self, written: Mapping[WrittenKey, Mapping[str, Any]], server: Server, created: frozenset[WrittenKey]
+    ) -> None:
         self._written = written
         self._server = server
+        self.created = created
         self._refused: dict[WrittenKey, RefusedChange] = {}
 
     def applied(self, kind: str, live: Mapping[K, Any], new: Mapping[K, Any]) -> dict[K, Any]:
@@ -97,6 +105,8 @@ class _Applying:
         for key in new:
             namespace, name = key if isinstance(key, tuple) else ("", key)
             written = self._written.get((kind, namespace, name))
+            there = frozenset({(kind, namespace, name)})
+            self.created = self.created - there if key in live else self.created | there
             if key in live and written is not None:
                 out[key], fields = apply(kind, live[key], new[key], written, self._server)
                 if fields:

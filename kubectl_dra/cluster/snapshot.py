@@ -156,9 +156,9 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     whose values some slices keep apart from their devices (``api.shared_devices``); it is empty unless the
     reader was asked to share devices. ``judged`` are those of them that a question reads: where slices keep them
     apart, its selectors answer for each device as they do for the value that stands in for its own. ``written``
-    holds the objects of manifests as written, ``workloads`` those of them that make pods, ``refused`` those that the
-    server refuses because nobody can change what exists in that way. ``rule_version`` is the version of
-    resource.k8s.io in which DeviceTaintRules were read, empty if none was.
+    holds the objects of manifests as written, ``workloads`` those of them that make pods, ``created`` those that were
+    not there before, ``refused`` those that the server refuses because nobody can change what exists in that way.
+    ``rule_version`` is the version of resource.k8s.io in which DeviceTaintRules were read, empty if none was.
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name. ``gaps`` has an entry for every kind that was not read whole; only ``missing`` and ``unread`` tell
     whether an object that is not here may exist. ``declared``: somebody said that the files are complete.
@@ -190,6 +190,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     judged: frozenset[PerDeviceColumn] = frozenset()
     written: Mapping[WrittenKey, Mapping[str, Any]] = field(default_factory=dict)
     workloads: tuple[Mapping[str, Any], ...] = ()
+    created: frozenset[WrittenKey] = frozenset()
     refused: tuple[RefusedChange, ...] = ()
     declared: bool = False
     refound: tuple[str, ...] = ()

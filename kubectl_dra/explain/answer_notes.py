@@ -13,7 +13,7 @@ from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import SCORING_FAILS
 from kubectl_dra.command import kubectl
-from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.assumptions import NO_CONSUMER, notes_of
 from kubectl_dra.explain.causes import claim_references as no_consumer
 from kubectl_dra.explain.causes import devices_held
@@ -83,7 +83,7 @@ def answer_notes(
         dict.fromkeys(
             (
                 *_tolerated_faults(analysis),
-                *no_help(analysis.settings.added, groups),
+                *no_help(analysis, groups),
                 *(say("supposed: {change}", change=change.words) for change in supposed),
                 *to_make(analysis.question, supposed),
                 *_of_new_nodes(analysis),
@@ -109,7 +109,9 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
         from kubectl_dra.explain.autoscaling import autoscaler_notes
         from kubectl_dra.explain.question.with_node_flag import assumed_of
 
-        yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)
+        # Nobody looks for a node for a pod that has its devices.
+        if analysis.outlook is not Outlook.PLACED:
+            yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)
         yield from assumed_of(settings.new_nodes)
 
 

@@ -44,6 +44,8 @@ class Look(Enum):
     CLAIM_HOLDER = auto()
     END_POD = auto()
     LINT = auto()
+    SHARE = auto()
+    COMPLETE = auto()
     AS_WRITTEN = auto()
     QUOTAS = auto()
     CLASSES = auto()

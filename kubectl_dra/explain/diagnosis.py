@@ -81,7 +81,8 @@ class Remedy(Struct, frozen=True):
     ``not_alone``: it takes several changes, which the ways out name. ``steps`` is the change that was proved, as data.
     ``with_others`` are the changes of other requests that were made for the proof. ``repairs``: it mends what is
     broken, so that nobody gives anything up. ``commands`` do what the text says, or show more. ``in_claim``: it is
-    made in what the pod has its claim of. ``adds_node``: the change is one more node.
+    made in what the pod has its claim of. ``adds_node``: the change is one more node. ``place`` is what to look at for
+    it where that is no object of the cluster.
     """
 
     change: Words
@@ -96,6 +97,7 @@ class Remedy(Struct, frozen=True):
     commands: tuple[CommandLine, ...] = ()
     in_claim: bool = False
     adds_node: bool = False
+    place: NextStep | None = None
 
     @property
     def price(self) -> Price:

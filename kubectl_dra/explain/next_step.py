@@ -18,7 +18,7 @@ from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import CompletePool, DropConstraint, RequestChange
 from kubectl_dra.explain.remedies.node_rules import LessOfNode, RelaxNodeRule
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.unread import Unread
+from kubectl_dra.explain.unread import Unread, if_none
 
 OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it."""
@@ -88,6 +88,8 @@ def _class_of(analysis: Analysis, finding: Finding) -> str:
 def place_of_fix(analysis: Analysis, finding: Finding) -> NextStep | None:
     """What to look at for the fix of a cause; None where no object shows more than the answer."""
     remedy = finding.remedy
+    if remedy is not None and remedy.place is not None:
+        return remedy.place
     if remedy is not None and remedy.in_claim and (place := _configured(analysis)):
         return place
     if remedy is not None and remedy.offers and (place := place_of(analysis, remedy.offers[0])):
@@ -176,13 +178,14 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     return None
 
 
-def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep:
-    """The template of a claim, or the claim."""
+def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep | None:
+    """The template of a claim, or the claim; None where only a manifest has it."""
     assert claim_entry.claim is not None
-    kind = "resourceclaimtemplate" if claim_entry.template else "resourceclaim"
-    return NextStep(
-        Look.AS_WRITTEN, claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace, kind
-    )
+    kind = "ResourceClaimTemplate" if claim_entry.template else "ResourceClaim"
+    name, namespace = claim_entry.template or claim_entry.claim.metadata.name, analysis.question.namespace
+    if (kind, namespace, name) in analysis.snapshot.created:
+        return None
+    return NextStep(Look.AS_WRITTEN, name, namespace, kind.lower())
 
 
 def _rival(analysis: Analysis) -> str:
@@ -198,7 +201,9 @@ def _pod(analysis: Analysis) -> NextStep | None:
 
 
 def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
-    """How to see what was not seen: a complete snapshot, or the missing permission."""
+    """How to see what was not seen: the answer if there is none, a complete snapshot, or the missing permission."""
+    if if_none(unclear):
+        return NextStep(Look.COMPLETE)
     gaps = [reason.gap for reason in unclear if isinstance(reason, Unread)]
     permission = next((gap.permission for gap in gaps if gap.permission is not None), None)
     if permission is not None:

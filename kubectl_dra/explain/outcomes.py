@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.located import Located, made_by_scheduler
+from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.node_reasons import ResourceShort, plain, reason_of
 from kubectl_dra.explain.not_starting import NotStarting
@@ -80,15 +81,43 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
     ]
 
 
-def no_help(added: Container[str], groups: Sequence[NodeGroup]) -> Iterator[Phrase]:
+def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[Phrase]:
     """Why new nodes that are only supposed do not take the pod."""
     for group in groups:
-        names = [name for name in group.nodes if name in added]
+        names = [name for name in group.nodes if name in analysis.settings.added]
         if names and group.outcome != "allocated":
             text = "new node {nodes:some} does not help: {reason}"
             if len(names) > 1:
                 text = "new nodes {nodes:some} do not help: {reason}"
-            yield say(text, nodes=nodes_named(names), reason=group.reason)
+            yield say(text, nodes=nodes_named(names), reason=_refused_there(analysis, names[0]) or group.reason)
+
+
+def _refused_there(analysis: Analysis, node: str) -> Words:
+    """What the devices of a node have in place of what the only request that fails there asks for; empty where it is
+    something else that fails.
+    """
+    short = [(each.funnel, missing) for each in analysis.funnels if (missing := each.funnel.shortfall(node))]
+    if len(short) != 1:
+        return ""
+    ((funnel, missing),) = short
+    stage = funnel.stages[missing.position]
+    terms = funnel.view.cycle.selectors.terms(stage.program) if stage.name.selects and not stage.errors else ()
+    lost, _, left = funnel.lost_on([node], missing.position)
+    seen = observations(terms[stage.term], lost) if terms and lost else ()
+    if not seen or not seen[0].values:
+        return ""
+    (value, count), *others = seen[0].values
+    return say(
+        "{request}: {left} of {tested} devices match {selector}: {name} is {value} on {count:,}{rest}",
+        request=funnel.name,
+        left=left,
+        tested=left + len(lost),
+        selector=stage.selector,
+        name=seen[0].name,
+        value="absent" if value is None else value,
+        count=count,
+        rest=say(" and {more:other value}", more=len(others)) if others else "",
+    )
 
 
 def split_not_starting(

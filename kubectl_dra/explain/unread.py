@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.cluster.snapshot import Gap, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.explain.phrase import Statement, Words
 
 DEVICE_KINDS: Final = ("ResourceSlice", "ResourceClaim", "DeviceTaintRule", "Node")
@@ -54,6 +54,20 @@ def gaps_of(said: Iterable[Words]) -> dict[Gap, bool]:
         for gap in gaps:
             found[gap] = found.get(gap, False) or isinstance(words, Unread)
     return found
+
+
+CHANGE_PODS: Final = ("LimitRange", "ResourceQuota", "DeviceTaintRule")
+"""Kinds of which a cluster without objects does what was worked out."""
+
+
+def if_none(unclear: Sequence[Words]) -> tuple[Gap, ...]:
+    """The kinds of which no file has an object, where the answer is known if the cluster has none either; empty where
+    something else is open.
+    """
+    known = [each.gap for each in unclear if isinstance(each, Unread) and each.gap.kind in CHANGE_PODS]
+    if len(known) < len(unclear) or any(gap.reason != ABSENT for gap in known):
+        return ()
+    return tuple(dict.fromkeys(known))
 
 
 class Stake(NamedTuple):

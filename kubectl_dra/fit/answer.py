@@ -279,7 +279,7 @@ def _result(
         unclear.extend(_unclear_before(plan, snapshot, settings))
     stop = _stop(plan, refused, placement, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
-        unclear.extend(stop.diagnosis.unclear[:1] or ("the search did not end in time",))
+        unclear.extend(stop.diagnosis.unclear or ("the search did not end in time",))
     kinds = {
         new.likeness: new
         for new in (*(placed_pod.new for placed_pod in placed_pods), *(unplaced.new for unplaced in refused))
@@ -307,7 +307,7 @@ def _result(
         plan.running,
         placed_pods,
         stop,
-        tuple(unclear),
+        tuple(dict.fromkeys(unclear)),
         changes.found,
         dict(changes.tried),
         fewest=placed,
@@ -358,7 +358,7 @@ def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> It
             first = factory.make(factory.first, snapshot)
             diagnosis = diagnose(factory.question_about(first, snapshot, settings), snapshot, quick)
             if diagnosis.verdict is Verdict.UNDETERMINED:
-                yield diagnosis.unclear[0] if diagnosis.unclear else "the search did not end in time"
+                yield from diagnosis.unclear or ("the search did not end in time",)
                 return
             if diagnosis.findings and diagnosis.findings[0].kind is AT_ONCE:
                 yield say("pods would be scheduled and evicted at once: {why}", why=diagnosis.findings[0].summary)
@@ -378,7 +378,9 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     state = first.state
     factory = plan.factories[first.new.role]
     diagnosis = diagnose(factory.question_about(first.new, state.snapshot, settings), state.snapshot, settings)
-    diagnosis = without_own(diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods})
+    diagnosis = without_own(
+        diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}, state.snapshot
+    )
     gang = gang_of(first.new.pod, state) if first.new.group[2] else None
     own = (unplaced for unplaced in refused if unplaced.new.group[2] and unplaced.new.group == first.new.group)
     differs = next((difference for unplaced in own if (difference := priority_differs(unplaced.new.pod, state))), None)

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.explain.causes.devices_held import ELSEWHERE, SECOND_CLAIM
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by
@@ -325,14 +327,22 @@ def _enough(
 # A diagnosis without remedies that end pods of the workload, or those which were placed to see whether they fit.
 
 
-def without_own(diagnosis: Diagnosis, own: Set[str]) -> Diagnosis:
+def without_own(diagnosis: Diagnosis, own: Set[str], snapshot: Snapshot) -> Diagnosis:
     """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
     ways = tuple(way for way in diagnosis.ways if not any(_ends(change, own) for change in way.changes))
-    return replace(diagnosis, ways=ways, findings=tuple(_finding(finding, own) for finding in diagnosis.findings))
+    return replace(
+        diagnosis, ways=ways, findings=tuple(_finding(finding, own, snapshot) for finding in diagnosis.findings)
+    )
 
 
-def _finding(finding: Finding, own: Set[str]) -> Finding:
+def _finding(finding: Finding, own: Set[str], snapshot: Snapshot) -> Finding:
     remedy = finding.remedy
+    if finding.kind is ELSEWHERE and remedy is None:
+        space, _, name = finding.claim.partition("/")
+        claim = snapshot.claims.get((space, name))
+        users = claim.reserved_for if claim is not None else ()
+        if all(user.is_pod and f"{space}/{user.name}" in own for user in users):
+            return replace(finding, remedy=Remedy(SECOND_CLAIM))
     if remedy is None or not any(_ends(change, own) for change in remedy.offers):
         return finding
     return replace(finding, remedy=Remedy(finding.kind.fix))

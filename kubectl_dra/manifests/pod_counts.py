@@ -98,6 +98,15 @@ def _spark(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
     return Counts(1, each)
 
 
+def completions_of(workload: Mapping[str, Any]) -> tuple[int, int] | None:
+    """How many pods of a Job, or of one Job of a CronJob, have to complete, and how many run at a time; None of other
+    kinds, and where no number of completions is written.
+    """
+    spec = {"Job": ("spec",), "CronJob": ("spec", "jobTemplate", "spec")}.get(str(workload.get("kind")))
+    completions = _number(workload, (*spec, "completions"), 0) if spec is not None else 0
+    return (completions, _at_once(workload, spec)) if spec is not None and completions else None
+
+
 def _at_once(workload: Mapping[str, Any], spec: Path) -> int:
     """How many pods of a Job run at a time: never more than it has to complete."""
     parallelism = _number(workload, (*spec, "parallelism"))

@@ -76,7 +76,6 @@ _COMMANDS: Final = {
     Look.TAINTS: "dra taint --list",
     Look.TAINTED_DEVICES: "dra devices --tainted -o wide",
     Look.WEBHOOKS: "get mutatingwebhookconfigurations",
-    Look.SNAPSHOT: "dra snapshot -o cluster.yaml",
     Look.DAEMON_SETS: "get daemonsets -A",
     Look.DRIVERS: "dra drivers",
 }
@@ -103,6 +102,12 @@ def command(step: NextStep | None, invocation: Invocation) -> CommandLine | None
         return invocation.refined("--trace", step.name, others=step.name.split("/"))
     if step.look is Look.LINT:
         return _lint(invocation)
+    if step.look is Look.SHARE:
+        return _share(invocation)
+    if step.look is Look.COMPLETE and invocation.argv:
+        return invocation.refined("--complete")
+    if step.look in (Look.SNAPSHOT, Look.COMPLETE):
+        return _snapshot(invocation)
     if step.look in _COMMANDS:
         return kubectl(*_COMMANDS[step.look].split())
     return _about_object(step)
@@ -112,6 +117,20 @@ def _lint(invocation: Invocation) -> CommandLine | None:
     """What says of a manifest's fields what they must be; None where no file was asked about."""
     files = tuple(file for file in invocation.files if file != "-")
     return CommandLine(("kubectl", "dra", "lint", *files), placed=True) if files else None
+
+
+def _share(invocation: Invocation) -> CommandLine | None:
+    """What says how the pods of a manifest can share devices; None of several files, of which it takes one."""
+    if len(invocation.files) != 1 or invocation.files == ("-",):
+        return None
+    at = invocation.argv.index("-n") if "-n" in invocation.argv else len(invocation.argv)
+    return CommandLine(("kubectl", "dra", "share", "-f", *invocation.files, *invocation.argv[at : at + 2]))
+
+
+def _snapshot(invocation: Invocation) -> CommandLine:
+    """What saves all that decides, in another file than that which was asked about."""
+    file = next(name for name in ("cluster.yaml", "cluster-all.yaml", "all.yaml") if name not in invocation.where.flags)
+    return kubectl("dra", "snapshot", "-o", file)
 
 
 def _about_object(step: NextStep) -> CommandLine | None:

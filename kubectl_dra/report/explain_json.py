@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 
 def to_json(
-    diagnoses: Sequence[Diagnosis], invocation: Invocation, workloads: Sequence[WorkloadFit] = ()
+    diagnoses: Sequence[Diagnosis],
+    invocation: Invocation,
+    workloads: Sequence[WorkloadFit] = (),
+    missing: Sequence[str] = (),
 ) -> dict[str, Any]:
     """One Diagnosis, or a DiagnosisList if a manifest has several subjects.
 
@@ -54,6 +57,8 @@ def to_json(
         from kubectl_dra.report.fit_json import counts_json
 
         counts["workloads"] = [counts_json(workload) for workload in workloads]
+        if missing:
+            counts["missingNamespaces"] = list(missing)
     if len(items) == 1:
         return {"schemaVersion": SCHEMA_VERSION, "kind": "Diagnosis", **counts, **items[0]}
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", **counts, "items": items}

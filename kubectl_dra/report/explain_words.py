@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
+from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
@@ -24,6 +25,7 @@ from kubectl_dra.explain.refusal_words import each_sort, refused
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
+from kubectl_dra.explain.unread import if_none
 from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.text import amount, are, ended, some
@@ -70,6 +72,10 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
     subject = f"{kind} {diagnosis.namespace}/{diagnosis.name}"
     first = written(diagnosis.findings[0].summary) if diagnosis.findings else ""
     if diagnosis.verdict is Verdict.UNDETERMINED:
+        if conditional(diagnosis):
+            lead, why = _allocatable(diagnosis, subject, first)
+            condition = if_there_is_none(if_none(diagnosis.unclear), diagnosis.namespace, "it")
+            return f"{lead} if {condition}", why
         why = written(diagnosis.unclear[0]) if diagnosis.unclear else "the search did not end in time"
         if diagnosis.node:
             return f"{subject} is on node {diagnosis.node}; undetermined", why
@@ -81,6 +87,26 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
     if diagnosis.verdict is Verdict.NOT_STARTING:
         return _not_starting(diagnosis, subject)
     return _not_allocatable(diagnosis, subject, first)
+
+
+def conditional(diagnosis: Diagnosis) -> bool:
+    """Whether it is open only because of objects of which none may exist, and the answer is yes then."""
+    idle = diagnosis.not_starting or diagnosis.refused or diagnosis.node
+    open_ = diagnosis.verdict is Verdict.UNDETERMINED and not diagnosis.findings and bool(diagnosis.fitting)
+    return open_ and not idle and bool(if_none(diagnosis.unclear))
+
+
+def if_there_is_none(gaps: Sequence[Gap], namespace: str, whom: str) -> str:
+    """The condition under which an answer holds, as there are kinds of which nothing was read; ``whom`` they change."""
+    parts = [_NONE[gap.kind].format(namespace=namespace, whom=whom) for gap in gaps]
+    return f"there is no {', and no '.join(parts)} (not in what was read)"
+
+
+_NONE: Final = {
+    "LimitRange": "LimitRange in namespace {namespace} that changes {whom}",
+    "ResourceQuota": "ResourceQuota in namespace {namespace} that refuses {whom}",
+    "DeviceTaintRule": "DeviceTaintRule that taints the devices",
+}
 
 
 def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:

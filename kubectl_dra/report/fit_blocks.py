@@ -29,6 +29,7 @@ from kubectl_dra.report.fit_words import (
     broken_node,
     change,
     code,
+    conditions,
     fix_commands,
     gain,
     headline,
@@ -104,6 +105,8 @@ def write_fit(
     rest = left_out(fixes, untold)
     more = ("--full",) if rest else ()
     following = invocation.refined(*more, *(("--explain",) if stopped else () if rest else ("-o", "json")))
+    if any(map(conditions, answer.workloads)):
+        following, rest = invocation.refined("--complete"), ""
     write_command(out, ShellCommand((following,), "Next"), rest)
 
 
@@ -173,7 +176,7 @@ def blocks_of(
     tone = _TONES.get(workload.verdict, Tone.WARNING)
     yield Answer(headline(workload).removesuffix("."), "", tone)
     # What was placed without what decides is no answer.
-    rows = places(workload) if not workload.unclear else []
+    rows = places(workload) if not workload.unclear or conditions(workload) else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(row.pods for row in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(row, devices),) for row in rows), "  ", None if full else shown, rest)

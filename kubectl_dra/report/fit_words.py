@@ -8,27 +8,33 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace, deleting
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
-from kubectl_dra.explain.unread import Unread
+from kubectl_dra.explain.unread import Unread, if_none
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.manifests.pod_counts import completions_of
 from kubectl_dra.report.blocks import Block, prose, shell
 from kubectl_dra.report.explain_commands import Invocation, command, making
-from kubectl_dra.report.explain_words import fix, idle, proof, reason, taken_first
+from kubectl_dra.report.explain_words import fix, idle, if_there_is_none, proof, reason, taken_first
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended, join, some
 
 
 def headline(workload: WorkloadFit) -> str:
     """The answer in one sentence."""
+    if gaps := conditions(workload):
+        one = workload.pods == 1 and not workload.as_many
+        condition = if_there_is_none(gaps, workload.workload.namespace, "it" if one else "them")
+        return f"{_count(workload)} if {condition}{_beside(workload)}{_idle(workload)}."
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
     if workload.verdict is Verdict.NOT_STARTING and not (workload.as_many and workload.starting):
@@ -36,6 +42,11 @@ def headline(workload: WorkloadFit) -> str:
     if workload.verdict is Verdict.UNDETERMINED:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
     return f"{_count(workload)}{_beside(workload)}{_idle(workload)}."
+
+
+def conditions(workload: WorkloadFit) -> tuple[Gap, ...]:
+    """The kinds of which there must be no object for the answer to hold, where nothing else is open."""
+    return if_none(workload.unclear)
 
 
 def missing(names: Sequence[str], where: ClusterFlags) -> list[Block]:
@@ -114,7 +125,7 @@ def _count(fitted: WorkloadFit) -> str:
             f"{title} {does} not fit: {fitted.stop.placed:,} of its {amount(fitted.pods, 'pod')} would, and {at_once}"
         )
     if fitted.replicas == 1:
-        if fitted.all_placed:
+        if fitted.all_placed or (conditions(fitted) and fitted.fitting):
             return f"{title} {fits}" + (f": all {amount(fitted.pods, 'pod')}" if size > 1 else _on(fitted.placed_pods))
         return f"{title} {does} not fit" + (
             f": {fitted.placed:,} of its {amount(fitted.pods, 'pod')} do" if size > 1 else ""
@@ -141,6 +152,8 @@ def _beside(workload: WorkloadFit) -> str:
     said = []
     if workload.running:
         said.append(f"{amount(workload.running, 'pod')} of it {'runs' if workload.running == 1 else 'run'} already")
+    if workload.as_many and (job := completions_of(workload.workload.raw)) and job[1] < workload.fitting:
+        said.append(f"it has {amount(job[0], 'completion')}, {job[1]:,} at a time")
     if ended := evicted(workload.placed_pods):
         said.append(f"for which the scheduler ends {some([f'pod {pod.key}' for pod in ended], 3)}")
     if workload.fewest != workload.greatest:
@@ -346,5 +359,6 @@ def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[Command
     remedy = finding.remedy
     if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():
         return own
-    look = command(finding.place_of_fix, invocation) if finding.proof is None else None
+    placed = finding.proof is None or (remedy is not None and remedy.place is not None)
+    look = command(finding.place_of_fix, invocation) if placed else None
     return (look,) if look is not None else ()

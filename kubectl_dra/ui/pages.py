@@ -58,7 +58,7 @@ def answer(source: ScreenSource, seen: ClusterView, asked: Asked, changes: Seque
         if claim is None:
             raise InputError(f"ResourceClaim {asked.namespace}/{asked.name} does not exist any more")
         question = about_claim(claim)
-    question, snapshot = suppose(question, snapshot, changes)
+    question, snapshot = suppose(question, snapshot, changes, seen.settings.scheduler.environment)
     settings = replace(seen.settings, supposed=tuple(changes))
     return judged_by_start(with_rivals(diagnose(question, snapshot, settings), question, snapshot, settings))
 

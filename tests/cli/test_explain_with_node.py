@@ -208,3 +208,28 @@ def test_each_limit_and_cloud_has_its_source() -> None:
         assert cloud.source
         assert not cloud.zero.endswith(".")
     assert [cloud.title for cloud in clouds()][-1] == ""
+
+
+def test_a_pod_that_has_its_devices_is_told_of_no_autoscaler(dra: Dra, tmp_path: Path) -> None:
+    """Whether it runs already or only starts."""
+    for phase in ("Running", "Pending"):
+        there, held = running("train", "gpu-0", [0])
+        there["status"] = {"phase": phase}
+        found = asked(dra, tmp_path, [*node("gpu-0", 1), there, held], "--with-node", "like=gpu-0")
+        assert found["verdict"] == "allocated"
+        assert "autoscaler" not in notes(found)
+
+
+def test_why_a_new_node_does_not_help_is_said_without_numbers_of_terms(dra: Dra, tmp_path: Path) -> None:
+    """What its devices have, or how many of the kind there are."""
+    text = 'device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "{}"'
+    there = node("gpu-0", 2)
+    for device in there[1]["spec"]["devices"]:
+        device["attributes"] = {"model": {"string": "A100"}}
+    for model, count, told in (
+        ("H100", 1, "gpu: 0 of 2 devices match selectors[0]: model is A100 on 2"),
+        ("A100", 3, "gpu: 2 devices of this kind, 3 needed"),
+    ):
+        request = {"selectors": [{"cel": {"expression": text.format(model)}}], "count": count}
+        found = asked(dra, tmp_path, [*there, *pending(request)], "--with-node", "like=gpu-0")
+        assert f"new node gpu-0-more does not help: {told}" in notes(found)

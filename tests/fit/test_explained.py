@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fit.test_existing import after_applying
-from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, template
+from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, said, template
 from tests.ran import ran
 
 UNDETERMINED = 3
@@ -74,3 +74,62 @@ def test_deployments(seed: int, tmp_path: Path) -> None:
     snapshot = tmp_path / "cluster.json"
     snapshot.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [CLASS, *cluster, *there]}))
     agree(tmp_path / "manifest.json", snapshot, "--kubernetes-version", "1.36")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_only_the_manifest_has_is_not_looked_for_in_the_cluster(there: bool, tmp_path: Path) -> None:
+    """A template of the manifest is shared there; one of the cluster is shown."""
+    cluster = [*node("n1", 2), *([template(1)] if there else [])]
+    code, out, _ = said(tmp_path, cluster, [template(1), deployment(3)], "--max", unseen=["LimitRange"])
+    assert code == UNDETERMINED
+    assert ("kubectl get resourceclaimtemplate/gpu-1" in out) is there
+    shared = f"kubectl dra share -f {tmp_path / 'manifest.json'} --snapshot {tmp_path / 'cluster.json'}"
+    assert (shared in out) is not there
+
+
+@pytest.mark.parametrize(
+    ("flags", "counted", "code"),
+    [
+        ((), "3 of 3 replicas of Deployment default/web fit", 3),
+        (("--max",), "At most 4 replicas of Deployment default/web fit", 3),
+        (("--replicas", "1"), "Deployment default/web fits on n1", 3),
+        (("--replicas", "5"), "4 of 5 replicas of Deployment default/web fit", 3),
+    ],
+)
+def test_the_answer_if_nothing_unread_changes_the_pods(
+    flags: tuple[str, ...], counted: str, code: int, tmp_path: Path
+) -> None:
+    """No LimitRange was read: what fits without one is said, and how to say that there is none."""
+    manifest, cluster = [template(1), deployment(3)], node("n1", 4)
+    found, out, _ = said(tmp_path, cluster, manifest, *flags, unseen=["LimitRange"])
+    one = "it" if flags == ("--replicas", "1") else "them"
+    condition = f"if there is no LimitRange in namespace default that changes {one} (not in what was read)."
+    assert found == code
+    assert " ".join(out.split()).startswith(f"{counted} {condition}")
+    assert out.splitlines()[-1].startswith("Next: kubectl dra fit ") and out.endswith(" --complete\n")
+    _, report = fitted(tmp_path, cluster, manifest, *flags, unseen=["LimitRange"])
+    assert report["items"][0]["verdict"] == "undetermined" and report["items"][0]["undetermined"]
+    words = (*flags, "--complete")
+    assert said(tmp_path, cluster, manifest, *words, unseen=["LimitRange"])[0] == (1 if "5" in flags else 0)
+
+
+def test_the_same_condition_where_it_is_explained(tmp_path: Path) -> None:
+    said(tmp_path, node("n1", 4), [template(1), deployment(3)], unseen=["LimitRange"])
+    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out = quiet(*words, "--kubernetes-version", "1.36")
+    text = " ".join(out.split())
+    assert code == UNDETERMINED
+    assert text.startswith(
+        "3 of 3 replicas of Deployment default/web fit if there is no LimitRange in namespace default"
+    )
+    assert "Pod default/web can be scheduled if there is no LimitRange in namespace default that changes it" in text
+    assert out.endswith(" --complete\n")
+
+
+def test_what_saves_more_is_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nodes decide, nobody says that there are none."""
+    monkeypatch.chdir(tmp_path)
+    said(tmp_path, [], [template(1), deployment(3)], unseen=["Node", "ResourceSlice"])
+    (tmp_path / "cluster.json").rename(tmp_path / "cluster.yaml")
+    code, out = quiet("explain", "-f", "manifest.json", "--snapshot", "cluster.yaml")
+    assert code == UNDETERMINED and out.endswith("kubectl dra snapshot -o cluster-all.yaml\n")

@@ -369,3 +369,22 @@ def test_explain_says_how_many_replicas_fit(tmp_path: Path) -> None:
 def test_explain_does_not_where_only_a_pod_is_asked_about(tmp_path: Path) -> None:
     assert explained(tmp_path, 2, "--node", "a")[1].startswith("Pod default/w")
     assert explained(tmp_path, 2, "--what-if", "count=1")[1].startswith("Pod default/w")
+
+
+def test_as_many_pods_of_a_job_as_fit_are_more_than_it_has(tmp_path: Path) -> None:
+    """Its completions are said, and nobody is to wait for another consumer where all are its own pods."""
+    pods = {"metadata": {"labels": {"app": "tune"}}, "spec": pod_spec(0, restartPolicy="Never")}
+    pods["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
+    pods["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+    job = {
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "metadata": {"name": "tune", "namespace": "default"},
+        "spec": {"completions": 10, "parallelism": 4, "template": pods},
+    }
+    code, out, _ = said(tmp_path, [*node("n1", 1, pods="12"), *node("n2")], [claim("shared"), job], "--max")
+    text = " ".join(out.split())
+    assert code == 0
+    assert text.startswith("At most 12 pods of Job default/tune fit; it has 10 completions, 4 at a time.")
+    assert "the other consumer" not in text
+    assert "Fix: Make a second claim for some of the pods, or give each pod its own claim by a template" in text

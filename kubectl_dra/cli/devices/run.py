@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.meta import FAILED_PREPARE
-from kubectl_dra.cel import CompileError, Environment, Program, compile_expression
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
@@ -27,6 +26,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.judged_by_start import judged_by_start
 from kubectl_dra.explain.devices.wanted import Wanted
+from kubectl_dra.explain.question.typed_selector import compiled_selector
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.table import with_exit_code, write
 
@@ -184,22 +184,3 @@ def _full(typed: DevicesFlags, connection: ConnectionFlags) -> CommandLine:
     switches = [flag for flag, given in (("--free", typed.free), ("--tainted", typed.tainted)) if given]
     command = CommandLine(("kubectl", "dra", "devices", *typed.places, *repeated(flags), *switches, "--full"))
     return cluster_flags(typed, connection).asks(command)
-
-
-def compiled_selector(expression: str, environment: Environment) -> Program:
-    """The program of --selector. Raises UsageError, with the place, where it does not compile."""
-    try:
-        return compile_expression(environment, expression)
-    except CompileError as error:
-        message = "--selector does not compile"
-        lines: list[str] = []
-        for issue in error.issues[:3]:
-            said = issue.said
-            if lines:
-                lines.append(said)
-            else:
-                message += f": {said}"
-            if issue.line:
-                text = expression.splitlines()[issue.line - 1] if issue.line <= len(expression.splitlines()) else ""
-                lines += [f"  {text}", f"  {' ' * (issue.column - 1)}^"]
-        raise UsageError(message, lines) from None

@@ -93,7 +93,8 @@ class ExplainFlags(SchedulingFlags, frozen=True):
             metavar="CHANGE",
             help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
             "capacity=NAME=QUANTITY or toleration=KEY[=VALUE][:EFFECT]; constraints=none, free=[NAMESPACE/]CLAIM, "
-            "end=[NAMESPACE/]POD, untaint=DEVICE.",
+            "end=[NAMESPACE/]POD, untaint=DEVICE. REQUEST may be REQUEST/SUBREQUEST, and CLAIM/REQUEST where several "
+            "claims have such a request.",
         ),
     ] = ()
     with_nodes: opt.WithNodes = ()

@@ -32,6 +32,7 @@ from kubectl_dra.cli.explain.target import (
 )
 from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
 from kubectl_dra.errors import InputError, UsageError
@@ -44,13 +45,14 @@ from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors,
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, ending_already, suppose
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
     from kubectl_dra.explain.question.with_node_flag import NewNodes
-    from kubectl_dra.fit.result import FitAnswer, WorkloadFit
+    from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
 
 
 class Posed(NamedTuple):
@@ -67,11 +69,17 @@ class Posed(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The diagnoses, the workloads whose pods are counted, and the exit code."""
+    """The diagnoses, the workloads whose pods are counted, and the exit code.
+
+    ``missing`` are namespaces that do not exist; the workloads suppose them. ``refused`` are the pods that are not
+    created for that, of which text says no more.
+    """
 
     diagnoses: Sequence[Diagnosis]
     workloads: Sequence[WorkloadFit] = ()
     code: int = 0
+    missing: Sequence[str] = ()
+    refused: Sequence[Diagnosis] = ()
 
     @classmethod
     def of(cls, diagnoses: Sequence[Diagnosis]) -> Answers:
@@ -99,8 +107,10 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ending=ending)
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
+    environment = settings.scheduler.environment
     return [
-        Posed(*suppose(question, snapshot, changes), settings, given.manifest, picked) for question, picked in questions
+        Posed(*suppose(question, snapshot, changes, environment), settings, given.manifest, picked)
+        for question, picked in questions
     ]
 
 
@@ -288,12 +298,21 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     if narrowed or manifest is None or not manifest.workloads:
         return alone
     # Whether a pod starts is known once all have their nodes.
-    if any(each.verdict is Verdict.UNDETERMINED and not (each.not_starting or each.refused) for each in diagnoses):
+    if any(
+        each.verdict is Verdict.UNDETERMINED and not (each.not_starting or each.refused or if_none(each.unclear))
+        for each in diagnoses
+    ):
         return alone
-    fit_answer = _fitted(posed, manifest)
+    from kubectl_dra.fit.result import FitOptions
+
+    open_ = any(each.verdict is Verdict.UNDETERMINED for each in diagnoses)
+    # That the first pod of each role can be judged is known, unless something else has to be.
+    options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
+    fit_answer = _fitted(posed, manifest, options)
     if fit_answer is None:
         return alone
     shown: list[Diagnosis] = []
+    refused: list[Diagnosis] = []
     codes: list[int] = []
     several = [workload for workload in fit_answer.workloads if workload.pods > 1 or workload.running]
     of_pods = {
@@ -309,12 +328,14 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             codes.append(diagnosis.exit_code)
         elif id(workload) not in seen:
             seen.add(id(workload))
-            codes.append(workload.verdict.exit_code)
+            missing = workload.workload.namespace in fit_answer.missing_namespaces
+            codes.append(1 if missing else workload.verdict.exit_code)
             own = [
                 diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
             ]
+            refused += map(_of_all, own if missing else ())
             shown.extend(map(_of_all, _shown(workload, own, posed[0])))
-    return Answers(shown, several, max(codes, default=0))
+    return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
 
 def _of_all(diagnosis: Diagnosis) -> Diagnosis:
@@ -322,11 +343,11 @@ def _of_all(diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
 
 
-def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
+def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
+    from kubectl_dra.fit.missing_namespaces import missing_namespaces
     from kubectl_dra.fit.pod_factory import pods_of
-    from kubectl_dra.fit.result import FitOptions
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
     snapshot = posed[0].snapshot
@@ -334,8 +355,12 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot) -> FitAnswer | None:
     cluster = without_stand_ins(snapshot)
     if all(pods.replicas * pods.size == 1 and not pods_of(pods, cluster) for pods in workloads):
         return None
+    # What fits once they exist is worth more than that every pod is refused.
+    missing = missing_namespaces([pods for pods in workloads if pods.replicas * pods.size > 1], cluster)
+    cluster = Cluster(cluster).adding_namespaces(missing).snapshot if missing else cluster
     with Progress() as progress:
-        return fit(workloads, cluster, posed[0].settings, FitOptions(only_counts=True), progress)
+        answer = fit(workloads, cluster, posed[0].settings, options, progress)
+    return replace(answer, missing_namespaces=missing)
 
 
 def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:

@@ -205,7 +205,7 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
             drawn.put(diagnosis, devices)
     origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
     answers = _answered(posed, diagnoses, flags)
-    shown = [(diagnosis, drawn.get(diagnosis)) for diagnosis in answers.diagnoses]
+    shown = [(diagnosis, drawn.get(diagnosis)) for diagnosis in (*answers.refused, *answers.diagnoses)]
     put(to_html(shown, origin, _invocation(flags, connection)))
     return answers.code
 
@@ -339,6 +339,9 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
         from kubectl_dra.report.paint import Painter
 
         if answers.workloads:
+            from kubectl_dra.report.fit_words import missing
+
+            write_blocks(Painter(color=flags.color.value), missing(answers.missing, invocation.where))
             _print_headlines(answers.workloads, flags)
         write_text(answers.diagnoses, flags.color.value, invocation=invocation, full=flags.whole_page)
         if stopped and not flags.what_if:
@@ -348,7 +351,12 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
     from kubectl_dra.report.explain_json import to_json
     from kubectl_dra.report.table import write
 
-    write(to_json(answers.diagnoses, invocation, answers.workloads), output, sys.stdout, answers.code)
+    write(
+        to_json((*answers.refused, *answers.diagnoses), invocation, answers.workloads, answers.missing),
+        output,
+        sys.stdout,
+        answers.code,
+    )
 
 
 def _print_headlines(workloads: Sequence[WorkloadFit], flags: ExplainFlags) -> None:

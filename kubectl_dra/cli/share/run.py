@@ -21,7 +21,7 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.diagnosis import Verdict
-from kubectl_dra.explain.question.what_if_flag import toleration_of
+from kubectl_dra.explain.question.what_if_flag import require_toleration, toleration_of
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.share_answer import ShareAnswer, Tolerating, TriedWay
 from kubectl_dra.fit.shared_template import read_manifest, shared_template
@@ -107,11 +107,10 @@ def _check(flags: ShareFlags) -> None:
         _check_part(flags.part)
     if flags.tolerate and not flags.device_class:
         raise UsageError("--tolerate goes with --class; a manifest has the pods' tolerations")
-    if bad := next((taint for taint in flags.tolerate if not toleration_of(taint).key), None):
-        raise UsageError(f'--tolerate "{bad}" names no taint: write KEY, KEY=VALUE or KEY=VALUE:EFFECT')
-    if bad := next((taint for taint in flags.tolerate if ":" in taint and not toleration_of(taint).effect), None):
-        effect = bad.rpartition(":")[2]
-        raise UsageError(f'--tolerate "{bad}": "{effect}" is no effect; write NoSchedule or NoExecute')
+    for taint in flags.tolerate:
+        require_toleration(taint, f'--tolerate "{taint}"')
+        if not toleration_of(taint).key:
+            raise UsageError(f'--tolerate "{taint}" names no taint: write KEY, KEY=VALUE or KEY=VALUE:EFFECT')
     if len(flags.manifests) > 1:
         raise UsageError("-f takes one file, whose text is written again")
 

@@ -140,6 +140,12 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
     hint: list[Phrase] = []
     looks: tuple[CommandLine, ...] = ()
     change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows.", **names)
+    if here:
+        text = (
+            "Create ResourceClaimTemplate {name} in namespace {namespace}, or correct the name in {where}: there "
+            "{count:is|are} {here:some 3}. The claim follows."
+        )
+        change = say(text, count=len(here), here=here, **names)
     if near:
         change = say(
             "Write resourceClaimTemplateName: {first} in {where}. Or: create ResourceClaimTemplate {name} in namespace "

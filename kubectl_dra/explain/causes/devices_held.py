@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -333,12 +333,8 @@ def _with_room(finding: Finding, analysis: Analysis) -> Finding:
     claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
     if (remedy := _there(claim, analysis)) is not None:
         return replace(finding, remedy=remedy)
-    if (owner := owner_of_all(claim, analysis.pod, analysis.snapshot)) is not None:
-        text = (
-            "Make a second claim for some pods of {owner}, or give each pod its own claim by a template: the pods of "
-            "one claim run where it is."
-        )
-        return replace(finding, remedy=Remedy(say(text, owner=str(owner))))
+    if (remedy := _among_siblings(claim, analysis)) is not None:
+        return replace(finding, remedy=remedy)
     change = freeing(claim, analysis.view, analysis.holders)
     proof = analysis.world.proof_with(change) if change is not None else None
     if change is None or proof is None:
@@ -348,6 +344,20 @@ def _with_room(finding: Finding, analysis: Analysis) -> Finding:
         "claim is allocated anew."
     )
     return replace(finding, remedy=Remedy(say(text, what=change.what), proof, offers=(change,)))
+
+
+_SECOND: Final = (
+    "Make a second claim for some {pods}, or give each pod its own claim by a template: the pods of one claim run "
+    "where it is."
+)
+SECOND_CLAIM: Final = say(_SECOND, pods="of the pods")
+
+
+def _among_siblings(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
+    """What helps where only pods of the same owner use the claim: the end of one of them makes way for the next."""
+    if (owner := owner_of_all(claim, analysis.pod, analysis.snapshot)) is None:
+        return None
+    return Remedy(say(_SECOND, pods=say("pods of {owner}", owner=str(owner))))
 
 
 def _there(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
@@ -381,7 +391,8 @@ def _stuck(analysis: Analysis) -> Iterator[Finding]:
 def _of_claims(analysis: Analysis) -> Iterator[Finding]:
     for claim in analysis.allocated:
         if claim.key in analysis.unavailable.values():
-            yield _finding(analysis, claim)
+            found = _finding(analysis, claim)
+            yield replace(found, remedy=_among_siblings(claim, analysis)) if found.kind is ELSEWHERE else found
 
 
 def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:

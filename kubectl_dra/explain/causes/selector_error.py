@@ -13,7 +13,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CelError, EvaluationError
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import ErrorKind
-from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
+from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.device_view import DeviceView
@@ -91,7 +91,8 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
             remedy = _guard(expression, problem.name, failed.analysis.world)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
-            remedy = _other_name(missing, expression, problem.name, failed.analysis.world)
+            supposed = (each for each in failed.analysis.settings.supposed if each.value == expression)
+            remedy = _other_name(missing, expression, problem.name, failed.analysis.world, next(supposed, None))
             have = say("{names:some 8 else nothing to read}", names=missing.names)
             evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))
             evidence.append(Evidence(own, "have", have))
@@ -164,24 +165,31 @@ def _names(device: Device, column: Column) -> Iterator[str]:
             yield identifier if slash else name
 
 
-def _other_name(missing: _Missing, expression: str, key: str, world: WhatIf) -> Remedy:
-    """The name that was probably meant, proved if the claims fit with it."""
+def _other_name(
+    missing: _Missing, expression: str, key: str, world: WhatIf, typed: WhatIfChange | None = None
+) -> Remedy:
+    """The name that was probably meant, proved if the claims fit with it; ``typed``: the change that brought the
+    expression, which is corrected then.
+    """
     near = nearest(key, missing.names)
     read = re.search(_READ % re.escape(key), expression)
+    corrected: list[str] = []
     if read is not None and read[0].endswith(key):
-        for name in near:
-            changed = expression.replace(read[0], read[0].removesuffix(key) + name)
-            proof = world.with_selector(expression, changed).proof()
-            if proof is not None:
-                text = "Write {name} in place of {key}: no device has {key}."
-                return Remedy(say(text, name=name, key=key), proof)
+        corrected = [expression.replace(read[0], read[0].removesuffix(key) + name) for name in near]
+    for name, changed in zip(near, corrected, strict=False):
+        proof = world.with_selector(expression, changed).proof()
+        if proof is not None:
+            text = "Write {name} in place of {key}: no device has {key}."
+            what_if = tuple(_supposed(expression, changed, world, typed)) if proof.enough else ()
+            return Remedy(say(text, name=name, key=key), proof, what_if=what_if)
     if near:
-        return Remedy(
-            say("No device has {key}; write {near} if that is meant, or guard it with has().", key=key, near=near)
-        )
-    return Remedy(
-        say("No device has {key}: read what they have, or upgrade the driver if it should publish {key}.", key=key)
-    )
+        what_if = tuple(_supposed(expression, corrected[0], world, typed)) if typed and corrected else ()
+        text = "No device has {key}; write {near} if that is meant, or guard it with has()."
+        return Remedy(say(text, key=key, near=near), what_if=what_if)
+    # No object of the cluster has what was typed.
+    place = NextStep(Look.DEVICES_OF_CLASS) if typed else None
+    text = "No device has {key}: read what they have, or upgrade the driver if it should publish {key}."
+    return Remedy(say(text, key=key), place=place)
 
 
 def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
@@ -199,15 +207,27 @@ def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
     return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof, what_if=what_if)
 
 
-def _supposed(expression: str, guarded: str, world: WhatIf) -> Iterator[WhatIfChange]:
-    """The guarded selectors of the requests that have the expression, as values of ``--what-if``."""
-    for claim in world.claims:
-        for request in claim.requests:
-            for spec in request.alternatives():
-                if expression in spec.selectors:
-                    terms = tuple(guarded if text == expression else text for text in spec.selectors)
-                    value = selector_of(replace(spec, selectors=terms))
-                    yield WhatIfChange(request.result_name(spec), "selector", value)
+def _supposed(
+    expression: str, changed: str, world: WhatIf, typed: WhatIfChange | None = None
+) -> Iterator[WhatIfChange]:
+    """The changed selectors of the requests that have the expression, as values of ``--what-if``; in place of the one
+    that was ``typed``.
+    """
+    if typed is not None:
+        yield typed._replace(value=changed)
+        return
+    requests = [
+        (claim, request.result_name(spec), spec)
+        for claim in world.claims
+        for request in claim.requests
+        for spec in request.alternatives()
+    ]
+    for claim, name, spec in requests:
+        if expression in spec.selectors:
+            terms = tuple(changed if text == expression else text for text in spec.selectors)
+            several = sum(name == other for _, other, _ in requests) > 1
+            own = f"{claim.metadata.name}/{name}" if several else name
+            yield WhatIfChange(own, "selector", selector_of(replace(spec, selectors=terms)))
 
 
 def _types(view: DeviceView, expression: str, device: Device, name: DeviceID | str) -> Iterator[Evidence]:

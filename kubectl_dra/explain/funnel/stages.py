@@ -131,6 +131,8 @@ def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Wor
     if stage.name is StageName.POOL:
         return first
     if stage.name.selects:
+        if not lost:
+            return say("{left:device} of this kind, {needed} needed", **numbers)
         if numbers["left"]:
             return say("{left} of {remaining} devices match {label}, {needed} needed", **numbers, **words)
         if stage.errors:

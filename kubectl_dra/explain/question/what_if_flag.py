@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,11 +22,14 @@ from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_cla
 from kubectl_dra.explain.remedies.claim_edits import with_request
 from kubectl_dra.text import did_you_mean_or_known, nearest, some, whole_number
 
+if TYPE_CHECKING:
+    from kubectl_dra.cel import Environment
+
 T = TypeVar("T")
 GRAMMAR = (
     "[REQUEST:]count=N, [REQUEST:]class=NAME, [REQUEST:]selector=CEL, [REQUEST:]capacity=NAME=QUANTITY, "
     "[REQUEST:]toleration=KEY[=VALUE][:EFFECT], constraints=none, free=[NAMESPACE/]CLAIM, end=[NAMESPACE/]POD, "
-    "untaint=DEVICE"
+    "untaint=DEVICE; of several claims with such a request CLAIM/REQUEST"
 )
 _OF_REQUEST = ("count", "class", "selector", "capacity", "toleration")
 _OF_OTHERS = ("free", "end", "untaint")
@@ -38,7 +42,10 @@ _EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class WhatIfChange(NamedTuple):
-    """One change: the request (empty: all), its kind, and its value."""
+    """One change: the request (empty: all), its kind, and its value.
+
+    The request may have the claim before it, by its name or by that of the pod's entry for it.
+    """
 
     request: str
     kind: str
@@ -91,18 +98,23 @@ def parse(text: str) -> WhatIfChange:
     stripped = text.strip()
     head = stripped.split("=", 1)[0].split(" ", 1)[0]
     request, colon, kind = head.rpartition(":")
-    value = stripped[len(head) :].lstrip("= ").strip()
+    value = stripped[len(head) :].strip().removeprefix("=").strip()
     if kind not in (*_OF_REQUEST, *_OF_CLUSTER) or not value or (colon and not request):
         near = nearest(kind, (*_OF_REQUEST, *_OF_CLUSTER))
         hint = f' (did you mean "{near[0]}"?)' if near and near[0] != kind else ""
         raise UsageError(f'--what-if "{text}" is not understood{hint}; write one of: {GRAMMAR}')
     if request and kind in _OF_CLUSTER:
         raise UsageError(f'--what-if "{text}": {kind} is not about one request; leave "{request}:" out')
-    return WhatIfChange(request, kind, value)
+    change = WhatIfChange(request, kind, value)
+    if kind == "toleration":
+        require_toleration(value, f"--what-if {change}")
+    return change
 
 
-def suppose(question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChange]) -> tuple[Question, Snapshot]:
-    """The question and the cluster as they would be with the changes.
+def suppose(
+    question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChange], environment: Environment
+) -> tuple[Question, Snapshot]:
+    """The question and the cluster as they would be with the changes; ``environment`` is that of selectors there.
 
     Claims and pods without a namespace are those of the question's. The question is asked of the changed cluster: a
     claim of the pod that is free then needs devices again.
@@ -126,6 +138,10 @@ def suppose(question: Question, snapshot: Snapshot, changes: Sequence[WhatIfChan
     for change in changes:
         if change.kind not in _OF_OTHERS:
             _check_capacity(change, snapshot)
+            if change.kind == "selector" and change.value != "none":
+                from kubectl_dra.explain.question.typed_selector import compiled_selector
+
+                compiled_selector(change.value, environment, f"--what-if {change.flag[1].partition('=')[0]}")
             question = _reworded(question, change)
     return question, after
 
@@ -164,30 +180,70 @@ def ending_already(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespac
 
 
 def _reworded(question: Question, change: WhatIfChange) -> Question:
-    names: list[str] = []
+    called = _requests(question)
+    wanted = _meant(change.request, called)
     hit = False
     entries: list[ClaimEntry] = []
-    for state in question.claims:
+    for at, state in enumerate(question.claims):
         claim = state.claim
         if claim is not None and claim.allocation is None and change.kind == "constraints":
             claim, hit = replace(claim, constraints=()), True
         elif claim is not None and claim.allocation is None:
             edit = edit_of(change)
-            for index, request in enumerate(claim.requests):
-                for number, spec in enumerate(request.alternatives()):
-                    names.append(request.result_name(spec))
-                    if change.request in ("", request.name, names[-1]):
-                        claim, hit = with_request(claim, index, number, edit), True
+            for each in called:
+                if each.entry == at and each in wanted:
+                    claim, hit = with_request(claim, each.request, each.alternative, edit), True
         entries.append(replace(state, claim=claim))
-    if not hit and not names and question.pod is not None and (resources := resources_of(question.pod)):
+    if not hit and not called and question.pod is not None and (resources := resources_of(question.pod)):
         raise InputError(
             f"--what-if {change}: nobody writes the request for {some(resources, 2)}, which the scheduler makes of the "
             "container's limit: change that in a manifest and ask with -f; free=, end=, untaint= and --with-node work"
         )
     if not hit:
         what = f'request "{change.request}"' if change.request else "unallocated request"
-        raise InputError(f"--what-if {change}: no {what} in these claims; there are: {some(names) or 'none'}")
+        names = some(_typed_names(called)) or "none"
+        raise InputError(f"--what-if {change}: no {what} in these claims; there are: {names}")
     return replace(question, claims=tuple(entries))
+
+
+class _Called(NamedTuple):
+    """A request or subrequest of a claim to be allocated: where it is, and by which names it is called.
+
+    ``claims`` are the names of its claim: its own, and that of the pod's entry.
+    """
+
+    entry: int
+    request: int
+    alternative: int
+    names: tuple[str, str]
+    claims: tuple[str, str]
+
+
+def _requests(question: Question) -> list[_Called]:
+    """The requests that may change."""
+    return [
+        _Called(at, index, number, (request.name, request.result_name(spec)), (state.claim.metadata.name, state.entry))
+        for at, state in enumerate(question.claims)
+        if state.claim is not None and state.claim.allocation is None
+        for index, request in enumerate(state.claim.requests)
+        for number, spec in enumerate(request.alternatives())
+    ]
+
+
+def _meant(name: str, called: Sequence[_Called]) -> list[_Called]:
+    """The requests that a name means: an empty one all of them. The claim's own name comes before that of an entry."""
+    if not name:
+        return [*called]
+    found = [each for each in called if name in each.names]
+    for which in (0, 1):
+        found = found or [each for each in called if name in [f"{each.claims[which]}/{own}" for own in each.names]]
+    return found
+
+
+def _typed_names(called: Sequence[_Called]) -> list[str]:
+    """The requests by names each of which means one: with the claim where several have such a request."""
+    shared = Counter(each.names[1] for each in called)
+    return [each.names[1] if shared[each.names[1]] == 1 else f"{each.claims[0]}/{each.names[1]}" for each in called]
 
 
 def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:
@@ -215,6 +271,22 @@ def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:
         return lambda spec: replace(spec, capacity={**(spec.capacity or {}), name: quantity})
     toleration = toleration_of(value)
     return lambda spec: replace(spec, tolerations=(*spec.tolerations, toleration))
+
+
+def require_toleration(text: str, typed: str) -> None:
+    """Raises UsageError if the API server would refuse the toleration; ``typed`` is the flag with it."""
+    from kubectl_dra.admission.server.names import label_key_problems, label_value_problems
+
+    key_value, colon, effect = text.rpartition(":") if ":" in text else (text, "", "")
+    if colon and effect not in _EFFECTS:
+        raise UsageError(f'{typed}: "{effect}" is no effect; write NoSchedule or NoExecute')
+    key, equal, value = key_value.partition("=")
+    if equal and not key:
+        raise UsageError(f"{typed} names no taint: write KEY, KEY=VALUE or KEY=VALUE:EFFECT")
+    for problem in label_key_problems(key) if key else ():
+        raise UsageError(f'{typed}: "{key}" is no key of a taint: {problem}')
+    for problem in label_value_problems(value):
+        raise UsageError(f'{typed}: "{value}" is no value of a taint: {problem}')
 
 
 def toleration_of(text: str) -> DeviceToleration:

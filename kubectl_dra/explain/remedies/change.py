@@ -45,8 +45,8 @@ class RequestChange(Change, frozen=True):
 
     @property
     def what_if(self) -> WhatIfChange | None:
-        # The name of the request has to say which one it is; nobody writes the claim for extended resources.
-        clear = len(self.supposed) == 1 and not self.place.extended and not self.place.of
+        # Nobody writes the claim for extended resources.
+        clear = len(self.supposed) == 1 and not self.place.extended
         return self.supposed[0] if clear else None
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
@@ -93,7 +93,7 @@ class LowerCount(RequestChange, frozen=True):
 
     @property
     def supposed(self) -> Sequence[WhatIfChange]:
-        return (WhatIfChange(self.place.name, "count", str(self.count)),)
+        return (WhatIfChange(self.place.typed, "count", str(self.count)),)
 
     def made_in(self, world: WhatIf) -> WhatIf:
         if self.place.container:
@@ -121,7 +121,7 @@ class UseClass(RequestChange, frozen=True):
 
     @property
     def supposed(self) -> Sequence[WhatIfChange]:
-        return (WhatIfChange(self.place.name, "class", self.device_class),)
+        return (WhatIfChange(self.place.typed, "class", self.device_class),)
 
     def step(self, world: WhatIf) -> ChangeStep:
         before = world.request(self.place).device_class
@@ -159,7 +159,7 @@ class Tolerate(RequestChange, frozen=True):
 
     @property
     def supposed(self) -> Sequence[WhatIfChange]:
-        return tuple(WhatIfChange(self.place.name, "toleration", str(taint)) for taint in self.taints)
+        return tuple(WhatIfChange(self.place.typed, "toleration", str(taint)) for taint in self.taints)
 
     def step(self, world: WhatIf) -> ChangeStep:
         return self.step_in(world, StepKind.TOLERATE_DEVICE_TAINTS, "tolerations", None, self.taints)
@@ -181,7 +181,7 @@ class LessCapacity(RequestChange, frozen=True):
 
     @property
     def supposed(self) -> Sequence[WhatIfChange]:
-        return (WhatIfChange(self.place.name, "capacity", f"{self.name}={self.amount}"),)
+        return (WhatIfChange(self.place.typed, "capacity", f"{self.name}={self.amount}"),)
 
     def step(self, world: WhatIf) -> ChangeStep:
         before = (world.request(self.place).capacity or {}).get(self.name)
@@ -232,7 +232,7 @@ class ReplaceTerm(RequestChange, frozen=True):
     @property
     def supposed(self) -> Sequence[WhatIfChange]:
         # The whole selector has to be supposed, and with other changes of it: see ``combine``.
-        return (WhatIfChange(self.place.name, "selector", ""),)
+        return (WhatIfChange(self.place.typed, "selector", ""),)
 
     def made_in(self, world: WhatIf) -> WhatIf:
         return super().made_in(world).also_on(self.near)

@@ -31,6 +31,11 @@ class RequestPlace(NamedTuple):
     container: str = ""
     of: str = ""
 
+    @property
+    def typed(self) -> str:
+        """The name that means only this one: with that of the claim where another one has such a request."""
+        return f"{self.of.rpartition('/')[2]}/{self.name}" if self.of else self.name
+
 
 def with_request(
     claim: ResourceClaim, request: int, alternative: int, edit: Callable[[DeviceRequest], DeviceRequest]

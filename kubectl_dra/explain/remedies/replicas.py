@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.refused_claims import for_one_pod
+from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.holders import ClaimHolder
@@ -42,8 +43,8 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
         "share writes it)."
     )
     words = say(text, owner=str(owner), end=end, held=_held(blocked), template=own.template)
-    written = _template(own.template, pod.metadata.namespace)
-    return Remedy(words, _using(blocked, sibling.claim), commands=written)
+    written, place = _template(blocked, own.template, pod.metadata.namespace)
+    return Remedy(words, _using(blocked, sibling.claim), commands=written, place=place)
 
 
 def _held(blocked: Blocked) -> Words:
@@ -62,9 +63,14 @@ def _held(blocked: Blocked) -> Words:
     return say(text, most=most, are="is" if needed == "1" else "are", **words)
 
 
-def _template(name: str, namespace: str) -> tuple[CommandLine, ...]:
-    """The command that shows the template in place of which a claim has to be written."""
-    return (kubectl("get", kind="resourceclaimtemplate", name=name, namespace=namespace, more=("-o", "yaml")),)
+def _template(blocked: Blocked, name: str, namespace: str) -> tuple[tuple[CommandLine, ...], NextStep | None]:
+    """The command that shows the template in place of which a claim has to be written, else how to look into that.
+
+    What only a manifest has is shared there.
+    """
+    if ("ResourceClaimTemplate", namespace, name) in blocked.analysis.snapshot.created:
+        return (), NextStep(Look.SHARE)
+    return (kubectl("get", kind="resourceclaimtemplate", name=name, namespace=namespace, more=("-o", "yaml")),), None
 
 
 def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
@@ -107,8 +113,8 @@ def by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None
     )
     names = [pod.metadata.name for pod in holders if pod is not None]
     proof = next((proof for claim in held[:MAX_EVIDENCE] if (proof := _using(blocked, claim))), None)
-    written = _template(own.template, space)
-    return Remedy(say(text, template=own.template, pods=names), proof, commands=written)
+    written, place = _template(blocked, own.template, space)
+    return Remedy(say(text, template=own.template, pods=names), proof, commands=written, place=place)
 
 
 def _meant_to_be_shared(blocked: Blocked) -> bool:
