@@ -1,0 +1,102 @@
+"""The devices of a snapshot's cluster, as rules compare them with requests: what is published, held or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from kubectl_dra.api.shared_devices import PerDeviceColumn
+from kubectl_dra.api.slices import newest_slices
+from kubectl_dra.lint.context import Context
+
+if TYPE_CHECKING:
+    from kubectl_dra.api.slices import Device, ResourceSlice
+    from kubectl_dra.cel.program import Program
+    from kubectl_dra.cluster.snapshot import Snapshot
+
+
+def hidden(context: Context, kind: str, namespace: str = "") -> bool:
+    """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
+    gaps = context.snapshot.unread((kind,), namespace) if context.snapshot is not None else ()
+    context.world.unread.update(dict.fromkeys(gaps))
+    return bool(gaps)
+
+
+class PlacedDevice(NamedTuple):
+    """A device and its node; empty if it is not of one node alone."""
+
+    device: Device
+    node: str
+
+
+class _Known(Struct, frozen=True):
+    snapshot: Snapshot
+    slices: tuple[ResourceSlice, ...]
+    devices: tuple[Device, ...]
+    complete: bool
+    placed: dict[frozenset[PerDeviceColumn], tuple[PlacedDevice, ...]]
+
+
+_known: list[_Known] = []
+
+
+def _of(snapshot: Snapshot) -> _Known:
+    known = next((known for known in _known if known.snapshot is snapshot), None)
+    if known is None:
+        pools = newest_slices(snapshot.slices).values()
+        slices = tuple(slice_ for pool in pools for slice_ in pool)
+        devices = tuple(device for slice_ in slices for device in slice_.devices)
+        known = _Known(snapshot, slices, devices, all(len(pool) >= pool[0].slice_count for pool in pools), {})
+        _known[:] = [known]
+    return known
+
+
+def published(snapshot: Snapshot) -> tuple[Device, ...]:
+    """The devices of the newest generation of each pool."""
+    return _of(snapshot).devices
+
+
+def placed(snapshot: Snapshot, programs: Iterable[Program], attributes: Iterable[str]) -> tuple[PlacedDevice, ...]:
+    """The devices with their own values of what the selectors read and of these attributes."""
+    own = frozenset(_columns(programs, attributes))
+    known = _of(snapshot)
+    if own not in known.placed:
+        exact = (slice_.exact(own) if slice_.has_own(own) else slice_ for slice_ in known.slices)
+        known.placed[own] = tuple(
+            PlacedDevice(each, slice_.scope.node_name or each.scope.node_name)
+            for slice_ in exact
+            for each in slice_.devices
+        )
+    return known.placed[own]
+
+
+def _columns(programs: Iterable[Program], attributes: Iterable[str]) -> Iterator[PerDeviceColumn]:
+    read = [(each.kind, each.domain, each.id) for program in programs for each in program.columns or ()]
+    named = [("attribute", *name.partition("/")[::2]) for name in attributes]
+    for kind, domain, name in (*read, *named):
+        if name:
+            yield PerDeviceColumn(kind, name)
+            yield PerDeviceColumn(kind, f"{domain}/{name}")
+
+
+def incomplete_pool(snapshot: Snapshot) -> bool:
+    """Whether slices of a pool are missing, so that devices may exist that are not seen."""
+    return not _of(snapshot).complete
+
+
+def admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence[Device]:
+    """The devices that pass all of these selectors."""
+    for program in programs:
+        outcomes = program.evaluate_devices(devices)
+        devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
+    return devices
+
+
+def admitted_places(places: Sequence[PlacedDevice], programs: Sequence[Program]) -> Sequence[PlacedDevice]:
+    """Those of them that pass all of these selectors."""
+    for program in programs:
+        outcomes = program.evaluate_devices([each.device for each in places])
+        places = [each for each, outcome in zip(places, outcomes, strict=True) if outcome is True]
+    return places
