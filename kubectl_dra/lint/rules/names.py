@@ -230,10 +230,11 @@ class UnknownAttribute(
             elif hint is not None:
                 yield self._told(mention, f"{message}: {hint}", "Leave it out.", "error")
             elif (instead := _instead(driver, column)) is not None:
+                since, before = _published_since(driver, instead)
                 yield self.finding(
                     mention.path,
-                    f"{message}; {instead} does this",
-                    fix=_fix(driver, instead, mention),
+                    f"{message}; {instead} does this" + (f", from release {since} of the driver on" if since else ""),
+                    fix=Fix(_nearest_before(instead, since, before)) if since else _fix(driver, instead, mention),
                     cel=mention.cel,
                     severity="error" if driver.complete else "warning",
                 )
@@ -371,6 +372,17 @@ def _instead(driver: Driver, column: Column) -> str | None:
     if column.kind == "capacity":
         return f"attribute {name}" if name in driver.attributes else driver.instead.get(name)
     return driver.instead.get(name) or (f"capacity {name}" if name in driver.capacities else None)
+
+
+def _published_since(driver: Driver, instead: str) -> tuple[str, str]:
+    """The first release that publishes an attribute, and what earlier ones have; empty if no release is too old."""
+    attribute = driver.attributes.get(instead.removeprefix("attribute "))
+    return ("", "") if attribute is None else (attribute.since, attribute.before)
+
+
+def _nearest_before(instead: str, since: str, before: str) -> str:
+    name = instead.removeprefix("attribute ")
+    return f"Write {before}, the nearest that earlier releases publish; or {name} where {since} or later runs."
 
 
 def _fix(driver: Driver, instead: str, mention: Mention) -> Fix:
