@@ -47,8 +47,9 @@ class ServerRule(Rule):
         return map(partial(self._found, context), _one_for_each_place(_by_code(context).get(self.code, ())))
 
     def _found(self, context: Context, violation: Violation) -> LintFinding:
-        from kubectl_dra.lint.analysis.rejection_fixes import remedy
+        from kubectl_dra.lint.analysis.rejection_fixes import remedy, told
 
+        violation = told(context, violation)
         cel = None
         if violation.cel_offset is not None:
             expression = value_at(context.raw, violation.path)
