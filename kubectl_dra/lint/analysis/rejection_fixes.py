@@ -13,6 +13,7 @@ from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
+from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, changed, value_at
@@ -104,6 +105,8 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
+    if fix := selector_fix(context.raw, violation):
+        return fix
     if flat := _of_flat_request(context, violation):
         return flat
     return Fix(_BY_RULE[violation.rule]) if violation.rule in _BY_RULE else None

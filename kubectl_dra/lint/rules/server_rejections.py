@@ -142,7 +142,14 @@ class WrongType(
     """A value that cannot be decoded."""
 
 
-class Required(ServerRule, code="DRA103", name="required-field", reasons=("Required",)):
+class Required(
+    ServerRule,
+    code="DRA103",
+    name="required-field",
+    fixable="unsafe",
+    reasons=("Required",),
+    fixed_where="it is the selector of a workload",
+):
     """A required field is missing."""
 
 
@@ -152,7 +159,7 @@ class Invalid(
     name="invalid-value",
     fixable="unsafe",
     reasons=("Invalid", "TypeInvalid"),
-    fixed_where="the value is one letter or two from a known name",
+    fixed_where="the value is one letter or two from a known name, or labels have to match a selector",
 ):
     """A value that the server's validation refuses."""
 
