@@ -24,7 +24,7 @@ def hidden(context: Context, kind: str, namespace: str = "") -> bool:
     return bool(gaps)
 
 
-class PlacedDevice(NamedTuple):
+class DeviceOnNode(NamedTuple):
     """A device and its node; empty if it is not of one node alone."""
 
     device: Device
@@ -36,7 +36,7 @@ class _Known(Struct, frozen=True):
     slices: tuple[ResourceSlice, ...]
     devices: tuple[Device, ...]
     complete: bool
-    placed: dict[frozenset[PerDeviceColumn], tuple[PlacedDevice, ...]]
+    placed: dict[frozenset[PerDeviceColumn], tuple[DeviceOnNode, ...]]
 
 
 _known: list[_Known] = []
@@ -58,14 +58,14 @@ def published(snapshot: Snapshot) -> tuple[Device, ...]:
     return _of(snapshot).devices
 
 
-def placed(snapshot: Snapshot, programs: Iterable[Program], attributes: Iterable[str]) -> tuple[PlacedDevice, ...]:
+def placed(snapshot: Snapshot, programs: Iterable[Program], attributes: Iterable[str]) -> tuple[DeviceOnNode, ...]:
     """The devices with their own values of what the selectors read and of these attributes."""
     own = frozenset(_columns(programs, attributes))
     known = _of(snapshot)
     if own not in known.placed:
         exact = (slice_.exact(own) if slice_.has_own(own) else slice_ for slice_ in known.slices)
         known.placed[own] = tuple(
-            PlacedDevice(each, slice_.scope.node_name or each.scope.node_name)
+            DeviceOnNode(each, slice_.scope.node_name or each.scope.node_name)
             for slice_ in exact
             for each in slice_.devices
         )
@@ -94,7 +94,7 @@ def admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence
     return devices
 
 
-def admitted_places(places: Sequence[PlacedDevice], programs: Sequence[Program]) -> Sequence[PlacedDevice]:
+def admitted_places(places: Sequence[DeviceOnNode], programs: Sequence[Program]) -> Sequence[DeviceOnNode]:
     """Those of them that pass all of these selectors."""
     for program in programs:
         outcomes = program.evaluate_devices([each.device for each in places])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
-from kubectl_dra.lint.analysis.cluster_devices import PlacedDevice, admitted_places, hidden, incomplete_pool, placed
+from kubectl_dra.lint.analysis.cluster_devices import DeviceOnNode, admitted_places, hidden, incomplete_pool, placed
 from kubectl_dra.lint.analysis.selector_targets import class_programs, selectors
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import LintFinding
@@ -30,8 +30,8 @@ class _Candidates(Struct, frozen=True):
     """An alternative with the devices that its class and selectors admit, and of them those with its capacity."""
 
     alternative: RequestAlternative
-    admitted: Sequence[PlacedDevice]
-    fitting: Sequence[PlacedDevice]
+    admitted: Sequence[DeviceOnNode]
+    fitting: Sequence[DeviceOnNode]
 
     @property
     def number(self) -> int:
@@ -258,7 +258,7 @@ def _has(context: Context, device: Device, wanted: Mapping[str, Quantity]) -> bo
     return shortage(device, wanted, {}, {}, fractional=context.target.has("DRAFractionalCapacityRange")) is None
 
 
-def _largest(places: Sequence[PlacedDevice], name: str) -> tuple[Quantity | None, str]:
+def _largest(places: Sequence[DeviceOnNode], name: str) -> tuple[Quantity | None, str]:
     """The largest value of a capacity, and the device that has it."""
     from kubectl_dra.api.quantity import Quantity
 
