@@ -32,10 +32,12 @@ class DeviceOnNode(NamedTuple):
 
 
 class _Known(Struct, frozen=True):
+    """``in_part``: the drivers of pools of which slices are missing."""
+
     snapshot: Snapshot
     slices: tuple[ResourceSlice, ...]
     devices: tuple[Device, ...]
-    complete: bool
+    in_part: frozenset[str]
     placed: dict[frozenset[PerDeviceColumn], tuple[DeviceOnNode, ...]]
 
 
@@ -48,7 +50,8 @@ def _of(snapshot: Snapshot) -> _Known:
         pools = newest_slices(snapshot.slices).values()
         slices = tuple(slice_ for pool in pools for slice_ in pool)
         devices = tuple(device for slice_ in slices for device in slice_.devices)
-        known = _Known(snapshot, slices, devices, all(len(pool) >= pool[0].slice_count for pool in pools), {})
+        in_part = frozenset(pool[0].driver for pool in pools if len(pool) < pool[0].slice_count)
+        known = _Known(snapshot, slices, devices, in_part, {})
         _known[:] = [known]
     return known
 
@@ -81,9 +84,14 @@ def _columns(programs: Iterable[Program], attributes: Iterable[str]) -> Iterator
             yield PerDeviceColumn(kind, f"{domain}/{name}")
 
 
-def incomplete_pool(snapshot: Snapshot) -> bool:
-    """Whether slices of a pool are missing, so that devices may exist that are not seen."""
-    return not _of(snapshot).complete
+def seen_in_part(snapshot: Snapshot, places: Iterable[DeviceOnNode]) -> bool:
+    """Whether slices are missing of pools whose devices may be like these: of their drivers, or of one unseen yet."""
+    known = _of(snapshot)
+    if not known.in_part:
+        return False
+    seen = {device.driver for device in known.devices}
+    alike = {device.driver for device, _ in places}
+    return any(driver in alike or driver not in seen for driver in known.in_part)
 
 
 def admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence[Device]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
-from kubectl_dra.lint.analysis.cluster_devices import DeviceOnNode, admitted_places, hidden, incomplete_pool, placed
+from kubectl_dra.lint.analysis.cluster_devices import DeviceOnNode, admitted_places, hidden, placed, seen_in_part
 from kubectl_dra.lint.analysis.selector_targets import class_programs, selectors
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import LintFinding
@@ -59,7 +59,7 @@ class ExceedsDevices(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         snapshot = context.snapshot
-        if snapshot is None or hidden(context, "ResourceSlice") or incomplete_pool(snapshot):
+        if snapshot is None or hidden(context, "ResourceSlice"):
             return
         known = [_candidates(context, alternative) for alternative in alternatives(context)]
         found: dict[str, list[LintFinding]] = {}
@@ -195,7 +195,7 @@ def _most(nodes: Counter[str]) -> tuple[str, int]:
 
 
 def _candidates(context: Context, alternative: RequestAlternative) -> _Candidates | None:
-    """The devices for an alternative; None if that cannot be told, as a name or a selector is wrong."""
+    """The devices for an alternative; None if that cannot be told, as a name is wrong or slices are missing."""
     snapshot = context.snapshot
     own = [each.program for each in selectors(context) if each.path[:-4] == alternative.path]
     of_class = class_programs(context, str(alternative.content.get("deviceClassName") or ""))
@@ -210,7 +210,8 @@ def _candidates(context: Context, alternative: RequestAlternative) -> _Candidate
         for field in ("matchAttribute", "distinctAttribute")
     ]
     everything = placed(snapshot, programs, attributes)
-    if not (admitted_of_class := admitted_places(everything, of_class)):
+    admitted_of_class = admitted_places(everything, of_class)
+    if not admitted_of_class or seen_in_part(snapshot, admitted_of_class):
         return None
     admitted = admitted_places(admitted_of_class, compiled)
     if not context.target.has("DRAConsumableCapacity"):
