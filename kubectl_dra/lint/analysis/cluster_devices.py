@@ -38,7 +38,7 @@ class _Known(Struct, frozen=True):
     slices: tuple[ResourceSlice, ...]
     devices: tuple[Device, ...]
     in_part: frozenset[str]
-    placed: dict[frozenset[PerDeviceColumn], tuple[DeviceOnNode, ...]]
+    placed: dict[tuple[frozenset[PerDeviceColumn], tuple[Program, ...]], Sequence[DeviceOnNode]]
 
 
 _known: list[_Known] = []
@@ -61,18 +61,21 @@ def published(snapshot: Snapshot) -> tuple[Device, ...]:
     return _of(snapshot).devices
 
 
-def placed(snapshot: Snapshot, programs: Iterable[Program], attributes: Iterable[str]) -> tuple[DeviceOnNode, ...]:
-    """The devices with their own values of what the selectors read and of these attributes."""
-    own = frozenset(_columns(programs, attributes))
+def placed(
+    snapshot: Snapshot, of_class: tuple[Program, ...], programs: Iterable[Program], attributes: Iterable[str]
+) -> Sequence[DeviceOnNode]:
+    """The devices of a class, with their own values of what selectors read and of these attributes."""
+    own = frozenset(_columns((*of_class, *programs), attributes))
     known = _of(snapshot)
-    if own not in known.placed:
+    if (own, of_class) not in known.placed:
         exact = (slice_.exact(own) if slice_.has_own(own) else slice_ for slice_ in known.slices)
-        known.placed[own] = tuple(
+        everything = [
             DeviceOnNode(each, slice_.scope.node_name or each.scope.node_name)
             for slice_ in exact
             for each in slice_.devices
-        )
-    return known.placed[own]
+        ]
+        known.placed[own, of_class] = admitted_places(everything, of_class)
+    return known.placed[own, of_class]
 
 
 def _columns(programs: Iterable[Program], attributes: Iterable[str]) -> Iterator[PerDeviceColumn]:

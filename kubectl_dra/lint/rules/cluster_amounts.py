@@ -88,7 +88,7 @@ class ExceedsDevices(
         alternative = candidates.alternative
         if not candidates.fitting:
             return self._capacity(context, candidates)
-        if alternative.all_devices:
+        if alternative.number == 1:
             return None
         nodes = candidates.by_node([(None,)] * len(candidates.fitting))[None]
         node, most = _most(nodes)
@@ -203,14 +203,12 @@ def _candidates(context: Context, alternative: RequestAlternative) -> _Candidate
     wanted = _wanted(alternative)
     if snapshot is None or of_class is None or len(compiled) < len(own) or wanted is None:
         return None
-    programs = (*of_class, *compiled)
     attributes = [
         str(constraint.get(field))
         for constraint in items(context.spec, "devices", "constraints")
         for field in ("matchAttribute", "distinctAttribute")
     ]
-    everything = placed(snapshot, programs, attributes)
-    admitted_of_class = admitted_places(everything, of_class)
+    admitted_of_class = placed(snapshot, of_class, compiled, attributes)
     if not admitted_of_class or seen_in_part(snapshot, admitted_of_class):
         return None
     admitted = admitted_places(admitted_of_class, compiled)
