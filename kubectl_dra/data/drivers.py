@@ -74,6 +74,8 @@ class Attribute(Struct, frozen=True):
     ``values`` are all possible values; empty if open. No two devices have the same value of a ``unique`` one.
     A ``single`` one says which device of a node it is, and nothing about what kind of device that is.
     ``names`` says which list of names its values come from: "products" or "mig".
+    ``since`` is the first release of the driver that publishes it, if that is to be said; ``before`` is the attribute
+    of earlier ones that comes nearest.
     """
 
     type: str = ""
@@ -82,6 +84,8 @@ class Attribute(Struct, frozen=True):
     single: bool = False
     example: str = ""
     names: str = ""
+    since: str = ""
+    before: str = ""
 
 
 def name_in(driver: str, column: Column) -> str:
@@ -405,6 +409,8 @@ def _attribute(raw: Mapping[str, Any]) -> Attribute:
         bool(raw.get("single")),
         str(raw.get("example", "")),
         raw.get("names", ""),
+        str(raw.get("since", "")),
+        raw.get("before", ""),
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -266,6 +269,17 @@ def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> 
     assert lines.count("kubectl dra migrate a.yaml") == 1 and "fix: the same as in line 9" in lines
     found = json.loads(dra("lint", "a.yaml", "-o", "json").out)["findings"]
     assert {each["fix"]["command"] for each in found} == {"kubectl dra migrate a.yaml"}
+
+
+def test_standard_input_has_no_command_that_would_wait_for_it(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: c\n    image: a:1\n"
+        "    resources:\n      limits: {nvidia.com/gpu: 1}\n"
+    )
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pod.encode())))
+    ran = dra("lint", "-")
+    assert "pipe the same input into kubectl dra migrate -." in " ".join(ran.out.split())
+    assert not any(line.strip().startswith("kubectl dra") for line in ran.out.splitlines())
 
 
 def test_a_class_that_no_file_has_is_named(dra: Dra) -> None:

@@ -82,7 +82,7 @@ def _note(struct: str, key: str, version: str, release: Release) -> str:
     if struct == "ClaimMetadata" or struct in KINDS:
         return ""
     if struct == "DeviceSubRequest" and key == "adminAccess":
-        return "; admin access is only for requests with exactly"
+        return "; admin access is only for requests without alternatives"
     if field := fields(struct, version).get(key):
         last = field.until
         since = f"it came with 1.{field.since}" if last is None else f"1.{last} was the last with it"

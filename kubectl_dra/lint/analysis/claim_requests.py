@@ -15,8 +15,9 @@ from kubectl_dra.command import kubectl
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item, items, once
+from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
-from kubectl_dra.manifests.inputs import arguments
+from kubectl_dra.manifests.inputs import STDIN_NAME, arguments
 from kubectl_dra.manifests.workloads import CONTAINER_LISTS
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
@@ -81,9 +82,14 @@ def gated_fields(context: Context) -> tuple[tuple[Path, Field], ...]:
 # The command that carries out a finding's recommendation, if ``migrate`` can.
 
 
-def migrate(item: Item) -> str:
-    """``kubectl dra migrate FILE`` for the item's file; other inputs are given as they were here."""
-    return str(kubectl("dra", "migrate", more=arguments(item.place.file)))
+def migrate(item: Item, told: str) -> Fix:
+    """What to do, ending in an aim, and ``kubectl dra migrate FILE`` for that; inputs are given as they were here.
+
+    Standard input cannot be read again, and a command pasted alone would wait for it: that is said in words.
+    """
+    if item.place.file == STDIN_NAME:
+        return Fix(f"{told}, pipe the same input into kubectl dra migrate -.")
+    return Fix(f"{told}:", command=str(kubectl("dra", "migrate", more=arguments(item.place.file))))
 
 
 # Claims from before structured parameters (v1alpha2), and what each field becomes.

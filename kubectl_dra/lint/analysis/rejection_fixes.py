@@ -6,14 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from kubectl_dra.admission.server.decoding import decoding_errors
+from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
+from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, changed, value_at
-from kubectl_dra.text import edit_distance, nearest
+from kubectl_dra.text import edit_distance, join, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
@@ -34,7 +38,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "partitionRequest": (
         "There is no such field. A partition is a separate device. Ask for it by its class (for MIG mig.nvidia.com) "
         'and a selector such as device.attributes["gpu.nvidia.com"].profile == "2g.20gb". For a share of a device that '
-        "allows several allocations, use exactly.capacity.requests (1.34+)."
+        "allows several allocations, use capacity.requests in the request (1.34+)."
     ),
     "deviceRequests": (
         "Write spec.devices.requests; each has a name and exactly: {deviceClassName, count, selectors}, or "
@@ -43,8 +47,6 @@ _ADVICE: Final[Mapping[str, str]] = {
     "alternatives": "Write firstAvailable: a list of subrequests in the order of preference.",
     "selector": "Write selectors, a list of {cel: {expression: …}}.",
     "priority": "Write the alternatives in firstAvailable in the order of preference.",
-    "resourceClassName": "Write devices.requests[].exactly.deviceClassName: a DeviceClass succeeds a ResourceClass.",
-    "resourceClass": "Write devices.requests[].exactly.deviceClassName.",
     "parametersRef": "Parameters stand in the claim itself: devices.config[].opaque {driver, parameters}.",
     "parameters": "Parameters stand in the claim itself: devices.config[].opaque {driver, parameters}.",
     "driverName": 'A class chooses its driver by a selector: device.driver == "DRIVER".',
@@ -54,10 +56,12 @@ _ADVICE: Final[Mapping[str, str]] = {
     "namedResources": "Write devices: a list of {name, attributes, capacity}.",
     "nodeSelector": "Put it into the pod's spec.nodeSelector, or select devices by their attributes.",
     "operator": "Remove it: a constraint is matchAttribute (equal on all) or distinctAttribute (different on all).",
-    "adminAccess": "Admin access is for exactly only, not for the alternatives of firstAvailable.",
+    "adminAccess": "Admin access is for a request without alternatives; those of firstAvailable cannot have it.",
 }
+_FORMER_CLASS: Final = ("resourceClassName", "resourceClass")
+_FLAT_VERSIONS: Final = ("v1beta1", "v1alpha3")
+_WITHOUT_REQUESTS: Final = ("DeviceTaintRule", "ResourceSlice")
 _WHERE: Final[Mapping[str, str]] = {
-    **{name: f"It stands in devices.requests[].exactly.{name}." for name in _FLAT},
     "requests": "It stands in spec.devices.requests.",
     "constraints": "It stands in spec.devices.constraints.",
     "config": "It stands in spec.devices.config.",
@@ -77,6 +81,8 @@ _BY_RULE: Final[Mapping[str, str]] = {
         "Say either resourceClaimName, for a claim that pods share, or resourceClaimTemplateName."
     ),
 }
+_OF_CLAIMS: Final = ("deviceClassName", "selectors")
+"""What the selector of a DeviceTaintRule had besides names, up to 1.34."""
 _INTEGER: Final = re.compile("[0-9]{1,18}")
 
 
@@ -87,7 +93,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return _unknown_field(context, path)
     if violation.reason == "NotSupported":
         return _member(context.raw, path)
-    if violation.reason == "BadRequest":
+    if violation.reason == BAD_REQUEST:
         return _wrong_type(context.raw, path) or _unquoted(context, path)
     if violation.rule in ("cel-compile", "cel-program"):
         text = value_at(context.raw, path)
@@ -99,6 +105,10 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
+    if fix := selector_fix(context.raw, violation):
+        return fix
+    if flat := _of_flat_request(context, violation):
+        return flat
     return Fix(_BY_RULE[violation.rule]) if violation.rule in _BY_RULE else None
 
 
@@ -123,17 +133,64 @@ def _unknown_field(context: Context, path: Path) -> Fix | None:
     name = str(path[-1])
     if name == "deviceRequests" and (exact := device_requests(value_at(raw, path))):
         return exact
+    if context.item.kind == "DeviceTaintRule" and path[-2:-1] == ("deviceSelector",) and name in _OF_CLAIMS:
+        return Fix("Name the driver, pool or device that is meant; one rule for each.")
+    if name in _FORMER_CLASS:
+        return Fix(f"Write {_in_request(context, 'deviceClassName')}: a DeviceClass succeeds a ResourceClass.")
     if name in _ADVICE:
         return Fix(_ADVICE[name])
-    if name == "exactly" and context.item.version in ("v1beta1", "v1alpha3"):
+    if name == "exactly" and _is_flat(context):
         return Fix(
             f"In {context.item.version} its fields stand in the request itself; exactly came with v1beta2 and v1."
         )
     if name == "tolerations":
         return Fix("Tolerations belong to a request: devices.requests[].exactly.tolerations.")
-    if name in _WHERE:
-        return Fix(_WHERE[name])
+    if context.item.kind not in _WITHOUT_REQUESTS:
+        if name in _FLAT:
+            return Fix(f"It stands in {_in_request(context, name)}.")
+        if name in _WHERE:
+            return Fix(_WHERE[name])
     return _spelling(context, path)
+
+
+def _is_flat(context: Context) -> bool:
+    """Whether the object is of a version in which the content of ``exactly`` is in the request itself."""
+    return context.item.is_dra and context.item.version in _FLAT_VERSIONS
+
+
+def _in_request(context: Context, name: str) -> str:
+    """Where a field of a request stands in the version that is written."""
+    return f"devices.requests[].{name}" if _is_flat(context) else f"devices.requests[].exactly.{name}"
+
+
+def told(context: Context, violation: Violation) -> Violation:
+    """A violation with the fields of the version that is written; the server speaks of v1's."""
+    # What cannot be decoded is reported as it is written.
+    if not _is_flat(context) or violation.reason == BAD_REQUEST or violation.rule == "unknown-field":
+        return violation
+    if violation.rule == "request-kind-both":
+        names = join(_beside_alternatives(context, violation))
+        violation = replace(violation, message=f"has both {names} and firstAvailable; only one of them may be set")
+    if violation.rule == "request-kind-missing":
+        violation = replace(violation, message="must have either deviceClassName or firstAvailable")
+    return replace(violation, field=in_v1beta1(violation.field))
+
+
+def _beside_alternatives(context: Context, violation: Violation) -> tuple[str, ...]:
+    """The fields of a flat request that stand beside firstAvailable."""
+    request = value_at(context.raw, violation.path)
+    return tuple(name for name in _FLAT if isinstance(request, dict) and request.get(name) is not None)
+
+
+def _of_flat_request(context: Context, violation: Violation) -> Fix | None:
+    if not _is_flat(context):
+        return None
+    if violation.rule == "request-kind-missing":
+        return Fix("Add deviceClassName: CLASS, or firstAvailable with alternatives.")
+    if violation.rule == "request-kind-both":
+        names = join(_beside_alternatives(context, violation))
+        return Fix(f"Keep {names}, or make one more alternative of it in firstAvailable.")
+    return None
 
 
 def _flat_request(raw: Any, path: Path) -> Fix | None:

@@ -112,9 +112,11 @@ def _is_of_limit(raw: Mapping[str, Any], violation: Violation) -> bool:
 def later_violations_of(context: Context) -> Iterator[Violation]:
     """What the server says of the rest once the fields that it cannot decode are gone.
 
-    Nothing is said of what is missing then. An unknown field is most likely another one misspelled, so nothing is said
-    of its neighbours either.
+    An unknown field is most likely another one misspelled: nothing is said of what it may stand for, which is what is
+    missing beside it, and names that it may have given; nor of its neighbours.
     """
+    from kubectl_dra.lint.analysis.undecoded import Undecoded
+
     verdict = verdict_of(context)
     if verdict is None or verdict.code != BAD_REQUEST:
         return
@@ -123,12 +125,10 @@ def later_violations_of(context: Context) -> Iterator[Violation]:
         raw = _without(raw, path)
     if raw == item.raw:
         return
-    holders = {violation.path[:-1] for violation in verdict.violations}
-    misspelled = {violation.path[:-1] for violation in verdict.violations if violation.rule == "unknown-field"}
+    undecoded = Undecoded(raw, tuple(verdict.violations))
     rest = Context(Item(raw, item.place, item.owner, item.complete), context.target)
     for violation in (*violations_of(rest), *later_violations_of(rest)):
-        missing = violation.reason == "Required" or violation.rule in _OF_THE_WHOLE
-        if not missing and violation.path not in holders and violation.path[:-1] not in misspelled:
+        if not undecoded.may_cause(violation):
             yield violation
 
 

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
+from kubectl_dra.lint.analysis.cluster_devices import admitted, hidden, published
 from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
 from kubectl_dra.lint.context import Context, items
@@ -24,7 +23,6 @@ from kubectl_dra.text import nearest
 if TYPE_CHECKING:
     from kubectl_dra.api.slices import Device
     from kubectl_dra.cel.program import Program
-    from kubectl_dra.cluster.snapshot import Snapshot
 
 
 class MissingClass(
@@ -40,7 +38,7 @@ class MissingClass(
             name = alternative.content.get("deviceClassName")
             if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
                 continue
-            if has_old_name(context, "DeviceClass", name) or _hidden(context, "DeviceClass"):
+            if has_old_name(context, "DeviceClass", name) or hidden(context, "DeviceClass"):
                 continue
             near = nearest(name, snapshot.classes, 1)
             path = (*alternative.path, "deviceClassName")
@@ -74,7 +72,7 @@ class ReferenceMissing(
             known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
             if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
                 continue
-            if _hidden(context, reference.kind, namespace):
+            if hidden(context, reference.kind, namespace):
                 continue
             near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
             path = (*reference.path, reference.field)
@@ -158,7 +156,7 @@ class MorePodsThanDevices(
         if snapshot is None or owner is None or (pods := replicas_of(owner)) < 2:
             return
         for reference in references(context):
-            if reference.kind != "ResourceClaimTemplate" or _hidden(context, "ResourceSlice"):
+            if reference.kind != "ResourceClaimTemplate" or hidden(context, "ResourceSlice"):
                 continue
             for request in _requests_of(context, reference.target):
                 exactly = request.get("exactly")
@@ -168,7 +166,7 @@ class MorePodsThanDevices(
                 programs = class_programs(context, name)
                 if programs is None or not isinstance(count, int) or exactly.get("allocationMode") == "All":
                     continue
-                devices = _admitted(_published(snapshot), programs)
+                devices = admitted(published(snapshot), programs)
                 if not devices or any(device.allow_multiple_allocations for device in devices):
                     continue
                 if pods * count > len(devices):
@@ -190,63 +188,21 @@ def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]
     return items(target.spec, "devices", "requests") if target is not None else ()
 
 
-def _admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence[Device]:
-    """The devices that pass all of these selectors."""
-    for program in programs:
-        outcomes = program.evaluate_devices(devices)
-        devices = [device for device, outcome in zip(devices, outcomes, strict=True) if outcome is True]
-    return devices
-
-
-class _Known(Struct, frozen=True):
-    snapshot: Snapshot
-    devices: tuple[Device, ...]
-
-
 def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]]]:
     """The selectors of requests, each with the devices admitted by its class and the earlier selectors."""
     snapshot = context.snapshot
     if snapshot is None:
         return
-    everything = _published(snapshot)
+    everything = published(snapshot)
     for target in asked(context):
-        if _hidden(context, "ResourceSlice"):
+        if hidden(context, "ResourceSlice"):
             return
         programs = class_programs(context, target.device_class)
         if programs is None:
             continue
-        devices = _admitted(everything, (*programs, *target.before))
+        devices = admitted(everything, (*programs, *target.before))
         if devices:
             yield target, devices
-
-
-_published_of: list[_Known] = []
-
-
-def _hidden(context: Context, kind: str, namespace: str = "") -> bool:
-    """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
-    gaps = context.snapshot.unread((kind,), namespace) if context.snapshot is not None else ()
-    context.world.unread.update(dict.fromkeys(gaps))
-    return bool(gaps)
-
-
-def _published(snapshot: Snapshot) -> tuple[Device, ...]:
-    """The devices of the newest generation of each pool."""
-    known = next((known for known in _published_of if known.snapshot is snapshot), None)
-    if known is None:
-        newest: dict[tuple[str, str], int] = {}
-        for slice_ in snapshot.slices:
-            key = (slice_.driver, slice_.pool.name)
-            newest[key] = max(newest.get(key, 0), slice_.generation)
-        devices = tuple(
-            device
-            for slice_ in snapshot.slices
-            if slice_.generation == newest[slice_.driver, slice_.pool.name]
-            for device in slice_.devices
-        )
-        known = _Known(snapshot, devices)
-        _published_of[:] = [known]
-    return known.devices
 
 
 def _first_false(program: Program, devices: Sequence[Device]) -> Program | None:

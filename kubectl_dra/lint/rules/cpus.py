@@ -97,14 +97,20 @@ def _is_of_cpus(context: Context, reference: Reference) -> bool:
 
 
 def _cpus(context: Context, reference: Reference) -> int | None:
-    """How many CPUs a claim has; None if that depends on the devices, or is not a whole number."""
+    """How many CPUs a claim has; None if that depends on the devices, or is no number of CPUs."""
     total = 0
     for request in context.world.find(reference.kind, reference.target, context.item.namespace)[0].requests:
         exactly = fields_at(request, "exactly")
         asked = fields_at(exactly, "capacity", "requests")
         cpus = _whole(asked.get(f"{DRIVER}/cpu", asked.get("cpu")))
         count = exactly.get("count", 1)
-        if cpus is None or not isinstance(count, int) or exactly.get("allocationMode") == "All":
+        if (
+            cpus is None
+            or cpus < 1
+            or not isinstance(count, int)
+            or count < 1
+            or exactly.get("allocationMode") == "All"
+        ):
             return None
         total += cpus * count
     return total

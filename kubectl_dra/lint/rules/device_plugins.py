@@ -40,10 +40,10 @@ class PluginAndClaim(
                 yield self.finding(
                     path,
                     f"{name} comes from the device plugin, and the container also uses the claim {claim}",
-                    fix=Fix(
+                    fix=migrate(
+                        context.item,
                         "Look what the claim is for: if for the same devices, remove one of the two. To make a claim "
-                        f"of {name}:",
-                        command=migrate(context.item),
+                        f"of {name}",
                     ),
                     on_key=True,
                 )
@@ -52,9 +52,9 @@ class PluginAndClaim(
                 yield self.finding(
                     path,
                     f"{name} comes from the device plugin, and the pod has a claim for {driver} as well",
-                    fix=Fix(
-                        f"Remove the claim, or {name}. To make a request of {name}, or learn what is in the way:",
-                        command=migrate(context.item),
+                    fix=migrate(
+                        context.item,
+                        f"Remove the claim, or {name}. To make a request of {name}, or learn what is in the way",
                     ),
                     on_key=True,
                 )
@@ -80,11 +80,11 @@ class PluginResource(
             yield self.finding(
                 path,
                 f"{name} comes from a device plugin, not from the DRA driver {driver}{instead}",
-                fix=Fix(
-                    "To ask the DRA driver instead, or learn what is in the way:"
+                fix=migrate(
+                    context.item,
+                    "To ask the DRA driver instead, or learn what is in the way"
                     if whole
-                    else "Put the number in; then:",
-                    command=migrate(context.item),
+                    else "Put the number in. To ask the DRA driver then",
                 ),
                 on_key=True,
             )

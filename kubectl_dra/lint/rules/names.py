@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
+from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, is_given, references
 from kubectl_dra.lint.analysis.corrections import spliced
@@ -230,9 +230,10 @@ class UnknownAttribute(
             elif hint is not None:
                 yield self._told(mention, f"{message}: {hint}", "Leave it out.", "error")
             elif (instead := _instead(driver, column)) is not None:
+                since = f", from release {later.since} of the driver on" if (later := _later(driver, instead)) else ""
                 yield self.finding(
                     mention.path,
-                    f"{message}; {instead} does this",
+                    f"{message}; {instead} does this{since}",
                     fix=_fix(driver, instead, mention),
                     cel=mention.cel,
                     severity="error" if driver.complete else "warning",
@@ -373,8 +374,16 @@ def _instead(driver: Driver, column: Column) -> str | None:
     return driver.instead.get(name) or (f"capacity {name}" if name in driver.capacities else None)
 
 
+def _later(driver: Driver, instead: str) -> Attribute | None:
+    """The attribute, if only later releases of the driver publish it."""
+    attribute = driver.attributes.get(instead.removeprefix("attribute "))
+    return attribute if attribute is not None and attribute.since else None
+
+
 def _fix(driver: Driver, instead: str, mention: Mention) -> Fix:
     kind, _, name = instead.partition(" ")
+    if later := _later(driver, instead):
+        return Fix(f"Write {later.before}, the nearest that earlier releases publish, or {name} from {later.since} on.")
     if kind == "capacity" and mention.program is not None:
         fix = memory_fix(driver, mention.column, name, mention.path, mention.program)
         if fix is not None:

@@ -91,8 +91,8 @@ class VersionMissing(
         removed = life.was_removed(release)
         change = f"was removed in 1.{life.removed}" if removed else f"came in 1.{life.introduced}"
         if item.kind in _OLD_KINDS and not served:
-            title = f"It is replaced by {_old_kind(item)}. To see what migrate can take over:"
-            advice: Fix | None = Fix(title, command=migrate(item))
+            told = f"It is replaced by {_old_kind(item)}. To see what migrate can take over"
+            advice: Fix | None = migrate(item, told)
         elif served:
             advice = _move(context, served[0])
         else:
@@ -266,7 +266,7 @@ def _move(context: Context, better: str) -> Fix:
         if spec.get("parameters") or spec.get("parametersRef"):
             # Only who wrote it knows what these mean: migrate refuses it, with the same advice.
             return Fix(advice)
-        return Fix(f"{advice} To see what migrate can take over:", command=migrate(item))
+        return migrate(item, f"{advice} To see what migrate can take over")
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
@@ -274,10 +274,8 @@ def _move(context: Context, better: str) -> Fix:
     unclear = _unclear(context, better)
     if unclear is not None:
         # A conversion would have to guess what is meant there, which migrate does not do.
-        return Fix(
-            f"First correct {unclear}. Then {title[0].lower()}{title[1:]}. To see the result:", command=migrate(item)
-        )
-    return Fix(f"{title}. To see the result:", command=migrate(item))
+        return migrate(item, f"First correct {unclear}. Then {title[0].lower()}{title[1:]}. To see the result")
+    return migrate(item, f"{title}. To see the result")
 
 
 def _unclear(context: Context, better: str) -> str | None:

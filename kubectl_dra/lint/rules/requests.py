@@ -151,7 +151,7 @@ class StepZero(
             for name, capacity in fields_at(device, "capacity").items():
                 path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
                 step = value_at(capacity, path[5:])
-                if step is None or not _is_zero(step):
+                if step is None or _sign(step) != 0:
                     continue
                 yield self.finding(
                     path,
@@ -161,19 +161,43 @@ class StepZero(
                 )
 
 
+class NothingOfCapacity(
+    Rule,
+    code="DRA312",
+    name="capacity-not-positive",
+    severity="warning",
+    kinds=CLAIM_KINDS,
+    releases=fields("ExactDeviceRequest")["capacity"].releases,
+):
+    """A request for no capacity at all, or for less than none."""
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for alternative in alternatives(context):
+            for name, amount in fields_at(alternative.content, "capacity", "requests").items():
+                sign = _sign(amount)
+                if sign is None or sign > 0:
+                    continue
+                yield self.finding(
+                    (*alternative.path, "capacity", "requests", name),
+                    f"{amount or 0} of {name} is no amount that a device can give; the API server accepts it",
+                    fix="Write how much is needed, or leave the entry out.",
+                )
+
+
 def _constraints(context: Context) -> Iterator[tuple[Path, Mapping[str, Any], tuple[str, ...]]]:
     for index, constraint in enumerate(items(context.spec, "devices", "constraints")):
         path = (*context.spec_path, "devices", "constraints", index)
         yield path, constraint, tuple(str(name) for name in items_at(constraint, "requests"))
 
 
-def _is_zero(value: Any) -> bool:
+def _sign(value: Any) -> int | None:
+    """-1, 0 or 1 for a quantity as it is written; None if it is none."""
     from kubectl_dra.api.quantity import Quantity, QuantityError
 
     try:
-        return Quantity.from_json(value) == Quantity.parse("0")
+        return Quantity.from_json(value).sign()
     except QuantityError:
-        return False
+        return None
 
 
-RULES = (CountZero, TooManyDevices, VacuousConstraint, MatchAndDistinct, MatchUnique, StepZero)
+RULES = (CountZero, TooManyDevices, VacuousConstraint, MatchAndDistinct, MatchUnique, StepZero, NothingOfCapacity)

@@ -47,8 +47,9 @@ class ServerRule(Rule):
         return map(partial(self._found, context), _one_for_each_place(_by_code(context).get(self.code, ())))
 
     def _found(self, context: Context, violation: Violation) -> LintFinding:
-        from kubectl_dra.lint.analysis.rejection_fixes import remedy
+        from kubectl_dra.lint.analysis.rejection_fixes import remedy, told
 
+        violation = told(context, violation)
         cel = None
         if violation.cel_offset is not None:
             expression = value_at(context.raw, violation.path)
@@ -141,7 +142,14 @@ class WrongType(
     """A value that cannot be decoded."""
 
 
-class Required(ServerRule, code="DRA103", name="required-field", reasons=("Required",)):
+class Required(
+    ServerRule,
+    code="DRA103",
+    name="required-field",
+    fixable="unsafe",
+    reasons=("Required",),
+    fixed_where="it is the selector of a workload",
+):
     """A required field is missing."""
 
 
@@ -151,7 +159,7 @@ class Invalid(
     name="invalid-value",
     fixable="unsafe",
     reasons=("Invalid", "TypeInvalid"),
-    fixed_where="the value is one letter or two from a known name",
+    fixed_where="the value is one letter or two from a known name, or labels have to match a selector",
 ):
     """A value that the server's validation refuses."""
 

@@ -14,7 +14,7 @@ from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set, fields_at, value_at
+from kubectl_dra.manifests.changes import Delete, Path, Set, fields_at, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
@@ -114,6 +114,40 @@ class TolerationDoesNotStay(
                 )
 
 
+class SecondsIgnored(
+    Rule,
+    code="DRA806",
+    name="toleration-seconds-ignored",
+    severity="warning",
+    kinds=CLAIM_KINDS,
+    releases=fields("ExactDeviceRequest")["tolerations"].releases,
+    fixable="unsafe",
+    fixed_where="the effect is not NoExecute",
+):
+    """tolerationSeconds that no taint counts, or fewer than none."""
+
+    def check(self, context: Context) -> Iterator[LintFinding]:
+        for alternative in alternatives(context):
+            for index, toleration in enumerate(items(alternative.content, "tolerations")):
+                path: Path = (*alternative.path, "tolerations", index, "tolerationSeconds")
+                seconds, effect = toleration.get("tolerationSeconds"), toleration.get("effect")
+                if not isinstance(seconds, int) or isinstance(seconds, bool):
+                    continue
+                if effect and effect != "NoExecute":
+                    yield self.finding(
+                        path,
+                        f"tolerationSeconds has no effect with {effect}: only NoExecute deletes pods",
+                        fix=Fix("Remove it, or say effect: NoExecute if that is meant", (Delete(path),), "unsafe"),
+                        on_key=True,
+                    )
+                elif seconds < 0:
+                    yield self.finding(
+                        path,
+                        f"tolerationSeconds: {seconds} counts as 0: the pod is deleted as soon as the taint comes",
+                        fix="Write how long the pod may stay, or remove it to let the pod stay for good.",
+                    )
+
+
 class AdminAccess(
     Rule,
     code="DRA803",
@@ -188,4 +222,4 @@ def _stays(other: Mapping[str, Any], toleration: Mapping[str, Any]) -> bool:
     return toleration.get("operator") != "Exists" and (other.get("value") or "") == (toleration.get("value") or "")
 
 
-RULES = (SelectsEverything, SelectsNothing, SelectsAnyDriver, TolerationDoesNotStay, AdminAccess)
+RULES = (SelectsEverything, SelectsNothing, SelectsAnyDriver, TolerationDoesNotStay, AdminAccess, SecondsIgnored)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import migrate
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, SPECS, TEMPLATES, key_of, pod_specs
@@ -51,7 +51,7 @@ class NamedElsewhere(Rule, code="DRA705", name="devices-not-checked", severity="
             yield self.finding(
                 path,
                 f"lint does not check what {kind} does with {name}, which comes from a device plugin",
-                fix=Fix("To see whether a claim can take its place:", command=migrate(context.item)),
+                fix=migrate(context.item, "To see whether a claim can take its place"),
                 on_key=True,
             )
 

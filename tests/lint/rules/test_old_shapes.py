@@ -120,3 +120,43 @@ def test_a_classic_template_and_class() -> None:
 def test_versions_of_another_shape_are_migrated_by_command() -> None:
     text = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
     assert only(text, "DRA504").advised.endswith("To see the result: kubectl dra migrate f.yaml")
+
+
+FLAT_CLAIM = """\
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata: {name: gpus}
+spec:
+  devices:
+    requests:
+    - %s
+"""
+
+
+def test_findings_name_the_fields_of_the_version_that_is_written() -> None:
+    both = only(
+        FLAT_CLAIM
+        % "{name: gpu, deviceClassName: gpu.example.com, count: 2, firstAvailable: [{name: a, deviceClassName: b}]}",
+        "DRA104",
+    )
+    assert "deviceClassName" in both.message and "count" in both.message and "exactly" not in both.message + both.advice
+    neither = only(FLAT_CLAIM % "{name: gpu}", "DRA103")
+    assert "deviceClassName" in neither.message and "exactly" not in neither.message + neither.advice
+    counted = only(FLAT_CLAIM % "{name: gpu, deviceClassName: a, count: 2, allocationMode: All}", "DRA104")
+    assert counted.field == "spec.devices.requests[0].count"
+    unknown = only(FLAT_CLAIM % "{name: gpu, deviceClassName: a, selectors: [{deviceClassName: b}]}", "DRA101")
+    assert "devices.requests[].deviceClassName" in unknown.advice
+
+
+@pytest.mark.parametrize("field", ["deviceClassName: gpu.example.com", "selectors: []"])
+def test_a_taint_rule_is_not_told_where_claims_have_the_field(field: str) -> None:
+    rule = f"""\
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {{name: broken}}
+spec:
+  deviceSelector: {{driver: gpu.example.com, {field}}}
+  taint: {{key: a, effect: NoExecute}}
+"""
+    advice = only(rule, "DRA101").advice
+    assert "driver, pool or device" in advice and "requests" not in advice

@@ -32,3 +32,23 @@ def test_signs_of_a_vendor_are_read(annotations: str, scheduler: str, beside: st
     text = POD.replace("ANNOTATIONS", annotations).replace("SCHEDULER", scheduler).replace("BESIDE", beside)
     (finding,) = findings(text, "DRA703")
     assert f"not from the DRA driver {driver}" in finding.message
+
+
+def test_an_attribute_of_a_later_release_is_proposed_with_that_release() -> None:
+    claim = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpus}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly: {deviceClassName: gpu.nvidia.com, count: 2}
+    constraints:
+    - {requests: [gpu], matchAttribute: gpu.nvidia.com/NAME}
+"""
+    (finding,) = findings(claim.replace("NAME", "numaNode"), "DRA601")
+    assert "from release 0.5 of the driver on" in finding.message
+    assert "resource.kubernetes.io/pcieRoot" in finding.advice and not finding.changes
+    (finding,) = findings(claim.replace("NAME", "pcieRoot"), "DRA601")
+    assert finding.changes
