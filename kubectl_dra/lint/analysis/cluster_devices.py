@@ -32,33 +32,29 @@ class DeviceOnNode(NamedTuple):
 
 
 class _Known(Struct, frozen=True):
-    """``in_part``: the drivers of pools of which slices are missing."""
+    """``in_part``: the drivers of pools of which slices are missing. ``classes``: the devices that a class admits."""
 
-    snapshot: Snapshot
     slices: tuple[ResourceSlice, ...]
     devices: tuple[Device, ...]
     in_part: frozenset[str]
+    classes: dict[tuple[Program, ...], Sequence[Device]]
     placed: dict[tuple[frozenset[PerDeviceColumn], tuple[Program, ...]], Sequence[DeviceOnNode]]
 
 
-_known: list[_Known] = []
+def _known(snapshot: Snapshot) -> _Known:
+    pools = newest_slices(snapshot.slices).values()
+    slices = tuple(slice_ for pool in pools for slice_ in pool)
+    devices = tuple(device for slice_ in slices for device in slice_.devices)
+    in_part = frozenset(pool[0].driver for pool in pools if len(pool) < pool[0].slice_count)
+    return _Known(slices, devices, in_part, {}, {})
 
 
-def _of(snapshot: Snapshot) -> _Known:
-    known = next((known for known in _known if known.snapshot is snapshot), None)
-    if known is None:
-        pools = newest_slices(snapshot.slices).values()
-        slices = tuple(slice_ for pool in pools for slice_ in pool)
-        devices = tuple(device for slice_ in slices for device in slice_.devices)
-        in_part = frozenset(pool[0].driver for pool in pools if len(pool) < pool[0].slice_count)
-        known = _Known(snapshot, slices, devices, in_part, {})
-        _known[:] = [known]
-    return known
-
-
-def published(snapshot: Snapshot) -> tuple[Device, ...]:
-    """The devices of the newest generation of each pool."""
-    return _of(snapshot).devices
+def of_class(snapshot: Snapshot, programs: tuple[Program, ...]) -> Sequence[Device]:
+    """The devices of the newest generation of each pool that a class with these selectors admits."""
+    known = snapshot.derived(_known)
+    if programs not in known.classes:
+        known.classes[programs] = admitted(known.devices, programs)
+    return known.classes[programs]
 
 
 def placed(
@@ -66,7 +62,7 @@ def placed(
 ) -> Sequence[DeviceOnNode]:
     """The devices of a class, with their own values of what selectors read and of these attributes."""
     own = frozenset(_columns((*of_class, *programs), attributes))
-    known = _of(snapshot)
+    known = snapshot.derived(_known)
     if (own, of_class) not in known.placed:
         exact = (slice_.exact(own) if slice_.has_own(own) else slice_ for slice_ in known.slices)
         everything = [
@@ -89,7 +85,7 @@ def _columns(programs: Iterable[Program], attributes: Iterable[str]) -> Iterator
 
 def seen_in_part(snapshot: Snapshot, places: Iterable[DeviceOnNode]) -> bool:
     """Whether slices are missing of pools whose devices may be like these: of their drivers, or of one unseen yet."""
-    known = _of(snapshot)
+    known = snapshot.derived(_known)
     if not known.in_part:
         return False
     seen = {device.driver for device in known.devices}

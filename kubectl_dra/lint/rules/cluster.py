@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
-from kubectl_dra.lint.analysis.cluster_devices import admitted, hidden, published
+from kubectl_dra.lint.analysis.cluster_devices import admitted, hidden, of_class
 from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
-from kubectl_dra.lint.context import Context, items
+from kubectl_dra.lint.context import Context, items, once
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.names import span_of
@@ -95,10 +95,7 @@ class MatchesNothing(
     """A selector that no device satisfies."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for target, devices in _devices(context):
-            if not devices:
-                continue
-            outcomes = target.program.evaluate_devices(devices)
+        for target, devices, outcomes in _evaluated(context):
             if any(outcome is True for outcome in outcomes):
                 continue
             errors = Counter(str(outcome) for outcome in outcomes if isinstance(outcome, EvaluationError))
@@ -123,8 +120,7 @@ class AbsentOnSome(
     """An attribute that some devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for target, devices in _devices(context):
-            outcomes = target.program.evaluate_devices(devices)
+        for target, devices, outcomes in _evaluated(context):
             failing = [
                 device
                 for device, outcome in zip(devices, outcomes, strict=True)
@@ -166,7 +162,7 @@ class MorePodsThanDevices(
                 programs = class_programs(context, name)
                 if programs is None or not isinstance(count, int) or exactly.get("allocationMode") == "All":
                     continue
-                devices = admitted(published(snapshot), programs)
+                devices = of_class(snapshot, tuple(programs))
                 if not devices or any(device.allow_multiple_allocations for device in devices):
                     continue
                 if pods * count > len(devices):
@@ -188,21 +184,23 @@ def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]
     return items(target.spec, "devices", "requests") if target is not None else ()
 
 
-def _devices(context: Context) -> Iterator[tuple[AskedSelector, Sequence[Device]]]:
-    """The selectors of requests, each with the devices admitted by its class and the earlier selectors."""
+@once
+def _evaluated(
+    context: Context,
+) -> Sequence[tuple[AskedSelector, Sequence[Device], Sequence[bool | EvaluationError]]]:
+    """The selectors of requests, each with the devices admitted by its class and the earlier selectors, and what it
+    says of them; without those that have no such device.
+    """
     snapshot = context.snapshot
-    if snapshot is None:
-        return
-    everything = published(snapshot)
-    for target in asked(context):
-        if hidden(context, "ResourceSlice"):
-            return
+    targets = asked(context) if snapshot is not None and not hidden(context, "ResourceSlice") else ()
+    found = []
+    for target in targets:
         programs = class_programs(context, target.device_class)
-        if programs is None:
+        if snapshot is None or programs is None:
             continue
-        devices = admitted(everything, (*programs, *target.before))
-        if devices:
-            yield target, devices
+        if devices := admitted(of_class(snapshot, tuple(programs)), target.before):
+            found.append((target, devices, target.program.evaluate_devices(devices)))
+    return found
 
 
 def _first_false(program: Program, devices: Sequence[Device]) -> Program | None:

@@ -61,7 +61,14 @@ class ExceedsDevices(
         snapshot = context.snapshot
         if snapshot is None or hidden(context, "ResourceSlice"):
             return
-        known = [_candidates(context, alternative) for alternative in alternatives(context)]
+        # One device, of which nothing more is asked, is what DRA221 is about.
+        plain = not items(context.spec, "devices", "constraints")
+        known = [
+            None
+            if plain and alternative.number == 1 and not _wanted(alternative)
+            else _candidates(context, alternative)
+            for alternative in alternatives(context)
+        ]
         found: dict[str, list[LintFinding]] = {}
         possible: set[str] = set()
         for alternative, candidates in zip(alternatives(context), known, strict=True):
