@@ -71,7 +71,6 @@ NO_USERS_TEXT: Final = {
     "explain/eviction.py": "seconds",
     "lint/analysis/cel_terms.py": "a value of CEL",
     "lint/analysis/claim_requests.py": "a number",
-    "lint/analysis/mistyped_calls.py": "a value of CEL",
     "lint/analysis/product_names.py": "which characters; no number is made",
     "lint/rules/names.py": "which characters; no number is made",
     "manifests/nodes.py": "a place",

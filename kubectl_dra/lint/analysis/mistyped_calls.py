@@ -141,8 +141,8 @@ def _as(kind: str, read: str, text: str, function: str) -> str:
     """A test of a text as one of a value."""
     if kind == "version" and function == "startsWith":
         numbers = text.removesuffix(".").split(".")
-        if len(numbers) == 1 and whole_number(numbers[0]) is not None:
-            return f"{read}.major() == {int(numbers[0])}"
-    if kind == "int" and function != "endsWith" and whole_number(text) is not None:
-        return f"{read} == {int(text)}"
+        if len(numbers) == 1 and (major := whole_number(numbers[0])) is not None:
+            return f"{read}.major() == {major}"
+    if kind == "int" and function != "endsWith" and (number := whole_number(text)) is not None:
+        return f"{read} == {number}"
     return f"{read} == {text.lower()}" if kind == "bool" and text.lower() in ("true", "false") else ""
