@@ -165,7 +165,10 @@ def _about_pod(analysis: Analysis) -> Iterator[Words]:
             yield NO_CONSUMER
         return
     if workload := pod.metadata.annotations.get(MADE_BY):
-        yield OneOfItsPods(workload)
+        if workload.startswith("DaemonSet "):
+            yield say("{workload} makes such a pod for each node that it may run on", workload=workload)
+        else:
+            yield OneOfItsPods(workload)
     if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)

@@ -36,6 +36,9 @@ class Role(Struct, frozen=True):
     stand_in: str = ""
 
 
+DAEMON_SET: Final = "DaemonSet"
+
+
 class WorkloadPods(Struct, frozen=True):
     """An object of the manifest that makes pods, or the bare pods of it. ``unit`` is what a replica is called.
 

@@ -123,6 +123,14 @@ def test_a_kind_whose_numbers_are_not_known(tmp_path: Path) -> None:
     assert report["notes"] == ["how many pods a DaemonSet makes is not known here: one of each template is placed"]
 
 
+def test_of_a_daemon_set_with_devices_one_pod_says_little(tmp_path: Path) -> None:
+    """It makes one for each node: that one of them has a place is no yes."""
+    daemons = written("DaemonSet", "apps/v1", {"selector": {}, "template": {"spec": pod_spec(1)}})
+    code, report = fitted(tmp_path, [*node("a", 3), *node("b", 2)], [template(), daemons])
+    assert code == 3
+    assert "a DaemonSet makes a pod for each node that its pods may run on" in json.dumps(report)
+
+
 def leader_worker_set(replicas: int, size: int) -> JSON:
     template = {"leaderTemplate": {"spec": pod_spec(0)}, "workerTemplate": {"spec": pod_spec(1)}, "size": size}
     spec = {"replicas": replicas, "leaderWorkerTemplate": template}

@@ -36,7 +36,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import diagnosis_of, fit
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer, FitOptions
-from kubectl_dra.fit.workload import WorkloadPods, workloads_of
+from kubectl_dra.fit.workload import DAEMON_SET, WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
     new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
+    if (flags.most or flags.replicas is not None) and all(each.kind == DAEMON_SET for each in workloads):
+        raise UsageError("--max and --replicas count replicas, and a DaemonSet makes a pod for each node: leave it out")
     missing = missing_namespaces(workloads, snapshot)
     if missing:
         # What fits once they exist is worth more than that every pod is refused.
