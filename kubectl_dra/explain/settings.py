@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.scheduling.scheduler import Scheduler
 
@@ -20,7 +20,7 @@ class Settings(Struct, frozen=True):
     ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
     ``supposed`` are changes that question and snapshot have already, and the cluster has not; ``new_nodes`` those of
-    them that add nodes, called ``added``. ``ending`` are the pods among them that are being deleted as it is.
+    them that add nodes, called ``added``. ``ended`` are the pods that they end, as these are.
     """
 
     scheduler: Scheduler
@@ -34,4 +34,4 @@ class Settings(Struct, frozen=True):
     supposed: tuple[WhatIfChange, ...] = ()
     new_nodes: tuple[Addition, ...] = ()
     added: frozenset[str] = frozenset()
-    ending: frozenset[Key] = frozenset()
+    ended: tuple[Pod, ...] = ()

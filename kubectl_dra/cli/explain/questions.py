@@ -43,7 +43,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange, ending_already, suppose
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose, supposed_to_end
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
@@ -103,8 +103,8 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     snapshot = completed(
         snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
     )
-    ending = frozenset(ending_already(changes, snapshot, given.namespace))
-    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ending=ending)
+    ended = tuple(supposed_to_end(changes, snapshot, given.namespace))
+    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ended=ended)
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
     environment = settings.scheduler.environment

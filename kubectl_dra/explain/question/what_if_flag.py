@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
-from kubectl_dra.api.pods import owner_of
+from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
-from kubectl_dra.cluster.cluster import Cluster, key_of
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.devices.typed_names import published_device
@@ -169,14 +169,24 @@ def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phr
     yield say(text, what=what, where=where)
 
 
-def ending_already(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespace: str) -> Iterator[Key]:
-    """The pods that are supposed to end and are being deleted: another deletion ends none of them."""
+def supposed_to_end(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespace: str) -> Iterator[Pod]:
+    """The pods that are supposed to end, as they are."""
     for change in changes:
         for name in change.named if change.kind == "end" else ():
             space, _, own = name.rpartition("/")
-            pod = snapshot.pods.get((space or namespace, own))
-            if pod is not None and pod.metadata.deletion_timestamp:
-                yield key_of(pod)
+            if (pod := snapshot.pods.get((space or namespace, own))) is not None:
+                yield pod
+
+
+def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
+    """That owners make pods again which are supposed to end."""
+    for pod in ended:
+        owner = owner_of(pod)
+        if owner is not None and owner.kind in MAKES_AGAIN and not pod.metadata.deletion_timestamp:
+            text = (
+                "{owner} makes pod {pod} again, which wants its devices back: lower its replicas, or wait for its end"
+            )
+            yield say(text, owner=str(owner), pod=pod.key)
 
 
 def _reworded(question: Question, change: WhatIfChange) -> Question:
