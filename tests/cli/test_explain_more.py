@@ -92,6 +92,14 @@ def test_a_pod_that_is_being_deleted_is_not_deleted_again(dra: Dra, monkeypatch:
     assert "kubectl delete pod/rl-agent-3 -n research" in dra(*words, "end=research/rl-agent-3").out
 
 
+def test_a_pod_that_is_made_again_is_not_to_be_deleted(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "mixed-fleet")
+    ran = dra("explain", "pod/serve-0", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "end=ml/bert-0")
+    assert ran.code == 0 and "kubectl delete" not in ran.out
+    assert "StatefulSet bert makes pod ml/bert-0 again, which wants its devices back" in " ".join(ran.out.split())
+    assert "kubectl get statefulset/bert -n ml" in ran.out
+
+
 def test_a_capacity_that_no_device_has_is_a_wrong_name(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "cpu-capacity-exhausted")
     ran = dra("explain", "pod/upf-2", "-n", "ran", "--snapshot", "cluster.yaml", "--what-if", "capacity=cpu=24")

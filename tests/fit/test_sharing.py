@@ -787,8 +787,9 @@ def test_what_keeps_pods_behind_a_taint_is_told(dra: Dra) -> None:
     schema_of_share().validate(report)
     assert report["tolerating"]["nodeTaints"] == ["google.com/tpu=present:NoSchedule"]
     assert "tpu-2" in next(way["reason"] for way in report["tolerating"]["items"] if way["way"] == "each")
+    # With the toleration no pod runs, either: what has the devices is next.
     following = shlex.split(ran.out.splitlines()[-1].removeprefix("Next: kubectl dra "))
-    assert following == [*words, saved, "--tolerate", "google.com/tpu=present:NoSchedule"]
+    assert following == ["devices", "--class", "tpu.google.com", "--snapshot", saved]
 
 
 @pytest.mark.parametrize(("part", "asked"), [("65", "65"), ("10Gi", "10Gi (10737418240)")])
