@@ -31,8 +31,15 @@ _SHOWN = 3
 def class_answer(now: ClassNow) -> Answer:
     """What a request for the class gets now, and its devices by state."""
     lead = f"DeviceClass {now.name}"
-    said = f"{_of_class(now)}{_unsure(now.unsure)}{_by_state(now.inventory)}"
+    said = f"{_of_class(now)}{_tainted(now)}{_unsure(now.unsure)}{_by_state(now.inventory)}"
     return Answer(lead, said, _TONES.get(now.verdict, Tone.GOOD))
+
+
+def _tainted(now: ClassNow) -> str:
+    """That pods need a toleration for the nodes of what can be had."""
+    if now.verdict is Verdict.UNSCHEDULABLE or not now.node_taints:
+        return ""
+    return f", by a pod that tolerates node taint {some(now.node_taints, 2)}"
 
 
 def _unsure(unsure: Sequence[Words]) -> str:

@@ -50,7 +50,8 @@ class ClassNow(Struct, frozen=True):
     ``fix`` makes devices of it to be had, ``next`` shows more; None where nothing is known to.
     ``refused``: the driver refuses the largest request, which is for a part of a node. ``whole``: it gives all devices
     of a node or none, and the largest request is for all of them. ``cordoned`` are the nodes that take no new pods
-    among those with free devices. ``flaw``: a selector of the class does not compile.
+    among those with free devices. ``node_taints`` are on those that have some, where each of them has one that keeps
+    pods away. ``flaw``: a selector of the class does not compile.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ClassNow(Struct, frozen=True):
     whole: bool = False
     cordoned: tuple[str, ...] = ()
     unsure: tuple[Unread, ...] = ()
+    node_taints: tuple[str, ...] = ()
     flaw: Finding | None = None
     fix: Remedy | None = None
     next: NextStep | None = None
@@ -155,8 +157,19 @@ def class_now(name: str, inventory: Inventory, snapshot: Snapshot, scheduler: Sc
     now = ClassNow(
         name, verdict, inventory, largest, room, unnamed, tuple(idle), broken, refused, whole, cordoned, unsure=unsure
     )
-    now = replace(now, flaw=_flaw(name, snapshot, scheduler) if not rows else None)
+    flaw = _flaw(name, snapshot, scheduler) if not rows else None
+    now = replace(now, node_taints=tuple(_node_taints(open_, snapshot)), flaw=flaw)
     return replace(now, fix=_fix_of_class(now, snapshot, scheduler), next=_next_of_class(now, snapshot))
+
+
+def _node_taints(rows: Iterable[DeviceRow], snapshot: Snapshot) -> Sequence[str]:
+    """The taints that keep pods from the nodes of these devices; none where some node has none."""
+    names = dict.fromkeys(node for row in rows for node in row.nodes if node in snapshot.nodes)
+    taints = [
+        [str(taint) for taint in snapshot.nodes[name].spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
+        for name in names
+    ]
+    return list(dict.fromkeys(taint for own in taints for taint in own)) if all(taints) else ()
 
 
 def _flaw(name: str, snapshot: Snapshot, scheduler: Scheduler) -> Finding | None:

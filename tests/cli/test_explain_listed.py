@@ -273,3 +273,11 @@ def test_what_a_fix_of_a_driver_says_to_do_has_its_command(dra: Dra, example: st
         told = row.get("fix", {"text": ""})
         acts = any(verb in told["text"] for verb in ("delete pod ", "Delete DeviceTaintRule ", " label "))
         assert not acts or told["commands"]
+
+
+def test_of_tainted_nodes_a_pod_needs_a_toleration(dra: Dra) -> None:
+    """Where every node with something to be had is tainted."""
+    for example, said in (("devices-on-tainted-nodes", "node taint sku=gpu:NoSchedule"), ("all-tainted", "")):
+        cluster = str(ROOT / "examples" / "explain" / example / "cluster.yaml")
+        told = " ".join(dra("explain", "class", "gpu.nvidia.com", "--snapshot", cluster).out.split())
+        assert ("by a pod that tolerates" in told) == bool(said) and said in told
