@@ -213,7 +213,8 @@ def summary(report: UseReport) -> str:
         parts.append(f"{report.unpublished:,} held and not published")
     if report.pending:
         parts.append(f"{amount(report.pending, 'claim')} pending")
-    return "; ".join(parts)
+    # Devices are of no namespace: what is counted here is more than what a namespace has.
+    return ("In the whole cluster: " if report.namespace else "") + "; ".join(parts)
 
 
 def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
