@@ -174,7 +174,7 @@ def test_a_selection_is_confirmed(
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     answer = team.dra("taint", "--driver", team.cluster.driver, f"{KEY}:NoSchedule")
     assert answer.code == code and "Taint these 2 devices? [y/N]" in answer.err
-    assert team.full("gpu-0") in answer.out and team.full("gpu-1") in answer.out
+    assert f"{team.full('gpu-0')},1 (node {team.node})" in answer.out
     assert len(team.rules()) == rules
 
 
