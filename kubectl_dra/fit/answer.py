@@ -45,7 +45,7 @@ from kubectl_dra.fit.pod_names import held_name, ordinals, with_free_names
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitOptions, WorkloadFit
 from kubectl_dra.fit.starting import Starting, starting
 from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
-from kubectl_dra.fit.workload import DAEMON_SET, WorkloadPods, with_controllers
+from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority, priority_differs
 from kubectl_dra.scheduling.node_resources import PODS
@@ -339,7 +339,7 @@ def _following(plan: FitPlan, snapshot: Snapshot) -> Iterator[NewPod]:
 def _not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
     """What a controller does with the pods of a workload that is not known here."""
     workload = plan.workload
-    if _of_each_node(workload):
+    if workload.of_each_node:
         yield (
             "a DaemonSet makes a pod for each node that its pods may run on, and one was placed: explain -f says on "
             "which nodes such a pod fits"
@@ -353,11 +353,6 @@ def _not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
             "first pod has its node, which is not modelled"
         )
         yield say(text, annotation=annotation)
-
-
-def _of_each_node(workload: WorkloadPods) -> bool:
-    """Whether it makes a pod with devices for each node that its pods may run on."""
-    return workload.kind == DAEMON_SET and any(role.pod.claims for role in workload.roles)
 
 
 def _unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
@@ -443,8 +438,7 @@ def _other_nodes(placement: Placement, snapshot: Snapshot) -> Words:
 
 def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:
     for plan in plans:
-        # Of a DaemonSet the answer says that.
-        if not plan.workload.counted and not _of_each_node(plan.workload):
+        if not plan.workload.counted and not plan.workload.of_each_node:
             yield say(
                 "how many pods a {kind} makes is not known here: one of each template is placed",
                 kind=plan.workload.kind,

@@ -57,6 +57,11 @@ class WorkloadPods(Struct, frozen=True):
     taken: frozenset[str] = frozenset()
 
     @property
+    def of_each_node(self) -> bool:
+        """Whether it makes a pod with devices for each node that its pods may run on."""
+        return self.kind == DAEMON_SET and any(role.pod.claims for role in self.roles)
+
+    @property
     def size(self) -> int:
         """How many pods a replica has."""
         return sum(role.each for role in self.roles)
