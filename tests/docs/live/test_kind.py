@@ -13,6 +13,8 @@ import yaml
 
 from tools.controlplane.cluster import Cluster, wait
 from tools.controlplane.objects import resource_object
+from tools.controlplane.plane import own_plane
+from tools.controlplane.program import Program
 from tools.docs import console
 from tools.docs.links import DOCS
 from tools.live.command import Command
@@ -100,13 +102,20 @@ class Walk:
 
 @pytest.fixture
 def walk(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    control_plane_program: Program,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Walk]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", str(console.COLUMNS))
-    reader = Walk(cluster, Command(capsys))
-    yield reader
-    reader.delete_pods()
+    """On a control plane of its own: rules and nodes of other tests would be told of."""
+    with own_plane(control_plane_program, ["--profile=full"], tmp_path) as plane:
+        folder = tmp_path / "reader"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", str(console.COLUMNS))
+        reader = Walk(Cluster(plane, "reader"), Command(capsys))
+        yield reader
+        reader.delete_pods()
 
 
 def test_the_page(walk: Walk) -> None:
