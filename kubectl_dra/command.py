@@ -37,6 +37,11 @@ class CommandEffect(Enum):
         """Whether the cluster is another one afterwards."""
         return self in (CommandEffect.WRITES, CommandEffect.DESTROYS)
 
+    @property
+    def warning(self) -> str:
+        """The word before a command that changes the cluster; empty for others."""
+        return {CommandEffect.WRITES: "Writes", CommandEffect.DESTROYS: "Destructive"}.get(self, "")
+
 
 class CommandLine(Struct, frozen=True):
     """A command. ``misnamed``: a name among its words that no object can have; nobody is to run such a command.

@@ -443,3 +443,8 @@ def owner_of(pod: Pod) -> Owner | None:
         if owner.own_kind == "ReplicaSet" and hashed and owner.name.endswith(f"-{hashed}"):
             return Owner(kind, owner.name.removesuffix(f"-{hashed}"))
     return Owner(owner.own_kind, owner.name)
+
+
+def replaced_by(pod: Pod) -> Owner | None:
+    """The owner that makes another pod in place of this one; None where nothing does."""
+    return owner if (owner := owner_of(pod)) is not None and owner.kind in MAKES_AGAIN else None

@@ -13,7 +13,7 @@ from msgspec import Struct
 from typer.core import TyperCommand
 
 from kubectl_dra.cli.options import REQUEST_TIMEOUT, ConnectionFlags
-from kubectl_dra.command import LIVE, Argv, ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.command import LIVE, Argv, ClusterFlags, CommandLine
 from kubectl_dra.errors import DraError, NoKubeconfig, UsageError
 
 F = TypeVar("F", bound="CommandFlags")
@@ -219,10 +219,8 @@ def _asked_of(where: ClusterFlags, commands: Sequence[tuple[str, CommandLine]]) 
         if not command.misnamed:
             asked = where.asks(command)
             live = f" ({LIVE})" if where.saved and "--snapshot" not in asked.argv else ""
-            yield f"{label}{_EFFECTS.get(command.effect, '')}{live}: {asked}"
-
-
-_EFFECTS: Final = {CommandEffect.WRITES: ", writes", CommandEffect.DESTROYS: ", destructive"}
+            warned = f", {command.effect.warning.lower()}" if command.effect.changes else ""
+            yield f"{label}{warned}{live}: {asked}"
 
 
 class CommandFlags(Struct, frozen=True):

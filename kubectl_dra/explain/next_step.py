@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_dra.api.pods import MAKES_AGAIN, Owner, owner_of
+from kubectl_dra.api.pods import Owner, owner_of, replaced_by
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import ABSENT
@@ -167,10 +167,9 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
         namespace = namespace or analysis.question.namespace
         look = Look.CLAIM_HOLDER if change.kind == "free" else Look.END_POD
         pod = next((each for each in analysis.settings.ended if key_of(each) == (namespace, name)), None)
-        owner = owner_of(pod) if pod is not None else None
         if pod is not None and change.kind == "end" and pod.metadata.deletion_timestamp:
             look = Look.EXPLAIN_POD
-        elif owner is not None and change.kind == "end" and owner.kind in MAKES_AGAIN:
+        elif pod is not None and change.kind == "end" and (owner := replaced_by(pod)) is not None:
             return NextStep(Look.AS_WRITTEN, owner.name, namespace, owner.kind.lower())
         return NextStep(look, name, namespace)
     if change.kind == WITH_NODE:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import Budget
-from kubectl_dra.api.pods import MAKES_AGAIN, owner_of
+from kubectl_dra.api.pods import replaced_by
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain import failing_requests
@@ -344,8 +344,7 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
 
 def _made_again(way: RemedyPlan) -> bool:
     """Whether a pod ends that something makes again, which then competes for what it gave back."""
-    owners = (owner_of(pod) for change in way.changes for pod in change.ended_pods)
-    return any(owner is not None and owner.kind in MAKES_AGAIN for owner in owners)
+    return any(replaced_by(pod) is not None for change in way.changes for pod in change.ended_pods)
 
 
 def _ends(analysis: Analysis) -> Sequence[Change]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import RIVALS_STEPS, RIVALS_TRIED, RIVALS_TRIES, RIVALS_WORK, Budget
 from kubectl_dra.allocation.extended_resources import class_by_resource, resources_of
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.pods import Pod, replaced_by
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -292,12 +292,12 @@ def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, se
         takers = found.takers if found is not None and found.left is not Left.YES else ()
         # A pod that is made later is tried first only by its priority.
         owners = [
-            owner_of(ended)
+            replaced_by(ended)
             for change in changes
             for ended in change.ended_pods
             if ended.priority > pod.priority and not (isinstance(change, EndPods | Free) and change.fewer)
         ]
-        successor = next((str(owner) for owner in owners if owner is not None and owner.kind in MAKES_AGAIN), "")
+        successor = next((str(owner) for owner in owners if owner is not None), "")
         if not takers and not successor:
             return proof
         return replace(proof, beside=Beside(rivals=tuple(taker.key for taker in takers), successor=successor))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.pods import Pod, owner_of, replaced_by
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.devices_held import ELSEWHERE, SECOND_CLAIM
 from kubectl_dra.explain.clock import Clock
@@ -263,8 +263,8 @@ def _freeing(state: ClusterState, holders: Sequence[ClaimHolder], index: HolderI
 
 def _ending(state: ClusterState, pod: Pod, index: HolderIndex, own: Set[str]) -> WithRoom | None:
     """The same of a pod without claims."""
-    owner = owner_of(pod)
-    if owner is not None and owner.kind in MAKES_AGAIN and not pod.metadata.deletion_timestamp:
+    owner = replaced_by(pod)
+    if owner is not None and not pod.metadata.deletion_timestamp:
         fewer = fewer_replicas(scaled_by(pod) or owner, [pod], index.scaled_with(pod))
         change = EndPods.by(fewer) if fewer is not None else None
     else:

@@ -36,7 +36,6 @@ class Marked(NamedTuple):
     mark: WordMark
 
 
-_WARNINGS: Final = {CommandEffect.WRITES: "Writes", CommandEffect.DESTROYS: "Destructive"}
 Spans: TypeAlias = tuple[str | Marked, ...]
 
 
@@ -140,7 +139,7 @@ class ShellCommand(Struct, frozen=True):
         """What stands before them where they change the cluster."""
         if not self.effect.changes:
             return ""
-        return _WARNINGS[self.effect] + (f" ({LIVE})" if self.elsewhere else "")
+        return self.effect.warning + (f" ({LIVE})" if self.elsewhere else "")
 
     @property
     def reads_live(self) -> bool:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, shortage
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.taints import BLOCKING_EFFECTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.drivers.drivers_on_nodes import joined, named_in
@@ -166,8 +167,7 @@ def _node_taints(rows: Iterable[DeviceRow], snapshot: Snapshot) -> Sequence[str]
     """The taints that keep pods from the nodes of these devices; none where some node has none."""
     names = dict.fromkeys(node for row in rows for node in row.nodes if node in snapshot.nodes)
     taints = [
-        [str(taint) for taint in snapshot.nodes[name].spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
-        for name in names
+        [str(taint) for taint in snapshot.nodes[name].spec.taints if taint.effect in BLOCKING_EFFECTS] for name in names
     ]
     return list(dict.fromkeys(taint for own in taints for taint in own)) if all(taints) else ()
 

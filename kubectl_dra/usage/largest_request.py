@@ -164,14 +164,22 @@ def whole_refused(name: str, row: DeviceRow, trials: RequestTrials) -> tuple[str
     """The defects that keep a free device that can be shared from a request for all of a capacity; none else."""
     for room in capacity_left((row,), trials.nodes) if row.device.allow_multiple_allocations else ():
         for node in row.nodes if room.on is not None and room.most == room.total else ():
-            own, amount = trials.defects, (room.name, room.most)
+            amount = (room.name, room.most)
             if node not in trials.nodes or not trials.on(node, name, 1, amount=amount).excluded:
                 continue
             if trials.on(node, name, 1, KnownDefects.none(), amount=amount).certain:
-                there = [defect for defect in KnownDefects.__struct_fields__ if getattr(own, defect)]
-                each = {defect: trials.on(node, name, 1, own.without(defect), amount=amount) for defect in there}
-                return tuple(defect for defect in there if each[defect].certain) or tuple(there)
+                return _to_blame(node, name, trials, amount)
     return ()
+
+
+def _to_blame(
+    node: str, name: str, trials: RequestTrials, amount: tuple[str, Quantity] | None = None
+) -> tuple[str, ...]:
+    """Each defect without which a request for one device fits there; all of them where no single one is enough."""
+    own = trials.defects
+    there = [defect for defect in KnownDefects.__struct_fields__ if getattr(own, defect)]
+    alone = (each for each in there if trials.on(node, name, 1, own.without(each), amount=amount).certain)
+    return tuple(alone) or tuple(there)
 
 
 def _refusing(name: str, nodes: Iterable[str], trials: RequestTrials) -> tuple[str, ...]:
@@ -185,9 +193,7 @@ def _refusing(name: str, nodes: Iterable[str], trials: RequestTrials) -> tuple[s
     place = next((node for node in tried if trials.on(node, name, 1, none).certain), None)
     if own == none or place is None:
         return ()
-    there = [defect for defect in KnownDefects.__struct_fields__ if getattr(own, defect)]
-    alone = tuple(defect for defect in there if trials.on(place, name, 1, own.without(defect)).certain)
-    return alone or tuple(there)
+    return _to_blame(place, name, trials)
 
 
 def _larger(best: LargestRequest, name: str, node: str, trials: RequestTrials, most: int) -> LargestRequest:

@@ -9,7 +9,7 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.behaviour import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.meta import EVICTION_REASON
-from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.pods import Pod, replaced_by
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -72,9 +72,9 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
     if pod.phase == "Succeeded":
         change: Words = "Nothing needs to be done: it has finished its work. To run it again, create a new pod."
     else:
-        owner = owner_of(pod)
+        owner = replaced_by(pod)
         text = "Find out why it failed; to run it again, create a new pod."
-        if owner is not None and owner.kind in MAKES_AGAIN:
+        if owner is not None:
             text = "Find out why it failed; {owner} creates the next one."
         change = say(text, owner=str(owner))
     summary = say("{pod} has ended ({phase})", pod="the pod", phase=pod.phase)

@@ -18,7 +18,7 @@ from kubectl_dra.api.behaviour import (
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import OUT_OF
-from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.pods import Pod, replaced_by
 from kubectl_dra.api.releases import Defect, parse_release
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -52,11 +52,10 @@ def with_defect(finding: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
         "Ask for the devices with a claim instead of {resource}, or upgrade the kubelet of {node}. This is {defect}. "
         "This pod never runs again{next}."
     )
-    owner = owner_of(pod)
-    replaced = owner is not None and owner.kind in MAKES_AGAIN
+    owner = replaced_by(pod)
     again = (
         say("; {owner} makes the next one, which is refused as well", owner=str(owner))
-        if replaced
+        if owner is not None
         else ": make a new one"
     )
     words = {

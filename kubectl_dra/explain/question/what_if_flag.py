@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
-from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
+from kubectl_dra.api.pods import Pod, owner_of, replaced_by
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.cluster.cluster import Cluster
@@ -181,8 +181,8 @@ def supposed_to_end(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespa
 def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
     """That owners make pods again which are supposed to end."""
     for pod in ended:
-        owner = owner_of(pod)
-        if owner is not None and owner.kind in MAKES_AGAIN and not pod.metadata.deletion_timestamp:
+        owner = replaced_by(pod)
+        if owner is not None and not pod.metadata.deletion_timestamp:
             text = (
                 "{owner} makes pod {pod} again, which wants its devices back: lower its replicas, or wait for its end"
             )
