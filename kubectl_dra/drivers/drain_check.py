@@ -149,11 +149,9 @@ _WORST: Final = (
 
 def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
     """Who uses devices of a node's drivers, or of one of them and of the device plugin of the same vendor."""
-    kinds: tuple[str, ...] = ("ResourceClaim", "ResourceSlice", "Pod")
+    # Whether its pods run is known of a node that is ready, and what DRA serves of their resources shows in it.
+    kinds = ("ResourceClaim", "ResourceSlice", "Pod", "Node")
     on_node = [pod for pod in snapshot.pods.values() if pod.node_name == node and not pod.finished]
-    # What DRA serves of a pod's resources shows in what the node offers.
-    if any(pod.extended_resource_claim for pod in on_node):
-        kinds = (*kinds, "Node")
     claims, users = tuple(_claims(snapshot, node, driver)), tuple(_of_plugins(snapshot, node, on_node, driver))
     known = snapshot.nodes.get(node)
     down = snapshot.lacks_node(node) if known is None else known.ready is False

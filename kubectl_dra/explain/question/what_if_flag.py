@@ -183,9 +183,7 @@ def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
     for pod in ended:
         owner = replaced_by(pod)
         if owner is not None and not pod.metadata.deletion_timestamp:
-            text = (
-                "{owner} makes pod {pod} again, which wants its devices back: lower its replicas, or wait for its end"
-            )
+            text = "{owner} makes pod {pod} again, which wants its devices back unless it is scaled down or suspended"
             yield say(text, owner=str(owner), pod=pod.key)
 
 
