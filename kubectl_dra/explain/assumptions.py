@@ -31,6 +31,12 @@ class OneOfItsPods(Statement, frozen=True):
     workload: str
 
 
+class AskedByItself(Statement, frozen=True):
+    """The answer leaves out of account what other workloads of the manifest take."""
+
+    TEXT = "this pod is looked at by itself; the command fit places it beside the other workloads of the manifest"
+
+
 def notes_of(analysis: Analysis) -> Iterator[Words]:
     """All notes about an analysis."""
     snapshot, settings = analysis.snapshot, analysis.settings

@@ -85,6 +85,45 @@ def test_all_pods_of_a_workload_are_counted_in_a_changed_cluster(
     assert "this is one of the pods that Job inference/j makes" in " ".join(dra(*words, "count=2").out.split())
 
 
+TWO_DEPLOYMENTS = "".join(
+    f"""
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, namespace: inference}}
+spec:
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      resourceClaims: [{{name: g, resourceClaimTemplateName: gpus}}]
+      containers: [{{name: c, image: x, resources: {{claims: [{{name: g}}]}}}}]
+"""
+    for name in ("a", "b")
+)
+TEMPLATE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpus, namespace: inference}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: COUNT}}]}}}
+"""
+
+
+@pytest.mark.parametrize(("count", "code"), [(1, 0), (2, 1)])
+def test_workloads_of_one_manifest_do_not_get_the_same_devices(
+    dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, count: int, code: int
+) -> None:
+    """Two devices are free: both Deployments have one pod, and the second is placed after the first."""
+    monkeypatch.chdir(EXAMPLES / "all-held")
+    (tmp_path / "two.yaml").write_text(TEMPLATE.replace("COUNT", str(count)) + TWO_DEPLOYMENTS)
+    ran = dra("explain", "-f", str(tmp_path / "two.yaml"), "--snapshot", "cluster.yaml")
+    assert ran.code == code, ran.out
+    assert ("Deployment inference/b does not fit" in ran.out) == bool(code), ran.out
+    assert ran.out.count("looked at by itself") == (1 if code else 2), ran.out
+    if code:
+        assert "inference/a-0-gpu" in ran.out or "inference/a-0-g" in ran.out, ran.out
+
+
 def test_a_pod_that_is_being_deleted_is_not_deleted_again(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "all-held")
     words = ("explain", "pod/sdxl-66d9f7b8c-h7m6r", "-n", "inference", "--snapshot", "cluster.yaml", "--what-if")

@@ -36,7 +36,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.assumptions import OneOfItsPods, rules_notes
+from kubectl_dra.explain.assumptions import AskedByItself, OneOfItsPods, rules_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
@@ -314,7 +314,12 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     shown: list[Diagnosis] = []
     refused: list[Diagnosis] = []
     codes: list[int] = []
-    several = [workload for workload in fit_answer.workloads if workload.pods > 1 or workload.running]
+    # Workloads of one manifest take devices from one another.
+    several = [
+        workload
+        for workload in fit_answer.workloads
+        if workload.pods > 1 or workload.running or len(fit_answer.workloads) > 1
+    ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
         for workload in several
@@ -334,17 +339,23 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
                 diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
             ]
             refused += map(_of_all, own if missing else ())
-            shown.extend(map(_of_all, _shown(workload, own, posed[0])))
+            by_itself = len(several) > 1 and not workload.running
+            shown.extend(_of_all(diagnosis, by_itself) for diagnosis in _shown(workload, own, posed[0]))
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
 
-def _of_all(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis of one pod beside the answer about all of its workload."""
-    return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
+def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
+    """The diagnosis of one pod beside the answer about all of its workload, and ``by_itself`` beside other workloads.
+
+    A pod that does not fit is looked at after those before it were placed.
+    """
+    notes = [note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)]
+    shared = (AskedByItself(),) if by_itself and not diagnosis.exit_code else ()
+    return replace(diagnosis, notes=(*shared, *notes))
 
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
-    """What comes of all pods of the workloads; None where each has but one, which does not exist yet."""
+    """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
     from kubectl_dra.fit.missing_namespaces import missing_namespaces
     from kubectl_dra.fit.pod_factory import pods_of
@@ -353,10 +364,10 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
     snapshot = posed[0].snapshot
     workloads = makers_of(manifest)
     cluster = without_stand_ins(snapshot)
-    if all(pods.replicas * pods.size == 1 and not pods_of(pods, cluster) for pods in workloads):
+    if sum(pods.replicas * pods.size for pods in workloads) == 1 and not pods_of(workloads[0], cluster):
         return None
     # What fits once they exist is worth more than that every pod is refused.
-    missing = missing_namespaces([pods for pods in workloads if pods.replicas * pods.size > 1], cluster)
+    missing = missing_namespaces(workloads, cluster)
     cluster = Cluster(cluster).adding_namespaces(missing).snapshot if missing else cluster
     with Progress() as progress:
         answer = fit(workloads, cluster, posed[0].settings, options, progress)
