@@ -40,7 +40,8 @@ class Invocation(NamedTuple):
     ``where`` has those of its flags that choose the cluster or the snapshot. With ``several`` more than one was asked
     about, and ``argv`` names none of them. ``files`` are the manifests that were asked about. With ``counted`` the
     answer is about one of several pods of a workload, the first that does not fit: with a change of the cluster all are
-    counted again, and with one of a request the question would be about another one.
+    counted again, and with one of a request the question would be about another one. ``request`` is the only one that
+    the answer is about.
     """
 
     argv: Argv = ()
@@ -48,14 +49,17 @@ class Invocation(NamedTuple):
     several: bool = False
     files: Argv = ()
     counted: bool = False
+    request: str = ""
 
     def about(self, diagnosis: Diagnosis) -> Invocation:
         """The question about one of those that were asked about."""
+        requests = {funnel.request for claim in diagnosis.claims for funnel in claim.funnels}
+        asked = self._replace(request=requests.pop() if len(requests) == 1 else "")
         if not self.several:
-            return self
+            return asked
         kind = "template" if diagnosis.of_template else diagnosis.kind
         subject = (f"{kind}/{diagnosis.name}", *(("-n", diagnosis.namespace) if diagnosis.namespace else ()))
-        return self._replace(argv=(*self.argv[:3], *subject, *self.argv[3:]), several=False)
+        return asked._replace(argv=(*self.argv[:3], *subject, *self.argv[3:]), several=False)
 
     def refined(self, *flags: str, others: Iterable[str] = ()) -> CommandLine:
         """The same question with more flags, in which names are ``others``."""
@@ -312,19 +316,22 @@ def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> Comman
     if invocation.counted and not all(change.of_cluster for change in what_if):
         return None
     names = [name for change in what_if for name in change.names]
-    asked = invocation._replace(argv=_without_overridden(invocation.argv, what_if))
+    asked = invocation._replace(argv=_without_overridden(invocation, what_if))
     return asked.refined(*(word for change in what_if for word in change.flag), others=names)
 
 
-def _without_overridden(words: Argv, what_if: Sequence[WhatIfChange]) -> Argv:
+def _without_overridden(invocation: Invocation, what_if: Sequence[WhatIfChange]) -> Argv:
     """A command line without what it supposes of the same fields: the last change of a field would win."""
-    fields = {change.field for change in what_if if change.field}
-    of_changes = {at for at, word in enumerate(words[:-1]) if word == "--what-if" and _field(words[at + 1]) in fields}
+    words, only = invocation.argv, invocation.request
+    fields = {change.field(only) for change in what_if} - {""}
+    of_changes = {
+        at for at, word in enumerate(words[:-1]) if word == "--what-if" and _field(words[at + 1], only) in fields
+    }
     return tuple(word for at, word in enumerate(words) if at not in of_changes and at - 1 not in of_changes)
 
 
-def _field(text: str) -> str:
+def _field(text: str, only: str) -> str:
     try:
-        return parse(text).field
+        return parse(text).field(only)
     except UsageError:
         return ""

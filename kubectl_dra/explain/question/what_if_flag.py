@@ -72,13 +72,15 @@ class WhatIfChange(NamedTuple):
         """The flag with its value, as words of a command."""
         return ("--with-node", self.value) if self.kind == WITH_NODE else ("--what-if", str(self))
 
-    @property
-    def field(self) -> str:
-        """The field of a request that only the last change of it decides; empty where several add up."""
+    def field(self, only: str) -> str:
+        """The field of a request that only the last change of it decides; empty where several add up.
+
+        ``only`` is the one request that there is, which need not be named.
+        """
         if self.kind not in _OF_REQUEST or self.kind == "toleration":
             return ""
         part = self.value.partition("=")[0] if self.kind == "capacity" else ""
-        return f"{self.request}:{self.kind}={part}"
+        return f"{self.request or only}:{self.kind}={part}"
 
     @property
     def words(self) -> str:
@@ -137,7 +139,7 @@ def suppose(
         question = replace(question, claims=about_claim(after.claims[key]).claims)
     for change in changes:
         if change.kind not in _OF_OTHERS:
-            _check_capacity(change, snapshot)
+            change = _whole_capacity(change, snapshot)
             if change.kind == "selector" and change.value != "none":
                 from kubectl_dra.explain.question.typed_selector import compiled_selector
 
@@ -146,14 +148,23 @@ def suppose(
     return question, after
 
 
-def _check_capacity(change: WhatIfChange, snapshot: Snapshot) -> None:
-    """Raises InputError if devices have capacities, and none of them has the one that is named."""
-    name = change.value.rpartition("=")[0]
+def _whole_capacity(change: WhatIfChange, snapshot: Snapshot) -> WhatIfChange:
+    """The change with the whole name of its capacity, where devices have only one that ends like that.
+
+    Raises:
+        InputError: devices have capacities, and none of them has the one that is named.
+    """
+    name, _, amount = change.value.rpartition("=")
     known = {key for slice_ in snapshot.slices for device in slice_.devices for key in device.capacity}
-    if change.kind == "capacity" and known and name not in known and not snapshot.is_gap("ResourceSlice"):
-        own = [key for key in sorted(known) if key.rpartition("/")[2] == name]
-        hint = f"did you mean {own[0]}?" if own else did_you_mean_or_known(name, known)
-        raise InputError(f"--what-if {change}: no device has capacity {name}; {hint}")
+    if change.kind != "capacity" or not known or name in known:
+        return change
+    own = [key for key in sorted(known) if key.rpartition("/")[2] == name]
+    if len(own) == 1:
+        return change._replace(value=f"{own[0]}={amount}")
+    if snapshot.is_gap("ResourceSlice"):
+        return change
+    hint = f"it is one of {some(own)}" if own else did_you_mean_or_known(name, known)
+    raise InputError(f"--what-if {change}: no device has capacity {name}; {hint}")
 
 
 def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phrase]:
