@@ -24,6 +24,7 @@ from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
+from kubectl_dra.explain.question.what_if_flag import reworded
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.pod_names import Ordinal, identity, ordinals
 from kubectl_dra.fit.workload import Role, WorkloadPods, controller_of
@@ -82,6 +83,9 @@ class PodFactory:
         self.question = about_new_pod(
             _with_volumes(pod, workload.raw, snapshot), snapshot, settings, self._role.written
         )
+        for change in settings.supposed:
+            if change.of_requests:
+                self.question = reworded(self.question, change)
         assert self.question.pod is not None
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.

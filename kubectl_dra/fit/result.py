@@ -41,6 +41,8 @@ class FirstUnplaced(Struct, frozen=True):
     node at once, and only ``placed`` have one; 0 where it is in none. ``domain``: the node label that the pods of its
     group must have in common, where that alone keeps it from a node. ``differs``: a pod of the group has another
     priority than the group, so that none of them is tried. ``others``: how many more do not fit.
+    ``fitting_with_fix``: how many replicas fit where the fix is made in the template of all; None where that was not
+    tried.
     """
 
     pod: str
@@ -51,6 +53,7 @@ class FirstUnplaced(Struct, frozen=True):
     domain: str = ""
     differs: PriorityDiffers | None = None
     others: int = 0
+    fitting_with_fix: int | None = None
 
 
 class OneMoreNode(Struct, frozen=True):

@@ -122,7 +122,12 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
         }
         if text := own_fix(workload):
             commands = commands_json(*fix_commands(workload, invocation), where=invocation.where)
-            out["stop"]["fix"] = {"text": text, **({"commands": commands} if commands else {})}
+            fitting = workload.stop.fitting_with_fix
+            out["stop"]["fix"] = {
+                "text": text,
+                **({"fitting": fitting} if fitting is not None else {}),
+                **({"commands": commands} if commands else {}),
+            }
         if workload.stop.diagnosis.message:
             out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
     if look := commands_json(broken_node(workload, invocation), where=invocation.where):

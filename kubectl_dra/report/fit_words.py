@@ -289,7 +289,16 @@ def own_fix(workload: WorkloadFit) -> str:
     if set(fix_commands(workload, Invocation())) & {each for more in workload.more for each in making_it(more.change)}:
         return ""
     text = fix(first).removesuffix(".")
+    if workload.stop.fitting_with_fix is not None:
+        return f"{text}; with that in the template {_fitting_then(workload, workload.stop.fitting_with_fix)}."
     return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
+
+
+def _fitting_then(workload: WorkloadFit, fitting: int) -> str:
+    number, unit = workload.replicas, workload.workload.unit
+    if fitting == number:
+        return f"all {amount(number, unit)} fit"
+    return f"{fitting:,} of {amount(number, unit)} {'fits' if fitting == 1 else 'fit'}"
 
 
 def code(workload: WorkloadFit) -> str:

@@ -34,6 +34,7 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import diagnosis_of, fit
+from kubectl_dra.fit.fixed_template import with_fixed_template
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer, FitOptions
 from kubectl_dra.fit.workload import DAEMON_SET, WorkloadPods, workloads_of
@@ -71,6 +72,7 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
             answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
+            answer = with_fixed_template(answer, snapshot, settings, options, progress)
             answer = _with_sharing(answer, flags, snapshot, settings, progress)
     answer = replace(answer, missing_namespaces=missing)
     if flags.output is FitOutput.html:

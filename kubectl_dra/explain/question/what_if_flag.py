@@ -68,6 +68,11 @@ class WhatIfChange(NamedTuple):
         return self.kind in (*_OF_OTHERS, WITH_NODE)
 
     @property
+    def of_requests(self) -> bool:
+        """Whether it changes what the pod asks for."""
+        return self.kind in (*_OF_REQUEST, "constraints")
+
+    @property
     def flag(self) -> tuple[str, str]:
         """The flag with its value, as words of a command."""
         return ("--with-node", self.value) if self.kind == WITH_NODE else ("--what-if", str(self))
@@ -144,7 +149,7 @@ def suppose(
                 from kubectl_dra.explain.question.typed_selector import compiled_selector
 
                 compiled_selector(change.value, environment, f"--what-if {change.flag[1].partition('=')[0]}")
-            question = _reworded(question, change)
+            question = reworded(question, change)
     return question, after
 
 
@@ -198,7 +203,13 @@ def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
             yield say(text, owner=str(owner), pod=pod.key)
 
 
-def _reworded(question: Question, change: WhatIfChange) -> Question:
+def reworded(question: Question, change: WhatIfChange) -> Question:
+    """The question about claims that ask for something else.
+
+    Raises:
+        UsageError: an invalid value.
+        InputError: no such request.
+    """
     called = _requests(question)
     wanted = _meant(change.request, called)
     hit = False

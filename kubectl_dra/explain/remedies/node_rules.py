@@ -83,7 +83,7 @@ class RelaxNodeRule(Change, frozen=True):
     def made_in(self, world: WhatIf) -> WhatIf:
         if world.pod is None:
             return world
-        edited = world.with_pod(self._edited(world.pod))
+        edited = world.with_pod(self.in_template(world.pod))
         mended = world.cluster.editing(*self._mended(world.outcome.state))
         return edited.moved(mended).on_named(frozenset(self.nodes))
 
@@ -105,8 +105,7 @@ class RelaxNodeRule(Change, frozen=True):
             return ChangeStep(StepKind.DROP_NODE_AFFINITY, replace(of_pod, field=field), str(reason.affinity))
         return ChangeStep(StepKind.UNCORDON_NODES, replace(of_nodes, field="unschedulable"))
 
-    def _edited(self, pod: Pod) -> Pod:
-        """The pod that does not mind the reason, where it is the pod that has to change."""
+    def in_template(self, pod: Pod) -> Pod:
         reason = self.reason
         if isinstance(reason, Untolerated) and not reason.is_condition:
             taint = reason.taint
@@ -159,10 +158,10 @@ class LessOfNode(Change, frozen=True):
         if world.pod is None:
             return world
         others = [pod for name in self.nodes for pod in _replicas_on(name, world.pod, world.outcome.state)]
-        edited = world.with_pod(self._edited(world.pod))
-        return edited.moved(world.cluster.editing(*map(self._edited, others))).on_named(frozenset(self.nodes))
+        edited = world.with_pod(self.in_template(world.pod))
+        return edited.moved(world.cluster.editing(*map(self.in_template, others))).on_named(frozenset(self.nodes))
 
-    def _edited(self, pod: Pod) -> Pod:
+    def in_template(self, pod: Pod) -> Pod:
         return requesting(pod, self.container, self.resource, str(self.amount))
 
     def step(self, world: WhatIf) -> ChangeStep:

@@ -104,6 +104,10 @@ class Change(Statement, frozen=True, eq=False):
         """The world with the change."""
         raise NotImplementedError
 
+    def in_template(self, pod: Pod) -> Pod:
+        """The pod, or one from the same template, with what the change edits in it; unchanged where that is nothing."""
+        return pod
+
     def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
         """The cluster with the change, where other pods than ``keep``, which waits, may profit; None elsewhere."""
         return None

@@ -1,0 +1,66 @@
+"""How many replicas fit with the fix of the first pod that does not fit: made in a template, it is made for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.fit.answer import fit
+from kubectl_dra.fit.result import FitAnswer, FitOptions
+from kubectl_dra.fit.workload import WorkloadPods
+
+_MOST_PODS: Final = 2_000
+"""All pods are placed again, so of more pods it is not asked."""
+
+
+def with_fixed_template(
+    answer: FitAnswer, snapshot: Snapshot, settings: Settings, options: FitOptions, progress: Progress
+) -> FitAnswer:
+    """The answer with how many replicas fit once the fix is made in the template of a workload's pods, or of claims.
+
+    Asked of one workload with one template, none of whose pods exists yet: those have their claims already.
+    """
+    if len(answer.workloads) != 1 or options.most:
+        return answer
+    (workload,) = answer.workloads
+    stop = workload.stop
+    first = next(iter(stop.diagnosis.findings), None) if stop is not None else None
+    several = 1 < workload.pods <= _MOST_PODS and not workload.running and workload.replicas > 1
+    if stop is None or first is None or first.remedy is None or not several:
+        return answer
+    changes = _of_claims(first.remedy, workload.workload)
+    pods = workload.workload if changes else _of_pods(first.remedy, workload.workload)
+    if pods is None:
+        return answer
+    progress(f"placing {pods.title} with its fix")
+    supposed = replace(settings, supposed=changes)
+    counted = fit([pods], snapshot, supposed, replace(options, only_counts=True), progress)
+    stop = replace(stop, fitting_with_fix=counted.workloads[0].fitting)
+    return replace(answer, workloads=(replace(workload, stop=stop),))
+
+
+def _of_claims(remedy: Remedy, workload: WorkloadPods) -> Sequence[WhatIfChange]:
+    """What the fix changes of the requests that all pods make; empty where it is another one."""
+    roles, changes = workload.roles, remedy.what_if
+    from_template = len(roles) == 1 and all(claim.template_name for claim in roles[0].pod.claims)
+    return changes if from_template and all(change.of_requests for change in changes) else ()
+
+
+def _of_pods(remedy: Remedy, workload: WorkloadPods) -> WorkloadPods | None:
+    """The workload with the fix in its only template; None where the fix is another one."""
+    if len(workload.roles) != 1 or not remedy.offers:
+        return None
+    (role,) = workload.roles
+    pod = role.pod
+    for offer in remedy.offers:
+        edited = offer.in_template(pod)
+        if edited == pod:
+            return None
+        pod = edited
+    return replace(workload, roles=(replace(role, pod=pod),))

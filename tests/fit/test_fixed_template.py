@@ -1,0 +1,46 @@
+"""The fix of the first pod that does not fit is made in a template: how many replicas fit then is counted anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.fit.worlds import CLASS, JSON, deployment, item, node, template
+
+CLUSTER = [CLASS, *node("n1", 4, cpu="8"), *node("n2", 2, cpu="6")]
+
+
+@pytest.mark.parametrize("cpu", ["7", "9", "12"])
+@pytest.mark.parametrize("replicas", [2, 3, 5])
+def test_a_smaller_request_in_the_template_is_counted_as_written(tmp_path: Path, cpu: str, replicas: int) -> None:
+    (found, manifest) = _asked(tmp_path, [deployment(replicas, cpu=cpu), template(1)])
+    fix = found["stop"]["fix"]
+    lower = re.search(r"Lower cpu from \S+ to (\S+) in spec.template", fix["text"])
+    assert lower is not None, fix
+    manifest[0]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = lower[1]
+    again, _ = _asked(tmp_path, manifest)
+    assert fix["fitting"] == again["replicaCounts"]["fit"] > 0, (fix, again["answer"])
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize("count", [5, 6])
+def test_a_smaller_count_in_the_claim_template_is_counted_as_written(tmp_path: Path, count: int, replicas: int) -> None:
+    found, manifest = _asked(tmp_path, [deployment(replicas, gpus=count), template(count)])
+    fix = found["stop"]["fix"]
+    lower = re.search(r"[Ll]ower count to (\d+)", fix["text"])
+    assert lower is not None, fix
+    manifest[1]["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = int(lower[1])
+    again, _ = _asked(tmp_path, manifest)
+    assert fix["fitting"] == again["replicaCounts"]["fit"] > 0, (fix, again["answer"])
+
+
+def test_one_pod_is_proved_by_itself(tmp_path: Path) -> None:
+    found, _ = _asked(tmp_path, [deployment(1, cpu="9"), template(1)])
+    assert "fitting" not in found["stop"]["fix"]
+    assert "then it fits on" in found["stop"]["fix"]["text"]
+
+
+def _asked(folder: Path, manifest: list[JSON]) -> tuple[JSON, list[JSON]]:
+    return item(folder, CLUSTER, manifest), manifest
