@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -175,10 +175,7 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def with_all(self, changes: Iterable[Change]) -> WhatIf:
         """The world with all these changes."""
-        world = self
-        for change in changes:
-            world = change.made_in(world)
-        return world
+        return reduce(lambda world, change: change.made_in(world), changes, self)
 
     def quick_proof(self, changes: Iterable[Change], tries: Budget) -> Proof | None:
         """The proof that the pod fits with all these changes; also none if the tries, of one node each, do not
