@@ -217,6 +217,8 @@ def _past_spread(pod: Pod, reason: Reason) -> Pod:
 
 def _past_affinity(pod: Pod, reason: Reason) -> Pod:
     affinity = pod.spec.affinity
+    # Rules of other pods select it by its labels.
+    pod = replace(pod, metadata=replace(pod.metadata, labels={}))
     if affinity is None:
         return pod
     return with_spec(pod, affinity=replace(affinity, pod_affinity=PodAffinity(), pod_anti_affinity=PodAffinity()))

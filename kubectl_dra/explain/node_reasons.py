@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import asdict
@@ -10,7 +11,7 @@ from kubectl_dra.api.nodes import NodeTaint
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, say
-from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet
+from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet, AntiAffinityBroken, ExistingAntiAffinityBroken
 from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient, TooManyPods
 from kubectl_dra.scheduling.node_resources_of_devices import (
@@ -19,6 +20,7 @@ from kubectl_dra.scheduling.node_resources_of_devices import (
     PodRequestExceeded,
 )
 from kubectl_dra.scheduling.outcome import Outcome
+from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, TooManyInDomain
 from kubectl_dra.scheduling.reasons import NotRead, Reason, Rejection
 from kubectl_dra.scheduling.simple_filters import CORDON, Cordoned, PortsTaken
 from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
@@ -142,8 +144,7 @@ class Refused(Statement, frozen=True):
             taken = [say("{port} by {pod}", port=str(port), pod=pod) for port, pod in reason.taken]
             return say("host port taken: {taken:some}", taken=taken)
         if isinstance(reason, AffinityNotMet):
-            text = "pod affinity: no pod that it wants is in {key}={value}"
-            return say(text if reason.value is not None else "pod affinity: the node has no label {key}", **values)
+            return say("pod affinity: the node has no label {key}", **values)
         if isinstance(reason, PodRequestExceeded):
             text = "the pod as a whole requests {requested} {resource}, but needs {needed}: {shares}"
             own = reason.needed - reason.of_devices
@@ -160,6 +161,39 @@ class Refused(Statement, frozen=True):
         if isinstance(reason, ObjectNotFound):
             values["kind"] = KINDS.get(reason.resource, reason.resource)
         return say(reason.SAID, **values) if reason.SAID else reason.words
+
+
+class KeptApart(Statement, frozen=True):
+    """A rule about other pods refuses the node. ``value`` is empty where the domain is the node alone, so that the
+    statement is the same of all such nodes.
+    """
+
+    TEXT = "{what}"
+    reason: type[Reason]
+    key: str
+    value: str
+
+    @property
+    def what(self) -> Words:
+        """The rule and the domain."""
+        place = say("in {key}={value}", key=self.key, value=self.value) if self.value else "there"
+        return say(_APART[self.reason], place=place)
+
+
+_APART: Final[Mapping[type[Reason], str]] = {
+    AffinityNotMet: "pod affinity: no pod that it wants is {place}",
+    AntiAffinityBroken: "pod anti-affinity: a pod that it excludes is {place}",
+    ExistingAntiAffinityBroken: "a pod {place} excludes this one (its anti-affinity)",
+}
+
+
+class TooManyThere(Statement, frozen=True):
+    """The node has too many pods for a rule that spreads them over nodes."""
+
+    TEXT = "topology spread: {here:matching pod} there, {least} on the emptiest node, maxSkew {max_skew}"
+    here: int
+    least: int
+    max_skew: int
 
 
 class KindUnread(Statement, frozen=True):
@@ -197,6 +231,13 @@ def _statements(reason: Reason) -> list[Words]:
         name = reason.resource
         numbers = (_quantity(name, value) for value in (reason.requested, reason.free, reason.capacity))
         return [ResourceShort(name, *numbers)]
+    if (
+        isinstance(reason, AffinityNotMet | AntiAffinityBroken | ExistingAntiAffinityBroken)
+        and reason.value is not None
+    ):
+        return [KeptApart(type(reason), reason.key, reason.value if reason.key != HOSTNAME else "")]
+    if isinstance(reason, TooManyInDomain) and reason.key == HOSTNAME:
+        return [TooManyThere(reason.here, reason.least, reason.max_skew)]
     return [Refused(reason)]
 
 

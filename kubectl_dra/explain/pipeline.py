@@ -397,10 +397,11 @@ def _with_new_node(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> t
     """The findings, with the proof of one more node where that is the fix; and the other ways out."""
     at = next((at for at, each in enumerate(findings) if each.remedy is not None and each.remedy.adds_node), None)
     more = next((way for way in ways if way.proof.like), None)
-    if at is None or more is None or (remedy := findings[at].remedy) is None or len(findings) > 1:
+    if at is None or more is None or (remedy := findings[at].remedy) is None:
         return [*findings], [*ways]
     remedy = replace(remedy, proof=more.proof, offers=more.changes, what_if=more.what_if, steps=more.steps)
-    return [replace(findings[at], remedy=remedy)], [way for way in ways if way is not more]
+    mended = [*findings[:at], replace(findings[at], remedy=remedy), *findings[at + 1 :]]
+    return mended, [way for way in ways if way is not more]
 
 
 def _unproved(findings: Sequence[Finding]) -> list[Finding]:

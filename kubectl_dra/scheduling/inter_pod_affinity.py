@@ -139,7 +139,6 @@ class AntiAffinityBroken(Reason, frozen=True):
     """The node's domain has a pod that the pod must avoid."""
 
     TEXT = "node(s) didn't match pod anti-affinity rules"
-    SAID = "pod anti-affinity: a pod that it excludes is in {key}={value}"
     key: str
     value: str
 
@@ -148,7 +147,6 @@ class ExistingAntiAffinityBroken(Reason, frozen=True):
     """A pod in the node's domain must avoid this pod."""
 
     TEXT = "node(s) didn't satisfy existing pods anti-affinity rules"
-    SAID = "a pod in {key}={value} excludes this one (its anti-affinity)"
     key: str
     value: str
 

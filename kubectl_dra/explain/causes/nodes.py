@@ -12,8 +12,9 @@ from kubectl_dra.explain.diagnosis import Finding, Remedy
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies import node_rules
+from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.scheduling.pod_topology_spread import NoDomain
+from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, NoDomain
 from kubectl_dra.scheduling.reasons import PluginName
 from kubectl_dra.scheduling.volumes import ObjectNotFound
 
@@ -79,7 +80,7 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
-    """What ends the cause if an object or a label is missing; None leaves the kind's general advice."""
+    """What ends the cause if an object, a label or a node is missing; None leaves the kind's general advice."""
     for name in nodes:
         rejection = outcome.filtered.get(name) if outcome is not None else None
         for reason in rejection.reasons if rejection is not None else ():
@@ -89,6 +90,8 @@ def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
             if isinstance(reason, NoDomain):
                 text = "Give nodes the label {key}, or spread by a label that they have (topologyKey)."
                 return Remedy(say(text, key=reason.key))
+            if isinstance(reason, AntiAffinityBroken) and reason.key == HOSTNAME:
+                return Remedy("Add a node, run fewer such pods, or correct the anti-affinity.", adds_node=True)
     return None
 
 
