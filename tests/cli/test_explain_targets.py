@@ -237,6 +237,7 @@ def test_what_other_commands_list(dra: Dra, target: str, command: tuple[str, ...
     [
         (["node/l40s-1", "pod/x"], "name one at a time"),
         (["device/gpu-0"], "device/NODE/gpu-0"),
+        (["device/l40s-1"], "If l40s-1 is a node: kubectl dra explain node/l40s-1"),
         (["class/gpu.nvidia.com", "--what-if", "count=2"], "--what-if needs a pod or claim"),
         (["class/gpu.nvidia.com", "--scheduler-config", "s.yaml"], "--scheduler-config needs a pod or claim"),
         (["node/l40s-1", "--scheduler-config", "s.yaml"], "--scheduler-config needs a pod or claim"),

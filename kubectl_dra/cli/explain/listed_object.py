@@ -137,6 +137,7 @@ def _as_place(name: str) -> str:
     """A device as ``devices`` takes it. Raises UsageError for one without its node, of which there may be many."""
     if "/" not in name:
         error = UsageError(f"name the node of device {name} as well: device/NODE/{name}")
-        error.commands = (("Names", kubectl("dra", "devices")),)
+        node = kubectl("dra", "explain", kind="node", name=name)
+        error.commands = (("Names", kubectl("dra", "devices")), (f"If {name} is a node", node))
         raise error
     return name
