@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from kubectl_dra.command import deleting, uncordon
@@ -24,11 +25,28 @@ def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -
     passing = {driver.passing_taints.get(key) for name, key in own if (driver := catalogue().driver(name)) is not None}
     if len(passing) == 1 and (known := passing.pop()):
         return Remedy(known)
+    unknown = sorted({key for name, key in own if not _says_a_fault(name, key)})
+    if unknown:
+        return Remedy(
+            say(
+                "Repair or reset the device if {taints:some} {count:says|say} that it is broken. Its driver set the "
+                "taint and removes it when the reason is over; some drivers do so only when they are restarted.",
+                taints=unknown,
+                count=len(unknown),
+            )
+        )
     # Such a taint says that the device is unfit: tolerating it is no way out to offer.
     return Remedy(
         "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
         "do so only when they are restarted."
     )
+
+
+def _says_a_fault(driver: str, key: str) -> bool:
+    """Whether the catalogue knows the taint of the driver, and as a fault."""
+    known = catalogue().driver(driver)
+    patterns = [pattern for pattern in known.taints if pattern not in known.passing_taints] if known is not None else []
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def rules_named(rules: Sequence[str]) -> Phrase:

@@ -208,7 +208,7 @@ STEPS: dict[str, Step] = {
     "rejected-by-device-plugin": Step("Read the log of the device plugin", _mends_plugin, starts, often=True),
     "slices-wiped-while-running": Step("", _starts_driver, _slices_are_back, note="it is away"),
     "unhealthy": Step("Repair or reset the device", _becomes_healthy, _is_healthy, often=True),
-    "tainted-before": Step("removes it once the device is healthy", _publishes, starts, often=True),
+    "tainted-before": Step("removes it when the reason is over", _publishes, starts, often=True),
     "claim-deallocated": Step("Delete the pod", _placed_anew(), starts),
     "claim-force-deleted": Step("Delete the pod", lambda stage: stage.delete(), is_gone),
     "runtime-down-while-running": Step(
