@@ -43,6 +43,7 @@ BASE = {
     "command": 0,
     "console": 0,
     "errors": 0,
+    "exit_codes": 0,
     "layered": 0,
     "process": 0,
     "text": 0,

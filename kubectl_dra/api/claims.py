@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.api.dra_rows import read_names
+from kubectl_dra.api.dra_fields import read_names
 from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 from kubectl_dra.api.nodes import Node, NodeSelector

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.dra_rows import KINDS, fields
+from kubectl_dra.api.dra_fields import KINDS, fields
 from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, FieldPath, each, items, path_text

@@ -1,6 +1,6 @@
 """What the API server fills in and drops when an object is created, in any served version.
 
-Defaults: SetDefaults functions of resource.k8s.io. Dropping: fields of features that are off. ``api.dra_rows``
+Defaults: SetDefaults functions of resource.k8s.io. Dropping: fields of features that are off. ``api.dra_fields``
 holds both facts; this module adds the conditions.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from kubectl_dra.api.dra_rows import CREATION, KINDS, depends_on_gates, fields, gated
+from kubectl_dra.api.dra_fields import CREATION, KINDS, depends_on_gates, fields, gated
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release
 from kubectl_dra.api.schema import Field, each
 

@@ -37,7 +37,7 @@ EVICTION_REASON: Final = "DeletionByDeviceTaintManager"
 
 T = TypeVar("T")
 NOT_SAVED: Final = "not saved"
-"""The annotation of a field that no snapshot keeps; ``api.core_rows`` explains what other annotations say."""
+"""The annotation of a field that no snapshot keeps; ``api.core_fields`` explains what other annotations say."""
 WORKED_OUT: Final = "worked out"
 """The annotation of an attribute that is no field of the API: it comes from others."""
 Amount = str | int | float

@@ -1,7 +1,7 @@
 """The kinds of the layers around the scheduler: queues, gangs, autoscalers, operators, and what is read of them.
 
-Their structs are the table of what a snapshot and an anonymized copy keep of them (``api.core_rows``). A kind is called
-by its own name and its group, ``Workload.kueue.x-k8s.io``, for several groups have a Workload or a PodGroup.
+Their structs are the table of what a snapshot and an anonymized copy keep of them (``api.core_fields``). A kind is
+called by its own name and its group, ``Workload.kueue.x-k8s.io``, for several groups have a Workload or a PodGroup.
 """
 
 from __future__ import annotations

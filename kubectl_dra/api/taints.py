@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.dra_rows import read_names
+from kubectl_dra.api.dra_fields import read_names
 from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))

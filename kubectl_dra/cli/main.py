@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.main import get_command
 
-from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.console import install, lines, put
 from kubectl_dra.errors import DraError, NoDRA, UndeterminedError, UsageError
+from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 
 TIMES: Final = 1
 """From this level on: versions, and how long it took."""

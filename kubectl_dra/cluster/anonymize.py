@@ -1,8 +1,8 @@
 """Removes names that identify the owner, so that ``explain`` still gives the same answers.
 
-Nothing stays that ``harmless`` does not know: ``Identities`` says per kind of name what it becomes, the rows of
-fields say of which kind each is, and a last look at every text of the result replaces what they left. Left out: opaque
-configuration, driver data, comments in selectors, unknown fields.
+Which fields stay is decided in the rows of ``api.dra_fields`` and ``api.core_fields``. Nothing stays that ``harmless``
+does not know: ``Identities`` says per kind of name what it becomes, and a last look at every text of the result
+replaces what they left. Left out: opaque configuration, driver data, comments in selectors, unknown fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from kubectl_dra.allocation.extended_resources import MADE_FOR_EXTENDED
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP

@@ -25,7 +25,7 @@ import msgspec
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.codec import decoded
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.meta import ObjectMeta, builtins, convert
 from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS, NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.nodes import PRESSURES

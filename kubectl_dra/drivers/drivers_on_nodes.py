@@ -32,6 +32,7 @@ from kubectl_dra.drivers.daemons import (
     replica_state,
 )
 from kubectl_dra.drivers.driver_pods import pods_of_drivers
+from kubectl_dra.drivers.failed_kubelet_calls import failing_calls
 from kubectl_dra.drivers.hardware import kind_of, promised, unserved, with_hardware
 from kubectl_dra.drivers.health import (
     SEVERITY,
@@ -43,7 +44,6 @@ from kubectl_dra.drivers.health import (
     seconds_since,
     usual_count,
 )
-from kubectl_dra.drivers.kubelet_calls import failing_calls
 from kubectl_dra.drivers.part_off import NVIDIA, part_off
 from kubectl_dra.drivers.pod_recognition import (
     Looks,

@@ -1,4 +1,4 @@
-"""The parts of a diagnosis: the verdict, findings, evidence, remedies, and what was not seen.
+"""The parts of a diagnosis: findings, evidence, remedies, and what was not seen.
 
 Everything here is a value. ``report/`` writes the sentences, including the answer.
 """
@@ -14,6 +14,7 @@ from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.messages import Speaker
 from kubectl_dra.drivers.refused_claims import Refusal
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import CauseKind, NextStep
 from kubectl_dra.explain.clock import UnderWay
 from kubectl_dra.explain.funnel.shown import Funnel
@@ -25,30 +26,6 @@ from kubectl_dra.explain.remedies.prove import Change
 
 FactPart: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
 """What a fact is about, or its value."""
-
-
-class Verdict(Enum):
-    """The answer of a pod, a claim or a workload, as a word; see also ``Diagnosis.exit_code``."""
-
-    ALLOCATED = "allocated"
-    SCHEDULABLE = "can-be-scheduled"
-    PARTLY = "can-be-scheduled-in-part"
-    NOT_STARTING = "does-not-start"
-    """The scheduler places it, and it does not start there."""
-    UNSCHEDULABLE = "cannot-be-scheduled"
-    UNDETERMINED = "undetermined"
-
-    @property
-    def word(self) -> str:
-        """The word as people read it."""
-        return self.value.replace("-", " ")
-
-    @property
-    def exit_code(self) -> int:
-        """What the command returns: 0 allocated or can be scheduled, 1 not, or not all, or it does not start, 3
-        undetermined.
-        """
-        return {Verdict.ALLOCATED: 0, Verdict.SCHEDULABLE: 0, Verdict.UNDETERMINED: 3}.get(self, 1)
 
 
 class Relation(Enum):

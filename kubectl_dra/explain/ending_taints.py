@@ -9,6 +9,7 @@ from typing import Final
 from kubectl_dra.command import deleting, uncordon
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.node_reasons import NodeCordoned
 from kubectl_dra.explain.phrase import Phrase, say
 
 MAX_COMMANDS: Final = 3
@@ -56,5 +57,4 @@ def rules_named(rules: Sequence[str]) -> Phrase:
 
 def uncordoning(node: str) -> Remedy:
     """The end of a node's cordon."""
-    command = uncordon(node)
-    return Remedy(say("Uncordon node {node} when its maintenance is over.", node=node), commands=(command,))
+    return Remedy(say("{what:capital}.", what=NodeCordoned.ended_on((node,))), commands=(uncordon(node),))

@@ -10,9 +10,10 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.command import is_name
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import Look, NextStep, slices_step
-from kubectl_dra.explain.diagnosis import Finding, Verdict
+from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange

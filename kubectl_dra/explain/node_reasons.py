@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import asdict
@@ -34,6 +34,11 @@ class NodeCordoned(Statement, frozen=True):
     """Somebody cordoned the node."""
 
     TEXT = "node is cordoned (spec.unschedulable)"
+
+    @staticmethod
+    def ended_on(nodes: Sequence[str]) -> Phrase:
+        """What to do, without a full stop."""
+        return say("uncordon node {nodes:some} when its maintenance is over", nodes=nodes)
 
 
 class Untolerated(Statement, frozen=True):

@@ -16,8 +16,9 @@ from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.refused_claims import Refusal
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
-from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup, Verdict
+from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.located import Located, made_by_scheduler
 from kubectl_dra.explain.funnel.observed_values import observations

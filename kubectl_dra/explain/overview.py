@@ -12,7 +12,8 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Gap, Snapshot
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pending_alike import placed, waiting
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose

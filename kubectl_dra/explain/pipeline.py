@@ -12,6 +12,7 @@ from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.api.pods import replaced_by
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain import failing_requests
 from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
 from kubectl_dra.explain.answer_notes import answer_notes
@@ -22,15 +23,7 @@ from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.registry import When, ask, of_question
-from kubectl_dra.explain.diagnosis import (
-    Choice,
-    Diagnosis,
-    Finding,
-    NodeDevices,
-    Remedy,
-    RemedyPlan,
-    Verdict,
-)
+from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import question_past, supposing

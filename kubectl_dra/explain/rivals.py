@@ -20,8 +20,9 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.attributes_read import complete
-from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices
 from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from kubectl_dra.api.meta import DEVICE_EVENTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import Speaker, speaker_of
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.diagnosis import SchedulerMessage, Verdict
+from kubectl_dra.explain.diagnosis import SchedulerMessage
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
 from kubectl_dra.scheduling.pre_enqueue import kept_out

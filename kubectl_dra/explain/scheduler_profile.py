@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_dra.api.behaviour import GANGS_WITHOUT_GATE
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
-from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.plugin_args import FILTER_TIMEOUT

@@ -14,7 +14,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pending_alike import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod

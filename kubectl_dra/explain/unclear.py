@@ -15,10 +15,11 @@ from kubectl_dra.api.behaviour import EXTENDED_TAKES_OF_NODE, KNOWS_ALPHA
 from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, all_pods_known, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.causes.claim_creation import CREATION_FAILED
 from kubectl_dra.explain.causes.on_node import may_be_lost
-from kubectl_dra.explain.diagnosis import Finding, Verdict
+from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_reasons import unread_kinds
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, named, say
 from kubectl_dra.explain.question.resolve import Question, last_message

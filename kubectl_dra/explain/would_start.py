@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words, nodes_named, say
 from kubectl_dra.explain.refusal_words import each_sort, refused
 

@@ -27,10 +27,10 @@ from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Progress, Snapshot
 from kubectl_dra.errors import UsageError
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.ending import AT_ONCE
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
 from kubectl_dra.explain.not_starting import troubled_nodes
 from kubectl_dra.explain.outcomes import depends_on
 from kubectl_dra.explain.phrase import Words, say
@@ -443,8 +443,3 @@ def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:
                 "how many pods a {kind} makes is not known here: one of each template is placed",
                 kind=plan.workload.kind,
             )
-
-
-def diagnosis_of(answer: FitAnswer) -> Diagnosis | None:
-    """The diagnosis of the first pod that does not fit; None where all do."""
-    return next((workload.stop.diagnosis for workload in answer.workloads if workload.stop is not None), None)

@@ -14,7 +14,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import diagnosis_of, fit
+from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 
@@ -51,7 +51,7 @@ def fit_with_nodes(
         if _fits(answer) or _open(answer) or any(placed_pod.node in new for placed_pod in placed):
             return ""
         alone = fit(workloads, there.with_only(new), settings, structs.replace(options, only_counts=True), progress)
-        return _refusal(diagnosis_of(alone), diagnosis_of(answer), new)
+        return _refusal(alone.first_diagnosis, answer.first_diagnosis, new)
 
     if not searched or options.most:
         there = with_nodes(snapshot, added, settings.scheduler)

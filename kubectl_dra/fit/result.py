@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.ending_pods import EndPods
@@ -190,6 +191,11 @@ class FitAnswer(Struct, frozen=True):
     def exit_code(self) -> int:
         """The largest of the workloads, as the cluster is."""
         return max((self._verdict(workload).exit_code for workload in self.workloads), default=0)
+
+    @property
+    def first_diagnosis(self) -> Diagnosis | None:
+        """The diagnosis of the first pod that does not fit; None where all do."""
+        return next((workload.stop.diagnosis for workload in self.workloads if workload.stop is not None), None)
 
     def _verdict(self, workload: WorkloadFit) -> Verdict:
         missing = workload.workload.namespace in self.missing_namespaces

@@ -20,7 +20,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
-from kubectl_dra.drivers.kubelet_calls import failed_call
+from kubectl_dra.drivers.failed_kubelet_calls import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
 from kubectl_dra.explain.phrase import named, say

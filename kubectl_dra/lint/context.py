@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from kubectl_dra.api.codec import VERSIONS, ConversionError, mismatch, reshaped
-from kubectl_dra.api.dra_rows import KINDS
+from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from kubectl_dra.api import dra_rows as api
+from kubectl_dra.api import dra_fields as api
 from kubectl_dra.api.releases import EVERY, GROUP, Release, default_version, versions_of
 from kubectl_dra.api.schema import Field, row
 from kubectl_dra.data.drivers import parsed

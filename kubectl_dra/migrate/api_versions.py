@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.admission.server.decoding import decoding_errors
 from kubectl_dra.api.codec import mismatch, quoted
-from kubectl_dra.api.dra_rows import KINDS, fields_at
+from kubectl_dra.api.dra_fields import KINDS, fields_at
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP, Release, lifecycle, versions_of
 from kubectl_dra.lint.analysis.claim_requests import classic_advice

@@ -20,7 +20,7 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key,
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import api_versions, codes, other_kinds, quotas
 from kubectl_dra.migrate.codes import MIGRATE
-from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import (
     MigratedFile,

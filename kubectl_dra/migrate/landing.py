@@ -21,8 +21,8 @@ from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.data.autoscalers import maker_of_deployments, makers
 from kubectl_dra.errors import DraError, FileError, InputError
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import as_created
-from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at

@@ -17,7 +17,8 @@ from kubectl_dra.migrate.codes import Safety
 
 if TYPE_CHECKING:
     from kubectl_dra.errors import DraError
-    from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+    from kubectl_dra.exit_codes import Verdict
+    from kubectl_dra.explain.diagnosis import Diagnosis
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 

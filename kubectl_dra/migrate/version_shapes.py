@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.manifests.changes import Change, Delete, Enclose, Path, Set, Unwrap, Wrap, fields_at, value_at
 
 FLAT: Final = ("v1beta1", "v1alpha3")

@@ -13,7 +13,7 @@ from kubectl_dra.manifests.changes import Change, Delete, Path, Set, items_at, v
 from kubectl_dra.manifests.workloads import PodContainer
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.claim_wiring import Claim, wired
-from kubectl_dra.migrate.device_plugins.plan import added, claim_object
+from kubectl_dra.migrate.device_plugins.pod_rewrite import added, claim_object
 from kubectl_dra.migrate.model import (
     MigrationSettings,
     Moved,

@@ -10,18 +10,10 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.data.messages import Speaker
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import RequestOfContainer
 from kubectl_dra.explain.cause_kinds import NextStep
-from kubectl_dra.explain.diagnosis import (
-    Diagnosis,
-    Finding,
-    NodeGroup,
-    Remedy,
-    RemedyPlan,
-    SecondOpinion,
-    Trace,
-    Verdict,
-)
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeGroup, Remedy, RemedyPlan, SecondOpinion, Trace
 from kubectl_dra.explain.next_step import OUR_PAGE
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.cluster.snapshot import Gap
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
@@ -16,7 +17,6 @@ from kubectl_dra.explain.diagnosis import (
     NodeGroup,
     Relation,
     RemedyPlan,
-    Verdict,
 )
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.not_starting import NotStarting

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Family
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
     Answer,

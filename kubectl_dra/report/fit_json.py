@@ -7,7 +7,7 @@ from typing import Any
 
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.command import creating_namespace
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted

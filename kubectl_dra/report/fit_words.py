@@ -10,8 +10,8 @@ from kubectl_dra.api.pods import owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace, deleting
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.diagnosis import Verdict
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubectl_dra.command import ClusterFlags, CommandLine
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory
-from kubectl_dra.explain.diagnosis import Remedy, Verdict
+from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread

@@ -11,8 +11,9 @@ from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.plugin_shares import PluginShare
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_state import HeldHere, NodeAnswer

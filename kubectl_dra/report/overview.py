@@ -7,7 +7,7 @@ from itertools import accumulate, chain
 from typing import Final
 
 from kubectl_dra.command import Argv, ClusterFlags, CommandLine, kubectl
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.virtual_machines import remedy

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.releases import RULES_UNSEEN, Release, gate_default
 from kubectl_dra.api.slices import MAPPINGS, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.admission import server as admission
-from kubectl_dra.api.dra_rows import _STRUCTS, KINDS, depends_on_gates, fields, limit
+from kubectl_dra.api.dra_fields import _STRUCTS, KINDS, depends_on_gates, fields, limit
 from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.api.schema import Field, FieldPath, path_text
 from kubectl_dra.cluster.reader import READ

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from kubectl_dra.admission.server.verdict import check
-from kubectl_dra.api import dra_rows, releases
+from kubectl_dra.api import dra_fields, releases
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.releases import NEWEST_MODELLED, Release
 from kubectl_dra.api.schema import row
@@ -44,8 +44,8 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     off_in_all = "." * (NEWEST_MODELLED.minor - releases.OLDEST_MODELLED.minor) + "-"
     monkeypatch.setitem(releases._GATES, GATE, off_in_all)
     for name, field in ROWS.items():
-        monkeypatch.setitem(dra_rows._STRUCTS["ExactDeviceRequest"], name, field)
-        monkeypatch.setitem(dra_rows._V1BETA1["DeviceRequest"], name, field)
+        monkeypatch.setitem(dra_fields._STRUCTS["ExactDeviceRequest"], name, field)
+        monkeypatch.setitem(dra_fields._V1BETA1["DeviceRequest"], name, field)
     forget()
     yield
     monkeypatch.undo()

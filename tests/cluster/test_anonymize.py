@@ -19,7 +19,7 @@ import yaml
 
 import kubectl_dra
 from kubectl_dra import api
-from kubectl_dra.api import dra_rows
+from kubectl_dra.api import dra_fields
 from kubectl_dra.api.behaviour import Behaviour
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.schema import Field
@@ -234,7 +234,7 @@ TABLES = (Field, Behaviour)
 
 def test_what_the_api_calls_its_fields_is_known() -> None:
     """The last check replaces every word that it does not know: it has to know the fields of every kind."""
-    names = {name for struct in dra_rows._STRUCTS.values() for name in struct}
+    names = {name for struct in dra_fields._STRUCTS.values() for name in struct}
     for module in pkgutil.iter_modules(api.__path__):
         for value in vars(importlib.import_module(f"{api.__name__}.{module.name}")).values():
             if isinstance(value, type) and issubclass(value, msgspec.Struct) and value not in TABLES:

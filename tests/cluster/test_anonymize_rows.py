@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.dra_rows import KINDS, fields
+from kubectl_dra.api.dra_fields import KINDS, fields
 from kubectl_dra.api.schema import Field, each
 from kubectl_dra.cluster.anonymize import CATEGORIES, Anonymizer, Fields
 from kubectl_dra.cluster.identities import Identities

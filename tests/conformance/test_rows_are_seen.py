@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.api import behaviour, dra_rows, schema
+from kubectl_dra.api import behaviour, dra_fields, schema
 from kubectl_dra.api.behaviour import Aspect, Behaviour
 from kubectl_dra.api.releases import NEWEST_MODELLED, Releases
 from kubectl_dra.api.schema import Field
@@ -110,7 +110,7 @@ def changes(field: Field) -> Iterator[tuple[str, Field]]:
         yield "since", replace(field, since=field.since + 1)
     if field.until is not None and field.until >= FIRST:
         yield "until", replace(field, until=field.until - 1)
-    if field.default is not None and field.default != dra_rows.CREATION:
+    if field.default is not None and field.default != dra_fields.CREATION:
         yield "default", replace(field, default=None)
     if field.dropped_since > FIRST:
         yield "dropped_since", replace(field, dropped_since=FIRST)
@@ -125,7 +125,7 @@ def changes(field: Field) -> Iterator[tuple[str, Field]]:
 
 def places(struct: str, name: str, column: str) -> Iterator[dict[str, Any]]:
     """The tables in which to change a row: ``values`` are looked up by the field's name."""
-    for version in (dra_rows._STRUCTS, dra_rows._V1BETA1):
+    for version in (dra_fields._STRUCTS, dra_fields._V1BETA1):
         for other, table in version.items():
             if name in table and (other == struct or column == "values"):
                 assert isinstance(table, dict)
@@ -135,8 +135,8 @@ def places(struct: str, name: str, column: str) -> Iterator[dict[str, Any]]:
 def unseen_columns() -> Iterator[str]:
     """Each column of a row of v1 that no answer depends on."""
     done: set[str] = set()
-    for struct in dra_rows._STRUCTS:
-        for name, field in dra_rows.fields(struct).items():
+    for struct in dra_fields._STRUCTS:
+        for name, field in dra_fields.fields(struct).items():
             for column, changed in changes(field):
                 if column == "values" and name in done:
                     continue
@@ -175,5 +175,5 @@ def test_each_row_of_what_servers_do_is_seen_in_a_recorded_answer() -> None:
 def test_what_is_excused_exists() -> None:
     for place in UNSEEN_COLUMNS:
         struct, _, name = place.partition(" ")[0].partition(".")
-        assert name in dra_rows.fields(struct), place
+        assert name in dra_fields.fields(struct), place
     assert all(isinstance(vars(behaviour)[name], Behaviour) for name in UNSEEN_BEHAVIOUR)

@@ -11,7 +11,7 @@ from kubectl_dra.api import behaviour
 from kubectl_dra.api.releases import Defect
 from kubectl_dra.cli.main import run
 from kubectl_dra.data.messages import known_messages
-from kubectl_dra.explain.causes.starting import NOT_STARTED
+from kubectl_dra.explain.causes.pod_does_not_start import NOT_STARTED
 from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_driver import with_meaning
 from kubectl_dra.report.phrases import written

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kubectl_dra.api import dra_rows as api
+from kubectl_dra.api import dra_fields as api
 from kubectl_dra.api.releases import LIFECYCLES, Release
 from kubectl_dra.lsp.fields import api_versions_of, fields_at, kind_page, kinds_in, page, prose
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cli.release import assumed
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.landing import compare

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from kubectl_dra.command import kubectl
-from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.model import PlanSurroundings
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
 from kubectl_dra.report.migrate_live import summary, to_json, write_survey

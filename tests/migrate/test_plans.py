@@ -15,7 +15,7 @@ from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, known_
 from kubectl_dra.migrate import other_kinds as elsewhere
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.codes import PAGES
-from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroundings
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 

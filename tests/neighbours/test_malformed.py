@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.schema import Field
 from tools.cases import CASES, Case, asked

@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubectl_dra.api.dra_rows import KINDS
+from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.releases import Release, gate_default, known_gates, parse_release
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import own_plane

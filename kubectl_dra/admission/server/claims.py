@@ -41,7 +41,7 @@ from kubectl_dra.admission.server.names import (
 from kubectl_dra.admission.server.selectors import check_expression, check_selectors, derived_cost
 from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
-from kubectl_dra.api.dra_rows import limit, values_of
+from kubectl_dra.api.dra_fields import limit, values_of
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST, MAX_REQUESTS
 
 # Attributes that a request derives from those of a device (alpha in 1.37).

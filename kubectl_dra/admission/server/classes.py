@@ -23,7 +23,7 @@ from kubectl_dra.admission.server.model import (
 from kubectl_dra.admission.server.names import check_driver, check_rows, label_key_problems, subdomain_problems
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ
-from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.dra_fields import limit
 
 # Opaque driver parameters, in classes and claims.
 

@@ -23,7 +23,7 @@ from kubectl_dra.admission.server.model import (
 from kubectl_dra.admission.server.names import check_format, check_required, check_rows, label_problems
 from kubectl_dra.admission.server.resources import POD_RESOURCES, is_huge_page
 from kubectl_dra.api.behaviour import COUNTERS_APART, COUNTERS_LIMITED_EACH, KEY_AT_MAP
-from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_COUNTERS
 from kubectl_dra.api.quantity import Quantity
 

@@ -1,7 +1,7 @@
 """What the API server cannot decode under strict field validation: HTTP 400.
 
 Unknown fields, duplicate fields, values of the wrong JSON type. For resource.k8s.io the table in
-``api.dra_rows`` decides, for other kinds the schemas of Kubernetes 1.36.
+``api.dra_fields`` decides, for other kinds the schemas of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 
 from kubectl_dra.admission.server.model import BAD_REQUEST, Key, Path, Violation, Violations, violation
-from kubectl_dra.api.dra_rows import KINDS, fields
+from kubectl_dra.api.dra_fields import KINDS, fields
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, MODELLED, SCHEMAS, Release
 from kubectl_dra.api.schema import Field

@@ -48,7 +48,7 @@ from kubectl_dra.api.behaviour import (
     STORED_UNREAD,
     VALUES_LIMITED,
 )
-from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 from kubectl_dra.api.quantity import Quantity
 

@@ -27,7 +27,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.api.behaviour import EMPTY_IS_INVALID, LOWER_CASE_DOMAINS
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import UNTOLD, Release
 from kubectl_dra.api.schema import Field

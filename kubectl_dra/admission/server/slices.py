@@ -33,7 +33,7 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
-from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_POOL
 
 COSTLY_DEVICES_MAX: Final = 64

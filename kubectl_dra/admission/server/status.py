@@ -43,7 +43,7 @@ from kubectl_dra.admission.server.names import (
 from kubectl_dra.admission.server.selectors import check_node_selector
 from kubectl_dra.admission.server.slices import check_skipped
 from kubectl_dra.admission.server.taints import check_toleration
-from kubectl_dra.api.dra_rows import limit
+from kubectl_dra.api.dra_fields import limit
 
 # The status of a DeviceTaintRule, and conditions in any status.
 

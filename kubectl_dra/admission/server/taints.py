@@ -28,7 +28,7 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import EFFECT_NONE
-from kubectl_dra.api.dra_rows import values_of
+from kubectl_dra.api.dra_fields import values_of
 from kubectl_dra.api.releases import Release
 
 

@@ -26,7 +26,7 @@ from kubectl_dra.admission.server.status import check_claim_status, check_rule_s
 from kubectl_dra.api.behaviour import DISABLED_DROPPED_FIRST, RULE_UPDATES_NAME_VERSION
 from kubectl_dra.api.codec import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
-from kubectl_dra.api.dra_rows import KINDS
+from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release, default_features, lifecycle
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
@@ -206,7 +206,7 @@ def check_update(
     """The answer to replacing a stored object ``old`` by one with its kind and name; None for other kinds.
 
     With ``status`` it is that to replacing its status alone, as schedulers and drivers do. Only kinds of
-    resource.k8s.io that ``api.dra_rows`` describes are known. The rest is as in ``verdict.check``.
+    resource.k8s.io that ``api.dra_fields`` describes are known. The rest is as in ``verdict.check``.
     """
     group, _, version = str(raw.get("apiVersion")).rpartition("/")
     kind = raw.get("kind")

@@ -14,7 +14,6 @@ from kubectl_dra.cli.claims import run as claims
 from kubectl_dra.cli.command_line import connection_flags
 from kubectl_dra.cli.devices import run as devices
 from kubectl_dra.cli.drivers import run as drivers
-from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.snapshot.run import SAVED_KINDS
 from kubectl_dra.cli.top import run as top
@@ -23,6 +22,7 @@ from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
+from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.text import amount, did_you_mean, nearest
 

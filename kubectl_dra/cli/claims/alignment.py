@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import completed, read_cluster
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report.table import write
 from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.alignment import Alignment, Alignments, Way, alignments, ways_to_align

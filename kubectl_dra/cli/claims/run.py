@@ -8,7 +8,6 @@ from collections.abc import Callable
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.claims import ClaimsFlags
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.notes import tell_age
@@ -17,6 +16,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
+from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report.table import write
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
 

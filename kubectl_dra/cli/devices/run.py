@@ -12,13 +12,13 @@ from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
+from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
 from kubectl_dra.explain.devices.arrangement import SortKey

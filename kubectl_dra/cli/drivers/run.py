@@ -12,7 +12,6 @@ from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.drivers import DriversFlags
-from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -23,6 +22,7 @@ from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.drivers.drain_check import WhileAway, awaiting, drain_check, evicted_beside, is_absent, updates_of
 from kubectl_dra.drivers.drivers_on_nodes import NodeDrivers, joined
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.refused_preparation import mendings
 from kubectl_dra.explain.unread import NotSeen

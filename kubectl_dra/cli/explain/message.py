@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
 from kubectl_dra.cluster.contents import STDIN, contents
 from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understood
 from kubectl_dra.errors import UsageError
+from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.table import write

@@ -36,10 +36,11 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
 from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import AskedByItself, OneOfItsPods, rules_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template

@@ -37,10 +37,11 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
-from kubectl_dra.explain.causes.starting import NO_ANSWER, NOT_REGISTERED
-from kubectl_dra.explain.diagnosis import Diagnosis, Verdict
+from kubectl_dra.explain.causes.pod_does_not_start import NO_ANSWER, NOT_REGISTERED
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse

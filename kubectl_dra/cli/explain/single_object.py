@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from kubectl_dra.api.operators import ComputeDomain
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import asked_settings, read_cluster, with_daemon_sets
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget, elsewhere
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.errors import UndeterminedError, UsageError
+from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.neighbours.compute_domains import CLIQUE, DOMAIN, domain_state
 from kubectl_dra.neighbours.no_pod import INSTANCE, unmade
 from kubectl_dra.report.explain_commands import Invocation

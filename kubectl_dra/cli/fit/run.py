@@ -29,11 +29,11 @@ from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.answer import diagnosis_of, fit
+from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.fixed_template import with_fixed_template
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer, FitOptions
@@ -184,7 +184,7 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
     if output == "text":
         from kubectl_dra.report.fit_blocks import write_fit
 
-        diagnosis = diagnosis_of(answer) if flags.explain else None
+        diagnosis = answer.first_diagnosis if flags.explain else None
         # What follows needs no command to be seen.
         asked = invocation if diagnosis is None else invocation._replace(argv=())
         write_fit(answer, flags.color.value, invocation=asked, full=flags.full)

@@ -350,7 +350,7 @@ def rescheduled(
 
 
 def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:
-    from kubectl_dra.explain.diagnosis import Verdict
+    from kubectl_dra.exit_codes import Verdict
     from kubectl_dra.report.explain_words import reason
 
     if diagnosis.verdict in (Verdict.ALLOCATED, Verdict.SCHEDULABLE):

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import (
     all_completed,
     kinds_to_complete,
@@ -28,6 +27,7 @@ from kubectl_dra.cluster.snapshot import KINDS, Snapshot
 from kubectl_dra.console import put
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
+from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.pending_alike import pods_with_devices
 from kubectl_dra.metrics.exposition import listen, text_of
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, FleetCounts, fleet_of

@@ -12,7 +12,6 @@ from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, ver
 from kubectl_dra.cli.baseline import check_usage as check_baseline
 from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.command_line import cluster_flags, repeated
-from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, tell_links, write_all, write_below
@@ -22,7 +21,7 @@ from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED, Verdict
 from kubectl_dra.manifests.charts import ChartInputs, has_values_of, is_chart, rendered_charts
 from kubectl_dra.manifests.files import unified_diff
 from kubectl_dra.manifests.inputs import HELMED, STDIN, Input, find_inputs

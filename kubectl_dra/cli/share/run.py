@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cli.command_line import cluster_flags, repeated
-from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.explain.reading import applied, completed_for_new, read_cluster, settings_of
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, Output
@@ -20,7 +19,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.explain.diagnosis import Verdict
+from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED, Verdict
 from kubectl_dra.explain.question.what_if_flag import require_toleration, toleration_of
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.share_answer import ShareAnswer, Tolerating, TriedWay

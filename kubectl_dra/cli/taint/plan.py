@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
@@ -21,6 +20,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.errors import InputError
+from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.devices.device_state import older_slice
 from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report import taint_list

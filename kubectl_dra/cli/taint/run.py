@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import TaintFlags
@@ -21,6 +20,7 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.taint_forecast import write_served
 from kubectl_dra.taint import times

@@ -17,7 +17,6 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cli.command_line import Reading
-from kubectl_dra.cli.exit_codes import EXIT_NO
 from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
@@ -26,6 +25,7 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
+from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.question.typed_selector import compiled_selector

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
@@ -16,6 +15,7 @@ from kubectl_dra.cli.top import TopFlags
 from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import UsageError
+from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report.table import write
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports

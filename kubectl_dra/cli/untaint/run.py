@@ -12,7 +12,6 @@ from msgspec.structs import asdict, replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
 from kubectl_dra.cli.taint.session import TaintWorld, confirmed, say
@@ -23,6 +22,7 @@ from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import ClusterError, InputError, UndeterminedError, UsageError
+from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.phrase import with_owner

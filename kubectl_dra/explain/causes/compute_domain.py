@@ -8,8 +8,8 @@ from typing import Final
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
+from kubectl_dra.explain.causes.pod_does_not_start import DOES_NOT_START
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.causes.starting import DOES_NOT_START
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
 from kubectl_dra.neighbours.compute_domains import (

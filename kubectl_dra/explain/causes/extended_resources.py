@@ -16,10 +16,11 @@ from kubectl_dra.allocation.extended_resources import (
 )
 from kubectl_dra.api.claims import Request, ResourceClaim
 from kubectl_dra.command import deleting
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy, Verdict
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.outcomes import choice
 from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject

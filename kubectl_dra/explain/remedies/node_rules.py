@@ -71,11 +71,11 @@ class RelaxNodeRule(Change, frozen=True):
                 text = "get {nodes:some} ready again ({taint})"
             return say(text, nodes=self.nodes, taint=reason.taint)
         if isinstance(reason, NodeCordoned):
-            text = "uncordon node {nodes:some} when its maintenance is over"
-        elif isinstance(reason, LabelDiffers):
+            return reason.ended_on(self.nodes)
+        if isinstance(reason, LabelDiffers):
             text = "let the pod run on {nodes:some}: leave {entry} out of {place}"
             return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}", place=self.place)
-        elif isinstance(reason, AffinityDiffers):
+        if isinstance(reason, AffinityDiffers):
             text = "let the pod run on {nodes:some}: leave the required node affinity ({affinity}) out of {place}"
             return say(text, nodes=self.nodes, affinity=reason.affinity, place=self.place)
         return say(text, nodes=self.nodes, reason=reason)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.dra_rows import gated
+from kubectl_dra.api.dra_fields import gated
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field
 from kubectl_dra.command import kubectl

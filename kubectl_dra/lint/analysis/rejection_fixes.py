@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.admission.server.decoding import decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
-from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
+from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.defaults import gates_in_use
-from kubectl_dra.api.dra_rows import KINDS
+from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.releases import lifecycle
 from kubectl_dra.api.schema import Field
 from kubectl_dra.lint.analysis.claim_requests import gated_fields

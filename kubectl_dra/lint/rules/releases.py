@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_dra.api.behaviour import RULES_WITHOUT_GATE
-from kubectl_dra.api.dra_rows import fields_at as struct_fields
+from kubectl_dra.api.dra_fields import fields_at as struct_fields
 from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,

@@ -30,7 +30,7 @@ from kubectl_dra.migrate.codes import (
     TOLERATION,
 )
 from kubectl_dra.migrate.demand import demand_of
-from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.engine import MigrationJob, defects_recorded, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
 from kubectl_dra.migrate.model import (

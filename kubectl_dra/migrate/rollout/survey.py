@@ -16,7 +16,7 @@ from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.workloads import pod_specs
-from kubectl_dra.migrate.device_plugins import plan as device_plugins
+from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts, meanings
 from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroundings
 from kubectl_dra.migrate.quotas import quota_key

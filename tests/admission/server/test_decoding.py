@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.admission.server.decoding import scalar_problem
 from kubectl_dra.admission.server.verdict import check
-from kubectl_dra.api.dra_rows import fields
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.releases import Release
 from tests.admission.server.support import BASES, Edits, edited
 

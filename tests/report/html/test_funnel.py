@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Verdict
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis
 from kubectl_dra.explain.funnel.shown import Funnel, Position, Stage, StageError, StageName
 from kubectl_dra.report.explain_blocks import blocks_of
 from kubectl_dra.report.explain_commands import Invocation

@@ -3,7 +3,7 @@
 Of DRA kinds, up to 1.37, it determines how the API server prints an object and which values have the wrong type
 (``api.codec``), what the server fills in and drops (``api.defaults``), which releases have a field, which feature
 gates it needs and how much it may hold (``admission.server``). Of these and all other kinds it says what a snapshot
-and an anonymized copy keep. ``api.schema`` explains how a row is written; ``api.core_rows`` has those of other kinds.
+and an anonymized copy keep. ``api.schema`` explains how a row is written; ``api.core_fields`` has those of other kinds.
 """
 
 from __future__ import annotations
@@ -341,7 +341,7 @@ def fields(struct: str, version: str = "v1") -> Mapping[str, Field]:
     """The fields of a struct of the API in one version. Raises KeyError for an unknown struct."""
     table = _OTHER_VERSIONS.get(version, {}).get(struct) or _STRUCTS.get(struct) or _META.get(struct)
     if table is None:
-        from kubectl_dra.api.core_rows import core_rows
+        from kubectl_dra.api.core_fields import core_rows
 
         return core_rows(struct)
     return {name: row(field) if isinstance(field, str) else field for name, field in table.items()}
