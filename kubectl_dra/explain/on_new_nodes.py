@@ -28,7 +28,7 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
     there = next(iter(alone.findings), None)
     if first is None or there is None or there.summary == first.summary:
         return diagnosis
-    if there.kind.family not in _OF_A_NODE or first.kind.family not in _OF_A_NODE:
+    if there.kind.family not in _OF_A_NODE or first.kind.family not in {*_OF_A_NODE, Family.POOLS}:
         return diagnosis
     text = "on {nodes:some 2}, {why}"
     refusal = say(text, nodes=nodes_named(sorted(settings.added)), why=there.summary)

@@ -153,6 +153,10 @@ WRONG = (
     ("H100", "say how many devices a node has: devices=N"),
     ("a3-highgpu-16g", "nor a Node of that name; as a machine type, did you mean a3-highgpu-1g"),
     ("example.org/gpu=8", "no driver is known for the devices of example.org/gpu"),
+    ("nvidia.com/mig-1g.10gb=7", "nvidia.com/mig-1g.10gb is no whole device"),
+    ("gpu.nvidia.com=8", "is not understood"),
+    ("8xgpus", 'product "gpus" is not in the catalogue; it knows'),
+    ("nvidia.com/gpu=8,devices=4", "it says twice how many devices a node has"),
     ("example.org/gpu=900", "example.org/gpu is a number from 1 to 128"),
     ("driver=nvidia,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
     ("driver=gpu.nvidia.com,devices=1,vram=1Gi", "have no vram (did you mean memory?)"),
@@ -247,7 +251,9 @@ NEW_DRIVER = 'device.attributes["gpu.nvidia.com"].driverVersion.isGreaterThan(se
         (HOPPER, "product=NVIDIA H100 NVL,devices=1", 0),
         (HOPPER, "driver=gpu.nvidia.com,devices=1,productName=NVIDIA H100 NVL", 0),
         (HOPPER, "1xL4,architecture=Hopper", 0),
+        # Each of the products that may be meant has enough.
         (LARGE, "H100 x 1", 0),
+        (LARGE, "nvidia.com/gpu=1,product=H100", 0),
         (LARGE, "1xL4", 1),
         (LARGE, "nvidia-a100-80gb:1", 0),
         (NAMED, "product=H100_NVL,devices=1", 0),
@@ -270,7 +276,7 @@ def test_a_product_has_what_the_catalogue_says(tmp_path: Path, selector: str, wo
         (
             NAMED,
             "product=H100,devices=1",
-            "they may be NVIDIA H100 80GB HBM3, NVIDIA H100 NVL or NVIDIA H100 PCIe; the claims of pod",
+            "they may be NVIDIA H100 80GB HBM3, NVIDIA H100 NVL, NVIDIA H100 PCIe; the claims of pod",
             {
                 "product=NVIDIA H100 80GB HBM3,devices=1": 1,
                 "product=NVIDIA H100 NVL,devices=1": 0,

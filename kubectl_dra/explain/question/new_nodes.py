@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.data.drivers import STANDARD
+from kubectl_dra.data.drivers import STANDARD, catalogue
 from kubectl_dra.errors import FlagValueError, UsageError
 from kubectl_dra.explain.question.device_facts import is_product
 from kubectl_dra.explain.question.node_in_words import MOST_DEVICES, Described
@@ -78,6 +78,8 @@ def parse(text: str) -> NewNodes:
         near = nearest(next(iter(pairs), ""), ("like", "driver", "product", "count"))
         hint = f' (did you mean "{near[0]}="?)' if near else ""
         instead = [("Write", near[0] + text[text.index("=") :])] if near else [("Such as", _SUCH_AS)]
+        if (name := next(iter(pairs), "")) in catalogue().names:
+            instead = [("Write", f"driver={name},devices={pairs[name]}")]
         raise FlagValueError(f'{FLAG} "{text}" is not understood{hint}; write one of: {GRAMMAR}', text, instead)
     return NewNodes(text, first, like, resource, tuple(pairs.items()), count)
 

@@ -93,7 +93,7 @@ def of_first_product(words: NodeInWords, snapshot: Snapshot) -> NodeInWords:
     """The same node with devices of the first of the products that may be meant."""
     first, *others = words.products
     described = words.described
-    exact = replace(described, words={**described.words, "product": first})
+    exact = replace(described, first="", base={}, words={**described.all, "product": first})
     return replace(node_in_words(exact, (), snapshot, words.node.node.name), others=others)
 
 
@@ -236,9 +236,11 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
 def unknown_product(wanted: str, products: Sequence[str], described: Described, attribute: str = "") -> FlagValueError:
     """That no product is called so, and which are near."""
     products = tuple(dict.fromkeys(products))
-    near = nearest(wanted, products) or _with_a_word_like(wanted, products)
+    # What has no number is no model, but a word such as "gpu".
+    model = any(letter.isdigit() for letter in wanted)
+    near = (nearest(wanted, products) or _with_a_word_like(wanted, products)) if model else ()
     known = f"the nearest are: {some(near)}" if near else f"it knows {some(products)}"
-    instead = [(f"With {product}", described.written({"product": product})) for product in near[:2]]
+    instead = [(f"With {product}", described.written({"product": product})) for product in near[:2] or products[:1]]
     if attribute:
         other = described.written({attribute: wanted}, without="product")
         instead.append((f"Devices whose {attribute} is exactly {wanted}", other))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.data.drivers import catalogue, vendor_files
 from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.errors import FlagValueError, UsageError
 from kubectl_dra.explain.question.device_facts import drivers_of
@@ -57,6 +57,14 @@ def _of_resource(resource: str, number: str, snapshot: Snapshot) -> str:
     for known in snapshot.classes.values() if driver is None else ():
         if known.extended_resource_name == resource:
             driver = catalogue().of_class(known.name)
+    rule = _rule(resource)
+    if driver is not None and rule.get("kind", "whole") != "whole":
+        kinds = [kind for kind in driver.kinds_of(rule.get("class", "")) if kind is not driver.kinds[0]]
+        given = "".join(f"{name}={value}," for kind in kinds[:1] for name, value in kind.given.items())
+        raise FlagValueError(
+            f"{resource} is no whole device; write what the driver publishes in its place",
+            instead=[("Such as", f"driver={driver.name},{given}devices={number}")],
+        )
     if driver is not None:
         return driver.name
     there = dict.fromkeys(slice_.driver for slice_ in snapshot.slices)
@@ -64,6 +72,15 @@ def _of_resource(resource: str, number: str, snapshot: Snapshot) -> str:
     raise FlagValueError(
         f"no driver is known for the devices of {resource}; write driver=NAME,devices={number}", instead=instead[:1]
     )
+
+
+def _rule(resource: str) -> Mapping[str, Any]:
+    """What the vendors' files say of a resource of a device plugin; empty if they do not know it."""
+    domain = resource.partition("/")[0]
+    rules = (rule for file in vendor_files().values() if domain in file.domains for rule in file.raw["resources"])
+    own = (rule for rule in rules if "when" not in rule and "part_of" not in rule)
+    fits = (rule for rule in own if rule.get("name") == resource or re.fullmatch(rule.get("pattern", "(?!)"), resource))
+    return next(fits, {})
 
 
 def _times(new: NewNodes, names: Collection[str], snapshot: Snapshot) -> Described | NewNodes | None:

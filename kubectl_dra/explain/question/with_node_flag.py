@@ -31,7 +31,7 @@ from kubectl_dra.explain.question.short_forms import described_by
 from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all
 from kubectl_dra.scheduling.node_copy import copies_of
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import did_you_mean, did_you_mean_or_known, either, nearest, some
+from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest, some
 
 
 class Addition(Struct, frozen=True):
@@ -241,7 +241,7 @@ def _unsaid(
     about = f"{question.kind} {question.namespace}/{question.name}"
     read = f"the claims of {about} read" if question.pod is not None else f"{about} reads"
     if way.products and len(words.products) > 1:
-        text = f"they may be {either(words.products)}; {read} {some(list(names))} of devices, so name one"
+        text = f"they may be {some(words.products)}; {read} {some(list(names))} of devices, so name one"
     else:
         text = f"{read} {some(list(names))} of devices, which is not known of these; add it, or {FILE}"
     return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, way.values)
