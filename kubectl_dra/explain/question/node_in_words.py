@@ -237,7 +237,7 @@ def unknown_product(wanted: str, products: Sequence[str], described: Described, 
     """That no product is called so, and which are near."""
     products = tuple(dict.fromkeys(products))
     # What has no number is no model, but a word such as "gpu".
-    model = any(letter.isdigit() for letter in wanted)
+    model = re.search("[0-9]", wanted) is not None
     near = (nearest(wanted, products) or _with_a_word_like(wanted, products)) if model else ()
     known = f"the nearest are: {some(near)}" if near else f"it knows {some(products)}"
     instead = [(f"With {product}", described.written({"product": product})) for product in near[:2] or products[:1]]
