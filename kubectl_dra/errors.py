@@ -47,6 +47,18 @@ class FileError(InputError):
         return f"{place}: {self.problem}"
 
 
+class FlagValueError(InputError):
+    """The value ``typed`` of a flag cannot be used. ``instead`` are values that can be, each after its label.
+
+    ``cli`` makes of each the whole command.
+    """
+
+    def __init__(self, message: str, typed: str = "", instead: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.typed = typed
+        self.instead = instead
+
+
 class ClusterError(DraError):
     """The cluster cannot be queried: kubeconfig, connection, credentials, permission, time-out.
 

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from kubectl_dra.cli.options import REQUEST_TIMEOUT, ConnectionFlags
 from kubectl_dra.command import LIVE, Argv, ClusterFlags, CommandLine
-from kubectl_dra.errors import DraError, NoKubeconfig, UsageError
+from kubectl_dra.errors import DraError, FlagValueError, NoKubeconfig, UsageError
 
 F = TypeVar("F", bound="CommandFlags")
 S = TypeVar("S", bound=Struct)
@@ -334,6 +334,15 @@ def connection_flags(connection: ConnectionFlags, names: Collection[str]) -> Clu
 def repeated(given: Mapping[str, Sequence[str]]) -> Argv:
     """Flags with their values as words of a command, those without a value left out."""
     return tuple(word for flag, values in given.items() for value in values if value for word in (flag, value))
+
+
+def with_other_values(error: FlagValueError, asked: Argv) -> FlagValueError:
+    """The error with what to paste: the command that was ``asked``, with the values that the flag can have."""
+    error.commands = [
+        (label, CommandLine(tuple(value if word == error.typed else word for word in asked), placed=True))
+        for label, value in error.instead
+    ]
+    return error
 
 
 def connection_help() -> str:

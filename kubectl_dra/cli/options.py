@@ -86,7 +86,8 @@ WithNodes = Annotated[
         "--with-node",
         metavar="NODES",
         help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), [like=]NODE, "
-        "or driver=NAME,product=NAME,devices=N, which ,ATTRIBUTE=VALUE may follow; each with ,count=N.",
+        "8xH100, a machine type (a3-highgpu-8g), nvidia.com/gpu=8, or product=NAME,devices=N; of all but a file, "
+        ",ATTRIBUTE=VALUE says what devices have; ,count=N how many nodes.",
     ),
 ]
 Snapshots = Annotated[

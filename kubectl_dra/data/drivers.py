@@ -183,7 +183,7 @@ class Driver(Struct, frozen=True):
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim. Claims of a ``shareable`` one are meant to be shared. ``passing_taints``: of its taints those that say no
-    fault, each with what ends it.
+    fault, each with what ends it. ``products``: by name, the attributes and capacities that each of their devices has.
     """
 
     name: str
@@ -201,7 +201,7 @@ class Driver(Struct, frozen=True):
     instead: Mapping[str, str]
     no_equal: Mapping[str, str]
     config_hints: Mapping[str, str]
-    products: tuple[str, ...]
+    products: Mapping[str, Mapping[str, str]]
     mig_profiles: tuple[str, ...]
     mig_pattern: re.Pattern[str] | None
     mig_label: str
@@ -215,6 +215,16 @@ class Driver(Struct, frozen=True):
     unseen: str = ""
     unseen_command: str = ""
     writes: Mapping[str, str] = {}
+
+    @property
+    def product_names(self) -> tuple[str, ...]:
+        """The products that are known."""
+        return tuple(self.products)
+
+    @property
+    def product_attribute(self) -> str:
+        """The attribute that says which product a device is; empty if no products are known."""
+        return next((name for name, known in self.attributes.items() if known.names == "products"), "")
 
     def api_version(self, version: str) -> str:
         """The version of resource.k8s.io that a release of the driver writes; empty if that is not known."""
@@ -371,7 +381,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         instead=raw.get("instead") or {},
         no_equal={name: hints[hint] for name, hint in (raw.get("no_equal") or {}).items()},
         config_hints=raw.get("config_hints") or {},
-        products=tuple(raw.get("products") or ()),
+        products=raw.get("products") or {},
         mig_profiles=tuple(mig.get("profiles") or ()),
         mig_pattern=re.compile(mig["pattern"]) if mig else None,
         mig_label=mig.get("label") or "",

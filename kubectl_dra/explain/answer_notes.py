@@ -108,8 +108,9 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
     settings = analysis.settings
     if settings.new_nodes:
         from kubectl_dra.explain.autoscaling import autoscaler_notes
-        from kubectl_dra.explain.question.with_node_flag import assumed_of
+        from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in
 
+        yield from filled_in(settings.new_nodes)
         # Nobody looks for a node for a pod that has its devices.
         if analysis.outlook is not Outlook.PLACED:
             yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)

@@ -262,6 +262,7 @@ class Diagnosis(Struct, frozen=True):
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
     ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start; ``refused``
     is what drivers refuse of what its claims get on nodes that fit. ``asked_node``: only this node was asked about.
+    ``on_new_nodes``: why nodes that are only supposed do not help.
     """
 
     kind: str
@@ -293,6 +294,7 @@ class Diagnosis(Struct, frozen=True):
     not_starting: tuple[NotStarting, ...] = ()
     refused: tuple[Refusal, ...] = ()
     asked_node: str = ""
+    on_new_nodes: Words = ""
 
     @property
     def of_template(self) -> bool:

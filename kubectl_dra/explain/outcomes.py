@@ -25,7 +25,7 @@ from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.node_reasons import ResourceShort, plain, reason_of
 from kubectl_dra.explain.not_starting import NotStarting
-from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 from kubectl_dra.explain.refusal_words import each_sort, refused
 from kubectl_dra.explain.remedies.proof import placed_devices
@@ -82,15 +82,22 @@ def node_groups(analysis: Analysis, funnels: Sequence[Located]) -> list[NodeGrou
     ]
 
 
-def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[Phrase]:
+class NoHelp(Statement, frozen=True):
+    """Why new nodes that are only supposed do not take the pod."""
+
+    TEXT = "{which} not help: {reason}"
+    which: Words
+    reason: Words
+
+
+def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[NoHelp]:
     """Why new nodes that are only supposed do not take the pod."""
     for group in groups:
         names = [name for name in group.nodes if name in analysis.settings.added]
         if names and group.outcome != "allocated":
-            text = "new node {nodes:some} does not help: {reason}"
-            if len(names) > 1:
-                text = "new nodes {nodes:some} do not help: {reason}"
-            yield say(text, nodes=nodes_named(names), reason=_refused_there(analysis, names[0]) or group.reason)
+            text = "new node {nodes:some} does" if len(names) == 1 else "new nodes {nodes:some} do"
+            which = say(text, nodes=nodes_named(names))
+            yield NoHelp(which, _refused_there(analysis, names[0]) or group.reason)
 
 
 def _refused_there(analysis: Analysis, node: str) -> Words:

@@ -12,7 +12,8 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.question.with_node_flag import FLAG, Addition, with_nodes
+from kubectl_dra.explain.question.new_nodes import FLAG
+from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded

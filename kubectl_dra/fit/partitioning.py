@@ -63,7 +63,7 @@ def _possible(driver: Driver | None, device: Device, node: Node | None) -> bool 
         return label == "true"
     if product in driver.without_mig:
         return False
-    return True if product in driver.products else None
+    return True if driver.mig_profiles and product in driver.products else None
 
 
 def why_no_partition(driver: Driver | None, found: Partitioning) -> Words:

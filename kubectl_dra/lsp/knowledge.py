@@ -159,6 +159,6 @@ class Knowledge:
 
 def _examples(driver: Driver, name: str, attribute: Attribute) -> tuple[str, ...]:
     """Values that are documented though there may be others: names of products, MIG profiles, what kinds have."""
-    lists = {"products": driver.products, "mig": driver.mig_profiles}
+    lists = {"products": driver.product_names, "mig": driver.mig_profiles}
     of_kinds = (str(kind.given[name]) for kind in driver.kinds if name in kind.given)
     return tuple(dict.fromkeys((*lists.get(attribute.names, ()), *of_kinds, *filter(None, (attribute.example,)))))

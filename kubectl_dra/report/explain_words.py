@@ -172,7 +172,11 @@ def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[st
     verb = f"cannot be {'scheduled' if diagnosis.kind == 'pod' else 'allocated'}{only}{_changed(diagnosis)}"
     if findings and (state := findings[0].trouble):
         verb = written(state)
-    return f"{subject} {verb}", f"{first or 'no reason found'}{more}"
+    why = f"{first or 'no reason found'}{more}"
+    return (
+        f"{subject} {verb}",
+        f"{written(diagnosis.on_new_nodes)}; elsewhere, {why}" if diagnosis.on_new_nodes else why,
+    )
 
 
 def choice(diagnosis: Diagnosis) -> str:

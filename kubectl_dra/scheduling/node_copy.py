@@ -115,12 +115,17 @@ def _contents(devices: Iterable[Device], own: Container[str]) -> Hashable:
         attributes = {
             name: value
             for name, value in device.attributes.items()
-            if not identifies(name) and (text := value.get("string", "")) not in own and not _ADDRESS.fullmatch(text)
+            if not identifies(name) and (text := value.get("string", "")) not in own and not is_address(text)
         }
         told = (attributes, device.capacity, device.allow_multiple_allocations, device.consumes_counters)
         encoded = json.encode((*told, device.binds_to_node), enc_hook=str, order="deterministic")
         out.append((encoded, device.node_resources))
     return tuple(out)
+
+
+def is_address(text: str) -> bool:
+    """Whether a value of an attribute says where a device is."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def _names(node: Node) -> tuple[str, str]:

@@ -65,7 +65,8 @@ def test_a_node_may_be_named_alone(dra: Dra, tmp_path: Path, words: str) -> None
     assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
     ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node", "gpu-9")
     said = 'error: --with-node "gpu-9": there is neither a file gpu-9 nor a Node of that name; did you mean gpu-0?\n'
-    assert (ran.code, ran.err) == (2, said)
+    command = f"kubectl dra explain pod/train --with-node gpu-0 --snapshot {tmp_path / 'cluster.json'}"
+    assert (ran.code, ran.err) == (2, f"{said}Write: {command}\n")
 
 
 def test_it_does_not_fit_there_either(dra: Dra, tmp_path: Path) -> None:
@@ -227,9 +228,29 @@ def test_why_a_new_node_does_not_help_is_said_without_numbers_of_terms(dra: Dra,
     for device in there[1]["spec"]["devices"]:
         device["attributes"] = {"model": {"string": "A100"}}
     for model, count, told in (
-        ("H100", 1, "gpu: 0 of 2 devices match selectors[0]: model is A100 on 2"),
-        ("A100", 3, "gpu: 2 devices of this kind, 3 needed"),
+        ("H100", 1, 'on gpu-0-more, request "gpu" wants model H100; both devices have A100; elsewhere, '),
+        ("A100", 3, 'request "gpu" needs 3 devices on one node, and no eligible node has more than 2.'),
     ):
         request = {"selectors": [{"cel": {"expression": text.format(model)}}], "count": count}
         found = asked(dra, tmp_path, [*there, *pending(request)], "--with-node", "like=gpu-0")
-        assert f"new node gpu-0-more does not help: {told}" in notes(found)
+        assert f"with this change: {told}" in found["answer"]
+        # What the answer says is not said again.
+        why = "new node gpu-0-more does not help: gpu: 2 devices of this kind, 3 needed"
+        assert (why in notes(found)) == (count == 3)
+        assert notes(found).count("does not help") == (count == 3)
+
+
+def test_why_a_new_node_does_not_help_stays_a_note_where_the_pod_fits(dra: Dra, tmp_path: Path) -> None:
+    """And where what stops the pod is no matter of nodes."""
+    text = 'device.attributes["gpu.example.com"].model == "H100"'
+    there, pod = [*node("gpu-0", 1), *node("gpu-1", 1)], pending({"selectors": [{"cel": {"expression": text}}]})
+    for number, model in ((1, "A100"), (3, "H100")):
+        there[number]["spec"]["devices"][0]["attributes"] = {"model": {"string": model}}
+    found = asked(dra, tmp_path, [*there, *pod], "--with-node", "like=gpu-0")
+    assert found["verdict"] == "can-be-scheduled"
+    assert "new node gpu-0-more does not help: gpu: 0 of 1 devices match selectors[0]: model is A100 on 1" in notes(
+        found
+    )
+    gated = pending({"selectors": [{"cel": {"expression": text}}]}, schedulingGates=[{"name": "wait"}])
+    found = asked(dra, tmp_path, [*there[:2], *gated], "--with-node", "like=gpu-0")
+    assert "on gpu-0-more" not in found["answer"] and "elsewhere" not in found["answer"]

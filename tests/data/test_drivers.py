@@ -50,6 +50,25 @@ def test_kinds_and_classes_name_what_there_is(driver: Driver) -> None:
 
 
 @each_driver
+def test_what_products_have_is_of_the_right_type(driver: Driver) -> None:
+    """A list of products needs the attribute that names them, and the other way round."""
+    assert bool(driver.products) == bool(driver.product_attribute)
+    names = driver.attributes[driver.product_attribute].values if driver.products else ()
+    assert not names or names == driver.product_names
+    for product, facts in driver.products.items():
+        for name, value in facts.items():
+            assert isinstance(value, str), product
+            if name in driver.capacities:
+                Quantity.parse(value)
+                continue
+            known = driver.attributes[name]
+            assert known.type in ("string", "version") and not known.unique, (product, name)
+            assert not known.values or value in known.values, (product, name)
+            if known.type == "version":
+                Semver.parse(value)
+
+
+@each_driver
 def test_attributes_have_types_and_examples_of_them(driver: Driver) -> None:
     for name, attribute in driver.attributes.items():
         assert attribute.type in ("", "string", "int", "bool", "version"), name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,6 +143,23 @@ WRONG = (
     ("like=gpu,count=0", "count is a number from 1 to 1,000"),
     ("like=gpu,count=1,count=2", '"count" is there twice'),
     ("like=gpu,devices=3", "only count=N goes with like="),
+    ("gpu,memory=much", "memory: quantities must match"),
+    ("gpu,colour=red", "devices of gpu have no colour"),
+    ("cpu,memory=1Gi", "node cpu has no devices"),
+    ("gpu,product=H100", 'product "H100" is of the NVIDIA GPU driver, which has no devices on gpu'),
+    ("{folder}/other.json,memory=1Gi", "only count=N goes with a file, not memory="),
+    ("2xgpu,count=3", "write gpu,count=2 for 2 nodes like gpu"),
+    ("8xH900", 'product "H900" is not in the catalogue; the nearest are: NVIDIA H100 80GB HBM3'),
+    ("H100", "say how many devices a node has: devices=N"),
+    ("a3-highgpu-16g", "nor a Node of that name; as a machine type, did you mean a3-highgpu-1g"),
+    ("example.org/gpu=8", "no driver is known for the devices of example.org/gpu"),
+    ("nvidia.com/mig-1g.10gb=7", "nvidia.com/mig-1g.10gb is no whole device"),
+    ("gpu.nvidia.com=8", "is not understood"),
+    ("8xgpus", 'product "gpus" is not in the catalogue; it knows'),
+    ("nvidia.com/gpu=8,devices=4", "it says twice how many devices a node has"),
+    ("example.org/gpu=900", "example.org/gpu is a number from 1 to 128"),
+    ("driver=nvidia,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
+    ("driver=gpu.nvidia.com,devices=1,vram=1Gi", "have no vram (did you mean memory?)"),
     ("like=", '"like=" is not NAME=VALUE'),
     ("like=gpv", "there is no Node gpv; did you mean gpu?"),
     ("{folder}/none.yaml", "there is no such file"),
@@ -166,6 +184,7 @@ WRONG = (
 def test_bad_input_gets_one_sentence(tmp_path: Path, typed: str, told: str) -> None:
     files = {
         "slices": node("gpu", 1)[1:],
+        "other": node("other"),
         "taken": node("gpu", 1),
         "pool": [*node("other"), node("gpu", 1)[1]],
         "astray": [*node("here"), node("other", 1)[1]],
@@ -178,11 +197,17 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, typed: str, told: str) -> N
     pool["items"][1]["spec"]["nodeName"] = "other"
     (tmp_path / "pool.json").write_text(json.dumps(pool))
     flag = typed.format(folder=tmp_path)
-    code, out, errors = said(tmp_path, node("gpu", 1), [template(), deployment(2)], "--with-node", flag)
+    cluster = [*node("gpu", 1), *node("cpu")]
+    code, out, errors = said(tmp_path, cluster, [template(), deployment(2)], "--with-node", flag)
     assert (code, out) == (2, "")
-    assert errors.startswith("error: --with-node ")
-    assert told in errors
-    assert errors.count("\n") == 1
+    sentence, *more = errors.splitlines()
+    assert sentence.startswith("error: --with-node ")
+    assert told in sentence
+    for line in more:
+        # What follows is to be pasted, and answers.
+        label, command = line.split(": kubectl dra ", 1)
+        assert label and ":" not in label
+        assert ran(*shlex.split(command))[0] in (0, 1), command
 
 
 def nvidia(*selectors: str) -> list[JSON]:
@@ -215,27 +240,117 @@ def test_a_node_in_words(tmp_path: Path) -> None:
     assert any("only the devices are known" in note for note in report["notes"])
 
 
+NEW_DRIVER = 'device.attributes["gpu.nvidia.com"].driverVersion.isGreaterThan(semver("570.0.0"))'
+
+
 @pytest.mark.parametrize(
-    ("selector", "product", "missing", "more", "code"),
+    ("selector", "words", "code"),
     [
-        (HOPPER, "L4", "read architecture of devices", "architecture=Hopper", 0),
-        (HOPPER, "L4", "add architecture=...", "architecture=Ada Lovelace", 1),
-        (LARGE, "L4", "read memory of devices", "memory=81559Mi", 0),
-        (LARGE, "L4", "add memory=...", "memory=23034Mi", 1),
-        (NAMED, "H100", "productName may be NVIDIA H100 80GB HBM3, NVIDIA H100 NVL", "productName=NVIDIA H100 NVL", 0),
+        (HOPPER, "product=L4,devices=1", 1),
+        (HOPPER, "1xH100", 0),
+        (HOPPER, "product=NVIDIA H100 NVL,devices=1", 0),
+        (HOPPER, "driver=gpu.nvidia.com,devices=1,productName=NVIDIA H100 NVL", 0),
+        (HOPPER, "1xL4,architecture=Hopper", 0),
+        # Each of the products that may be meant has enough.
+        (LARGE, "H100 x 1", 0),
+        (LARGE, "nvidia.com/gpu=1,product=H100", 0),
+        (LARGE, "1xL4", 1),
+        (LARGE, "nvidia-a100-80gb:1", 0),
+        (NAMED, "product=H100_NVL,devices=1", 0),
+        (NAMED, "Standard_NC40ads_H100_v5", 0),
+        (NAMED, "p5.48xlarge", 1),
+        (HOPPER, "a3-highgpu-8g", 0),
+        (NEW_DRIVER, "nvidia.com/gpu=1,driverVersion=580.0.0", 0),
+    ],
+)
+def test_a_product_has_what_the_catalogue_says(tmp_path: Path, selector: str, words: str, code: int) -> None:
+    device_class, made = nvidia(selector)
+    cluster, manifest = [device_class, *node("cpu")], [made, deployment(1)]
+    assert fitted(tmp_path, cluster, manifest, "--with-node", words)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("selector", "words", "missing", "with_each"),
+    [
+        (NEW_DRIVER, "1xL4", "read driverVersion of devices", {"1xL4,driverVersion=580.126.20": 0}),
+        (
+            NAMED,
+            "product=H100,devices=1",
+            "they may be NVIDIA H100 80GB HBM3, NVIDIA H100 NVL, NVIDIA H100 PCIe; the claims of pod",
+            {
+                "product=NVIDIA H100 80GB HBM3,devices=1": 1,
+                "product=NVIDIA H100 NVL,devices=1": 0,
+                "product=NVIDIA H100 PCIe,devices=1": 1,
+            },
+        ),
+        (
+            NAMED,
+            "nvidia.com/gpu=1",
+            "read productName of devices",
+            {
+                "nvidia.com/gpu=1,product=NVIDIA H100 NVL": 0,
+                "nvidia.com/gpu=1,product=NVIDIA H200 NVL": 0,
+            },
+        ),
     ],
 )
 def test_what_is_asked_for_has_to_be_known(
-    tmp_path: Path, selector: str, product: str, missing: str, more: str, code: int
+    tmp_path: Path, selector: str, words: str, missing: str, with_each: dict[str, int]
 ) -> None:
+    """The error has a whole command for each way to say it."""
     device_class, made = nvidia(selector)
     cluster, manifest = [device_class, *node("cpu")], [made, deployment(1)]
-    flag = f"{GPU},devices=1,product={product}"
-    ended, out, errors = said(tmp_path, cluster, manifest, "--with-node", flag)
+    ended, out, errors = said(tmp_path, cluster, manifest, "--with-node", words)
     assert (ended, out) == (2, "")
-    assert missing in errors
-    known = f"{GPU},devices=1,{more}"
-    assert fitted(tmp_path, cluster, manifest, "--with-node", known)[0] == code
+    sentence, *more = errors.splitlines()
+    assert missing in sentence
+    found = {}
+    for line in more:
+        command = shlex.split(line.split(": kubectl dra ", 1)[1])
+        found[command[command.index("--with-node") + 1]] = ran(*command)[0]
+    assert found == with_each
+
+
+def test_what_a_device_of_the_product_publishes_wins(tmp_path: Path) -> None:
+    """The memory that NVML reports there, and which of the products that may be meant it is."""
+    device_class, made = nvidia('device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("90Gi")) >= 0')
+    there = [*node("gpu", 1), *node("cpu")]
+    there[1]["spec"]["driver"] = "gpu.nvidia.com"
+    (device,) = there[1]["spec"]["devices"]
+    device["attributes"] = {
+        "type": {"string": "gpu"},
+        "productName": {"string": "NVIDIA H100 NVL"},
+        "uuid": {"string": "u"},
+    }
+    for memory, code in (("80Gi", 1), ("91Gi", 0)):
+        device["capacity"] = {"memory": {"value": memory}}
+        manifest = [made, deployment(2)]
+        ended, report = fitted(tmp_path, [device_class, *there], manifest, "--with-node", "1xH100,count=2")
+        assert ended == code
+        assert any(
+            "what gpu/gpu-0 publishes: " in note and "productName NVIDIA H100 NVL" in note for note in report["notes"]
+        )
+
+
+def test_a_node_like_one_with_other_devices(tmp_path: Path) -> None:
+    selector = {"cel": {"expression": 'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'}}
+    made = template()
+    made["spec"]["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [selector]
+    there = node("gpu", 2)
+    for device in there[1]["spec"]["devices"]:
+        device["capacity"] = {"memory": {"value": "40Gi"}}
+    for words, number in (("gpu", 0), ("gpu,memory=79Gi", 0), ("gpu,memory=80Gi", 2), ("like=gpu,memory=81Gi", 2)):
+        _, report = fitted(tmp_path, there, [made, deployment(4)], "--with-node", words)
+        assert report["newNodes"]["number"] == number, words
+    assert fitted(tmp_path, there, [made, deployment(4)], "--with-node", "gpu,memory=80Gi,count=2")[0] == 0
+
+
+def test_a_machine_type_is_that_of_a_node_that_is_there(tmp_path: Path) -> None:
+    there = node("gpu", 3)
+    there[0]["metadata"]["labels"]["node.kubernetes.io/instance-type"] = "a3-highgpu-8g"
+    _, report = fitted(tmp_path, there, [template(), deployment(9)], "--with-node", "a3-highgpu-8g")
+    assert report["newNodes"]["number"] == 2
+    assert {each["node"] for each in report["items"][0]["byNode"]} == {"gpu", "gpu-more", "gpu-more-2"}
 
 
 HOPPER = "driver=gpu.nvidia.com,product=H100,devices=8,architecture=Hopper,memory=80Gi"

@@ -52,7 +52,7 @@ from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
-    from kubectl_dra.explain.question.with_node_flag import NewNodes
+    from kubectl_dra.explain.question.new_nodes import NewNodes
     from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
 
 
@@ -119,7 +119,7 @@ def new_nodes(texts: Sequence[str]) -> list[NewNodes]:
     """What ``--with-node`` says. Raises UsageError: that is not understood."""
     if not texts:
         return []
-    from kubectl_dra.explain.question.with_node_flag import parse
+    from kubectl_dra.explain.question.new_nodes import parse
 
     return [parse(text) for text in texts]
 
@@ -128,10 +128,10 @@ def _with_nodes(
     wanted: Sequence[NewNodes], questions: Sequence[Question], snapshot: Snapshot, settings: Settings
 ) -> tuple[Snapshot, Settings]:
     """The cluster with the new nodes, and the settings that say so."""
-    from kubectl_dra.explain.question.with_node_flag import additions, require_known, with_nodes
+    from kubectl_dra.explain.question.with_node_flag import additions, known, with_nodes
 
-    added = tuple(additions(wanted, snapshot))
-    require_known(added, questions, snapshot, settings.scheduler)
+    scheduler = settings.scheduler
+    added = tuple(known(additions(wanted, snapshot, scheduler), questions, snapshot, scheduler))
     supposed = (*settings.supposed, *(new_nodes.change for new_nodes in wanted))
     after = with_nodes(snapshot, added, settings.scheduler)
     names = frozenset(after.nodes.keys() - snapshot.nodes.keys())

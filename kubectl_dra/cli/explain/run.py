@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
-from kubectl_dra.cli.command_line import cluster_flags, repeated
+from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     Answers,
@@ -36,7 +36,7 @@ from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
-from kubectl_dra.errors import ClusterError, InputError, UsageError
+from kubectl_dra.errors import ClusterError, FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
@@ -76,6 +76,13 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
         from kubectl_dra.cli.explain.at_time import taken_then
 
         flags = replace(flags, snapshots=(taken_then(flags.at, flags.snapshots),))
+    try:
+        return _run(flags, connection)
+    except FlagValueError as error:
+        raise with_other_values(error, _asked(flags, connection)) from None
+
+
+def _run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     changes = [parse(text) for text in flags.what_if]
     # What is wrong with it is said before anything is read.
     new_nodes(flags.with_nodes)
@@ -154,6 +161,10 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
         # Where no pod of the driver was found, its DaemonSet may say why there is none.
         posed = posed._replace(snapshot=with_daemon_sets(posed.snapshot, connection))
         diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
+    if posed.settings.added:
+        from kubectl_dra.explain.on_new_nodes import with_new_nodes
+
+        diagnosis = with_new_nodes(diagnosis, posed.question, posed.snapshot, posed.settings)
     if diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE):
         from kubectl_dra.explain.rivals import with_rivals
 
@@ -299,8 +310,14 @@ def _invocation(typed: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     if len(targets) > 1:
         flags = _flags(replace(typed, namespace=""))
         return Invocation(("kubectl", "dra", "explain", *flags, *where.flags), where, several=True)
-    words = ("kubectl", "dra", "explain", *targets, *_flags(typed), *_only(typed), *where.flags)
-    return Invocation(words, where, files=tuple(typed.manifests))
+    return Invocation(_asked(typed, connection), where, files=tuple(typed.manifests))
+
+
+def _asked(typed: ExplainFlags, connection: ConnectionFlags) -> Argv:
+    """The command line without what only refines the output."""
+    targets = map(str, targets_of(typed.target)) if typed.target else ()
+    where = cluster_flags(typed, connection)
+    return ("kubectl", "dra", "explain", *targets, *_flags(typed), *_only(typed), *where.flags)
 
 
 def _flags(flags: ExplainFlags) -> Argv:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.command_line import cluster_flags, repeated
+from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
 from kubectl_dra.cli.explain.questions import new_nodes
 from kubectl_dra.cli.explain.reading import (
     applied,
@@ -28,7 +28,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
@@ -52,6 +52,13 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
     Raises:
         DraError: wrong usage, input that cannot be read, a cluster that does not answer.
     """
+    try:
+        return _run(flags, connection)
+    except FlagValueError as error:
+        raise with_other_values(error, _invocation(flags, connection).argv) from None
+
+
+def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
     _check(flags)
     new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
@@ -112,13 +119,13 @@ def _new_nodes(
 ) -> tuple[list[Addition], list[Words]]:
     """The new nodes, and what to say of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
-    from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, require_known
+    from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, filled_in, known
 
-    added = additions(new_nodes(flags.with_nodes), snapshot)
+    added = additions(new_nodes(flags.with_nodes), snapshot, settings.scheduler)
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
-    require_known(added, questions, snapshot, settings.scheduler)
-    return added, [*autoscaler_notes(questions, added, snapshot, settings), *assumed_of(added)]
+    added = known(added, questions, snapshot, settings.scheduler)
+    return added, [*filled_in(added), *autoscaler_notes(questions, added, snapshot, settings), *assumed_of(added)]
 
 
 def _with_sharing(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.cel import ast
 from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.data.product_names import alike
 from kubectl_dra.lint.analysis.cel_terms import column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
-from kubectl_dra.lint.analysis.product_names import alike, common_part
+from kubectl_dra.lint.analysis.product_names import common_part
 from kubectl_dra.lint.analysis.selector_targets import class_of
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix
@@ -252,8 +253,9 @@ def _expression(domain: str, name: str, value: str) -> str:
         name = other if kind == "attribute" and other.isidentifier() else name
     attribute = None if driver is None else driver.attributes.get(name)
     read = f'device.attributes["{domain}"].{name}'
-    if driver is not None and attribute is not None and attribute.names == "products":
-        meant = alike(value, driver.products)
+    partial = driver is not None and attribute is not None and attribute.names == "products"
+    if driver is not None and partial and value not in driver.products:
+        meant = alike(value, driver.product_names)
         return f"{read}.contains({json.dumps((common_part(value, meant) if meant else '') or value)})"
     return f"{read} == {json.dumps(value)}"
 

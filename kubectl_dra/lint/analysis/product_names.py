@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -18,22 +17,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
 
 _WORD: Final = re.compile(r"[^\s-]+")
-
-
-@lru_cache(1024)
-def alike(text: str, products: tuple[str, ...]) -> tuple[str, ...]:
-    """Complete product names that contain the text or differ from it in spelling."""
-    wanted = text.lower().replace("-", " ").replace("_", " ").removeprefix("nvidia ")
-    if len(wanted) < 2:
-        return ()
-    # "h100" is a part of "nvidia h100 pcie", and "a100 80gb" of "nvidia a100 sxm4 80gb", word by word.
-    words = wanted.split()
-    names = []
-    for product in products:
-        parts = product.lower().replace("-", " ").split()
-        if all(word in parts for word in words):
-            names.append(product)
-    return tuple(names)
 
 
 def common_part(text: str, meant: Sequence[str]) -> str:
@@ -77,7 +60,7 @@ def miscased_parts(program: Program) -> Iterator[MiscasedPart]:
         if column is None or driver is None or value is None or value.type != "string" or column.kind != "attribute":
             continue
         attribute = driver.attributes.get(column.id or "")
-        names = attribute.values or (driver.products if attribute.names == "products" else ()) if attribute else ()
+        names = attribute.values or (driver.product_names if attribute.names == "products" else ()) if attribute else ()
         spelled = _spelled(node.function, value.text, names)
         if spelled:
             yield MiscasedPart(node, node.arguments[0], column, value.text, spelled)

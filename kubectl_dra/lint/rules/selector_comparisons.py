@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
+from kubectl_dra.data.product_names import alike
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons
 from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
 from kubectl_dra.lint.analysis.corrections import spliced
@@ -16,7 +17,7 @@ from kubectl_dra.lint.analysis.mistyped_calls import (
     mistyped_calls,
     wrong_constants,
 )
-from kubectl_dra.lint.analysis.product_names import MiscasedPart, alike, common_part, miscased_parts
+from kubectl_dra.lint.analysis.product_names import MiscasedPart, common_part, miscased_parts
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
@@ -113,14 +114,14 @@ class NeverTrue(
             )
         if attribute.names != "products":
             return None
-        odd = [text for text in wanted if text not in driver.products and alike(text, driver.products)]
+        odd = [text for text in wanted if text not in driver.product_names and alike(text, driver.product_names)]
         if not odd or len(odd) < len(wanted):
             return None
-        full = alike(odd[0], driver.products)
+        full = alike(odd[0], driver.product_names)
         advice = f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}"
         part = common_part(odd[0], full)
         if part:
-            others = [product for product in driver.products if part in product and product not in full]
+            others = [product for product in driver.product_names if part in product and product not in full]
             too = f", which {some(others, 2)} {'contains' if len(others) == 1 else 'contain'}, too" if others else ""
             advice += f'; or match a part of it: {name}.contains("{part}"){too}'
         only = constant_replaced(target, comparison, odd[0], full[0]) if len(full) == len(wanted) == 1 else ()

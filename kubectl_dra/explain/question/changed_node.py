@@ -1,0 +1,125 @@
+"""One more node like one that exists, whose devices have other attributes or capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cluster.cluster import NodeCopy
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.errors import FlagValueError, InputError
+from kubectl_dra.explain.question.device_facts import attribute_text, drivers_of, facts_of, own_name, products_meant
+from kubectl_dra.explain.question.node_in_words import Described, amount, of_type, unknown_name, unknown_product
+
+
+def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> NodeCopy:
+    """The copy with what was typed.
+
+    Raises:
+        InputError: an attribute, capacity, product or value that its devices cannot have.
+    """
+    devices = [device for slice_ in copy.slices for device in slice_.devices]
+    if not devices:
+        raise InputError(f"node {copy.like} has no devices")
+    drivers = [known for each in copy.slices if (known := catalogue().driver(each.driver)) is not None]
+    for name, text in described.words.items():
+        if name == "product":
+            copy = _with_product(copy, text, drivers, described, snapshot)
+            continue
+        changed = _each(copy, partial(_with, name=name, text=text))
+        if changed is None:
+            # No device has it so far: those have it whose driver may publish it.
+            changed = _each(copy, partial(_with_new, name=name, text=text))
+        if changed is None:
+            there = dict.fromkeys(own_name(each.driver, full) for each in devices for full in _names(each))
+            driver = drivers[0] if drivers else None
+            raise unknown_name(name, text, driver, described, f"devices of {copy.like}", tuple(there))
+        copy = changed
+    return copy
+
+
+def _each(copy: NodeCopy, change: Callable[[Device], Device | None]) -> NodeCopy | None:
+    """The node with each device changed; None if that is true of none."""
+    changed = False
+    slices = []
+    for slice_ in copy.slices:
+        devices = []
+        for device in slice_.devices:
+            other = change(device)
+            changed = changed or other is not None
+            devices.append(device if other is None else other)
+        slices.append(replace(slice_, devices=tuple(devices)))
+    return copy._replace(slices=slices) if changed else None
+
+
+def _names(device: Device) -> tuple[str, ...]:
+    return (*device.attributes, *device.capacity)
+
+
+def _with(device: Device, name: str, text: str) -> Device | None:
+    """The device with another value of what it has; None if it has no such attribute or capacity."""
+    for full in (name, f"{device.driver}/{name}"):
+        if (value := device.attributes.get(full)) is not None:
+            type_ = next(iter(value), "string").removesuffix("s")
+            return replace(device, attributes={**device.attributes, full: of_type(name, type_, text)})
+        if (known := device.capacity.get(full)) is not None:
+            return replace(device, capacity={**device.capacity, full: {**known, "value": amount(name, text)}})
+    return None
+
+
+def _with_new(device: Device, name: str, text: str) -> Device | None:
+    """The device with an attribute or capacity that its driver may publish; None if that is not known of it."""
+    driver = catalogue().driver(device.driver)
+    if driver is None:
+        return None
+    if (known := driver.attributes.get(name)) is not None:
+        return replace(device, attributes={**device.attributes, name: of_type(name, known.type, text)})
+    if name in driver.capacities:
+        return replace(device, capacity={**device.capacity, name: {"value": amount(name, text)}})
+    return None
+
+
+def _with_product(
+    copy: NodeCopy, text: str, drivers: list[Driver], described: Described, snapshot: Snapshot
+) -> NodeCopy:
+    """The node whose devices are of another product, with what that has."""
+    for driver in drivers:
+        products = products_meant(driver, text, snapshot) if driver.product_attribute else ()
+        if len(products) > 1:
+            instead = [(f"With {product}", described.written({"product": product})) for product in products[:4]]
+            raise FlagValueError(f'product "{text}" may be {" or ".join(products[:4])}', instead=instead)
+        if products:
+            return _of_product(copy, driver, products[0], snapshot)
+    if others := drivers_of(text, snapshot):
+        number = sum(len(slice_.devices) for slice_ in copy.slices)
+        new = f"product={text},devices={number}{described.end}"
+        raise FlagValueError(
+            f'product "{text}" is of {others[0].title}, which has no devices on {copy.like}',
+            instead=[(f"A node with {number} {text}", new)],
+        )
+    raise unknown_product(text, tuple(name for driver in drivers for name in driver.products), described)
+
+
+def _of_product(copy: NodeCopy, driver: Driver, product: str, snapshot: Snapshot) -> NodeCopy:
+    by_kind = {kind.name: facts_of(driver, kind, (product,), snapshot) for kind in driver.kinds}
+
+    def changed(device: Device) -> Device | None:
+        given = ((kind, kind.given.items()) for kind in driver.kinds)
+        kind = next((kind for kind, pairs in given if all(attribute_text(device, k) == str(v) for k, v in pairs)), None)
+        if device.driver != driver.name or kind is None:
+            return None
+        facts = by_kind[kind.name]
+        for name, value in facts.attributes.items():
+            full = f"{driver.name}/{name}" if f"{driver.name}/{name}" in device.attributes else name
+            device = replace(device, attributes={**device.attributes, full: value})
+        for name, value in facts.capacity.items():
+            device = _with(device, name, str(value["value"])) or replace(
+                device, capacity={**device.capacity, name: value}
+            )
+        return device
+
+    return _each(copy, changed) or copy

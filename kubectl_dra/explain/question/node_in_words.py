@@ -1,0 +1,297 @@
+"""A node that is not there yet, described in words: a driver or a product, and how many devices it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.nodes import Node, NodeStatus
+from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
+from kubectl_dra.cluster.cluster import NodeCopy
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.drivers import Driver, Kind, catalogue, vendor_files
+from kubectl_dra.data.product_names import meant
+from kubectl_dra.errors import FlagValueError, InputError
+from kubectl_dra.explain.question.device_facts import (
+    DeviceFacts,
+    as_published,
+    drivers_of,
+    facts_of,
+    products_meant,
+    products_there,
+    typed_value,
+)
+from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
+from kubectl_dra.text import nearest, some, whole_number
+
+MOST_DEVICES: Final = 128
+"""What one ResourceSlice has at most."""
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+_NAME: Final = "new-node"
+_ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
+"""More than pods ask for: of a node in words, only the devices are known."""
+_SYSTEM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+FILE: Final = "write a file with the Node and its ResourceSlices"
+_USUAL: Final = "8"
+"""How many devices a node is proposed to have."""
+
+
+class Described(Struct, frozen=True):
+    """What was typed of a node: ``first`` stands for the ``base``, and ``words`` follow it.
+
+    ``first`` is a short form, such as 8xH100 or a machine type; empty where everything is NAME=VALUE. ``end`` is what
+    follows about the number of nodes.
+    """
+
+    first: str
+    base: Mapping[str, str]
+    words: Mapping[str, str]
+    end: str = ""
+    machine: str = ""
+
+    @property
+    def all(self) -> dict[str, str]:
+        """All NAME=VALUE that it stands for."""
+        return {**self.base, **self.words}
+
+    def written(self, changes: Mapping[str, str], without: str = "") -> str:
+        """The value of the flag with other or further words; the short form goes where it says something else."""
+        stays = self.first and not changes.keys() & self.base.keys() and without not in self.base
+        words = self.words if stays else self.all
+        kept = {name: text for name, text in words.items() if name != without}
+        first = self.first if stays else ""
+        pairs = (f"{name}={text}" for name, text in {**kept, **changes}.items())
+        return ",".join(filter(None, (first, *pairs))) + self.end
+
+
+class NodeInWords(Struct, frozen=True):
+    """A node with devices that are all like ``device``, and their ``kind``.
+
+    ``products`` are those that may be meant; empty where none was named. ``facts`` are what is known of them besides
+    what was typed. ``others`` are products that may be meant as well, with which the answer is the same. Those that are
+    ``not_there`` are called so, too, but the cluster has others.
+    """
+
+    node: NodeCopy
+    device: Device
+    driver: Driver
+    kind: Kind
+    products: Sequence[str]
+    facts: DeviceFacts
+    described: Described
+    others: Sequence[str] = ()
+    not_there: Sequence[str] = ()
+
+
+def of_first_product(words: NodeInWords, snapshot: Snapshot) -> NodeInWords:
+    """The same node with devices of the first of the products that may be meant."""
+    first, *others = words.products
+    described = words.described
+    exact = replace(described, first="", base={}, words={**described.all, "product": first})
+    return replace(node_in_words(exact, (), snapshot, words.node.node.name), others=others)
+
+
+def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot, called: str = "") -> NodeInWords:
+    """The node; its name is none of ``names``, unless it is ``called`` in a certain way.
+
+    Raises:
+        UsageError, InputError: a driver, product, attribute or value that nobody knows.
+    """
+    typed = described.all
+    driver = _driver(described, snapshot)
+    typed.pop("driver", None)
+    count = whole_number(typed.pop("devices", ""))
+    if not count or count > MOST_DEVICES:
+        raise FlagValueError(
+            f"say how many devices a node has: devices=N, from 1 to {MOST_DEVICES}",
+            instead=[(f"With {_USUAL} devices", described.written({"devices": _USUAL}))],
+        )
+    products: tuple[str, ...] = ()
+    if "product" in typed:
+        products = _products(driver, typed.pop("product"), described, snapshot)
+    elif (exact := typed.get(driver.product_attribute, "")) and exact in (
+        *products_there(driver, snapshot),
+        *driver.products,
+    ):
+        products = (exact,)
+    kind = _kind(driver, typed)
+    said = _typed(driver, typed, described)
+    certain = {
+        name: next(iter(known.values))
+        for name in sorted(kind.always)
+        if (known := driver.attributes.get(name)) is not None and len(known.values) == 1
+    }
+    shape = DeviceFacts({name: _value(driver, name, str(value)) for name, value in {**certain, **kind.given}.items()})
+    facts = facts_of(driver, kind, products, snapshot)
+    full = said.over(shape).over(facts)
+    device = Device(driver.name, kind.name, full.attributes, full.capacity)
+    name, used = called or _NAME, set(names)
+    while name in used:
+        name = f"{_NAME}-{len(used)}"
+    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described.machine)
+    beside = DeviceFacts(
+        {name: value for name, value in facts.attributes.items() if full.attributes[name] is value},
+        {name: value for name, value in facts.capacity.items() if full.capacity[name] is value},
+        facts.like,
+    )
+    named = described.all.get("product", "")
+    not_there = [name for name in meant(named, driver.product_names) if products and name not in products]
+    return NodeInWords(node, device, driver, kind, products, beside, described, not_there=not_there)
+
+
+def _node(name: str, device: Device, kind: Kind, count: int, machine: str) -> NodeCopy:
+    known = kind.attributes
+    own = [each for each in sorted(kind.always) if known[each].unique and each not in device.attributes]
+    devices = tuple(
+        replace(
+            device,
+            name=f"{kind.name}-{place}",
+            attributes={**{each: {"string": f"{name}-{place}"} for each in own}, **device.attributes},
+        )
+        for place in range(count)
+    )
+    driver = device.driver
+    slice_ = ResourceSlice(f"{name}-{driver}", driver, PoolID(driver, name), 1, 1, NodeScope(name), None, (), devices)
+    labels = {HOSTNAME: name, **_SYSTEM, **({INSTANCE_TYPE: machine} if machine else {})}
+    meta = ObjectMeta(name=name, labels=labels)
+    return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=dict(_ROOM))), slices=(slice_,))
+
+
+def _driver(described: Described, snapshot: Snapshot) -> Driver:
+    name, product = described.all.get("driver", ""), described.all.get("product", "")
+    if not name:
+        drivers = drivers_of(product, snapshot)
+        if not drivers:
+            raise unknown_product(product, every_product(snapshot), described)
+        return drivers[0]
+    driver = catalogue().driver(name)
+    if driver is not None and driver.kinds:
+        return driver
+    instead: list[tuple[str, str]] = []
+    hint = ""
+    if driver is None:
+        file = vendor_files().get(name.lower())
+        known = [each for each in file.drivers if has_kinds(each)] if file is not None else []
+        near = known or nearest(name, filter(has_kinds, catalogue().names))
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        instead = [("Write", described.written({"driver": each})) for each in near[:1]]
+    there = sorted({slice_.scope.node_name for slice_ in snapshot.slices if slice_.driver == name} - {""})
+    instead += [("Like a node that has such devices", f"{node}{described.end}") for node in there[:1]]
+    what = "does not know it" if driver is None else "does not say which devices it has"
+    raise FlagValueError(f"driver {name}: the catalogue {what}{hint}; {FILE}", instead=instead)
+
+
+def has_kinds(name: str) -> bool:
+    """Whether the catalogue says which devices a driver has."""
+    driver = catalogue().driver(name)
+    return driver is not None and bool(driver.kinds)
+
+
+def every_product(snapshot: Snapshot) -> tuple[str, ...]:
+    """All products that are known, first those of the cluster."""
+    drivers = catalogue().drivers.values()
+    there = [name for driver in drivers for name in products_there(driver, snapshot)]
+    return tuple(dict.fromkeys((*there, *(name for driver in drivers for name in driver.products))))
+
+
+def _kind(driver: Driver, typed: Mapping[str, str]) -> Kind:
+    kind = next((kind for kind in driver.kinds if all(typed.get(k, v) == v for k, v in kind.given.items())), None)
+    if kind is None:
+        kinds = some([" ".join(f"{k}={v}" for k, v in each.given.items()) or each.name for each in driver.kinds])
+        raise InputError(f"driver {driver.name} has no such kind of device; it has: {kinds}")
+    return kind
+
+
+def _with_a_word_like(wanted: str, products: Sequence[str]) -> Sequence[str]:
+    """The products of which a word is near to what is wanted, the nearest first."""
+    words = {word for name in products for word in re.split("[ _-]", name) if len(word) > 1}
+    return [name for word in nearest(wanted, words) for name in products if word in re.split("[ _-]", name)]
+
+
+def _products(driver: Driver, wanted: str, described: Described, snapshot: Snapshot) -> tuple[str, ...]:
+    """The products that may be meant."""
+    if not driver.product_attribute:
+        names = [name for name, known in driver.attributes.items() if not known.unique]
+        text = f"the catalogue lists no products of driver {driver.name}; write attributes of its devices instead"
+        name = next(
+            (other.removeprefix("attribute ") for other in driver.instead.values() if other.startswith("attribute ")),
+            "",
+        )
+        instead = [("Write", described.written({name: wanted}, without="product"))] if name in names else []
+        raise FlagValueError(f"{text}: {some(names) or 'it knows none'}", instead=instead)
+    products = products_meant(driver, wanted, snapshot)
+    if not products:
+        raise unknown_product(
+            wanted, (*products_there(driver, snapshot), *driver.products), described, driver.product_attribute
+        )
+    return products
+
+
+def unknown_product(wanted: str, products: Sequence[str], described: Described, attribute: str = "") -> FlagValueError:
+    """That no product is called so, and which are near."""
+    products = tuple(dict.fromkeys(products))
+    # What has no number is no model, but a word such as "gpu".
+    model = re.search("[0-9]", wanted) is not None
+    near = (nearest(wanted, products) or _with_a_word_like(wanted, products)) if model else ()
+    known = f"the nearest are: {some(near)}" if near else f"it knows {some(products)}"
+    instead = [(f"With {product}", described.written({"product": product})) for product in near[:2] or products[:1]]
+    if attribute:
+        other = described.written({attribute: wanted}, without="product")
+        instead.append((f"Devices whose {attribute} is exactly {wanted}", other))
+    return FlagValueError(f'product "{wanted}" is not in the catalogue; {known}', instead=instead)
+
+
+def _typed(driver: Driver, typed: Mapping[str, str], described: Described) -> DeviceFacts:
+    """Attributes and capacities that were typed."""
+    attributes: dict[str, Any] = {}
+    capacity: dict[str, Any] = {}
+    for name, value in typed.items():
+        if name in driver.attributes:
+            attributes[name] = _value(driver, name, value)
+        elif name in driver.capacities:
+            capacity[name] = {"value": amount(name, value)}
+        else:
+            raise unknown_name(name, value, driver, described, f"devices of driver {driver.name}")
+    return DeviceFacts(attributes, capacity)
+
+
+def unknown_name(
+    name: str, value: str, driver: Driver | None, described: Described, whose: str, there: Sequence[str] = ()
+) -> FlagValueError:
+    """That devices have no such attribute or capacity, and which one may be meant."""
+    known = there or ((*driver.attributes, *driver.capacities) if driver is not None else ())
+    other = driver.instead.get(name, "").partition(" ")[2] if driver is not None else ""
+    near = (other,) if other in known else nearest(name, known)
+    if driver is not None and near[:1] == (driver.product_attribute,):
+        near = ("product",)
+    hint = f" (did you mean {near[0]}?)" if near else f"; they have {some(known, 6)}" if known else ""
+    instead = [("Write", described.written({near[0]: value}, without=name))] if near else []
+    return FlagValueError(f"{whose} have no {name}{hint}", instead=instead)
+
+
+def amount(name: str, text: str) -> str:
+    """The text, which is a quantity. Raises InputError if it is none."""
+    try:
+        Quantity.parse(text)
+    except QuantityError as error:
+        raise InputError(f"{name}: {error}") from None
+    return text
+
+
+def _value(driver: Driver, name: str, text: str) -> dict[str, Any]:
+    """A value of an attribute in the shape of the API."""
+    return of_type(name, driver.attributes[name].type if name in driver.attributes else "string", text)
+
+
+def of_type(name: str, type_: str, text: str) -> dict[str, Any]:
+    """A value of an attribute of a type. Raises InputError: the text is none."""
+    value = typed_value(type_, text)
+    if value is None:
+        raise InputError(f'{name} is of type {type_}, not "{text}"')
+    return value

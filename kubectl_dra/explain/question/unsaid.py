@@ -1,0 +1,130 @@
+"""What claims read of devices in words and nobody has said, and values of the flag that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import DeviceRequest
+from kubectl_dra.api.slices import Device
+from kubectl_dra.cel import CompileError, compile_expression
+from kubectl_dra.cel.columns import Column
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.drivers import name_in
+from kubectl_dra.explain.question.device_facts import DeviceFacts, facts_of, plausible, products_there
+from kubectl_dra.explain.question.node_in_words import NodeInWords
+from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.text import join
+
+_MOST_PRODUCTS: Final = 3
+"""How many products are proposed."""
+
+
+class Completion(NamedTuple):
+    """Values of the flag, each after a label; whether they differ in ``products``."""
+
+    values: Sequence[tuple[str, str]]
+    products: bool = False
+
+
+def missing(words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler) -> dict[str, str]:
+    """The attributes and capacities that a question's selectors and constraints read and nobody has said.
+
+    Each with its kind, as in ``Column``.
+    """
+    device, kind = words.device, words.kind
+    unsaid: dict[str, str] = {}
+    for column in _columns(question, snapshot, scheduler):
+        if column.id is None or column.kind not in ("attribute", "capacity"):
+            continue
+        name = name_in(device.driver, column)
+        # Of some drivers nobody knows which kind of device has which capacity.
+        capacities = kind.capacities or words.driver.capacities
+        of_kind = name in (kind.attributes if column.kind == "attribute" else capacities)
+        unique = name in kind.attributes and kind.attributes[name].unique
+        said = name in (device.capacity if column.kind == "capacity" else device.attributes)
+        if of_kind and not unique and not said and kind.publishes(column):
+            unsaid[name] = column.kind
+    return dict(sorted(unsaid.items()))
+
+
+def _columns(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> Iterator[Column]:
+    """What the claims of a question read of devices."""
+    expressions: dict[str, None] = {}
+    for claim in question.existing_claims:
+        for constraint in claim.constraints:
+            domain, _, name = constraint.attribute.rpartition("/")
+            yield Column("attribute", domain or None, name)
+        for spec in claim.alternatives():
+            expressions.update(dict.fromkeys(_selectors(spec, snapshot)))
+            for name in spec.capacity or ():
+                domain, _, name = name.rpartition("/")
+                yield Column("capacity", domain or None, name)
+    for expression in expressions:
+        try:
+            yield from compile_expression(scheduler.environment, expression).columns or ()
+        except CompileError:
+            continue
+
+
+def _selectors(spec: DeviceRequest, snapshot: Snapshot) -> list[str]:
+    known = snapshot.classes.get(spec.device_class)
+    return [text for text in (*(known.selectors if known is not None else ()), *spec.selectors) if text]
+
+
+def saying_all(
+    words: NodeInWords, names: Mapping[str, str], question: Question, snapshot: Snapshot, scheduler: Scheduler
+) -> Completion:
+    """The values of the flag that say all: with the products that may be meant, or with examples."""
+    candidates: Sequence[str] = words.products if len(words.products) != 1 else ()
+    if not candidates and not words.products:
+        there = products_there(words.driver, snapshot)
+        candidates = tuple(dict.fromkeys((*there, *words.driver.products)))
+    variants = {}
+    for product in candidates:
+        facts = facts_of(words.driver, words.kind, (product,), snapshot)
+        if all(facts.has(kind, name) for name, kind in names.items()):
+            variants[product] = _device(words, facts)
+    if not words.products:
+        taken = _taken(list(variants.values()), question, snapshot, scheduler)
+        variants = {product: device for product, device in variants.items() if device in taken}
+    if variants:
+        shown = list(variants)[:_MOST_PRODUCTS]
+        values = [(f"With {product}", words.described.written({"product": product})) for product in shown]
+        return Completion(values, products=True)
+    examples = {name: plausible(words.driver, kind, name, snapshot) for name, kind in names.items()}
+    pairs = join(f"{name}={value}" for name, value in examples.items())
+    return Completion([(f"For example with {pairs}", words.described.written(examples))])
+
+
+def all_the_same(words: NodeInWords, questions: Sequence[Question], snapshot: Snapshot, scheduler: Scheduler) -> bool:
+    """Whether each selector says the same of a device, whichever of the products that may be meant it is."""
+    products = [facts_of(words.driver, words.kind, (product,), snapshot) for product in words.products]
+    devices = [_device(words, facts) for facts in products]
+    selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
+    specs = [spec for each in questions for claim in each.existing_claims for spec in claim.alternatives()]
+    if len(devices) < 2 or any(spec.capacity for spec in specs):
+        return False
+    for text in dict.fromkeys(text for spec in specs for text in _selectors(spec, snapshot)):
+        first, *others = selectors.verdicts(text, devices)
+        if not isinstance(first, bool) or any(other is not first for other in others):
+            return False
+    return True
+
+
+def _device(words: NodeInWords, facts: DeviceFacts) -> Device:
+    device = words.device
+    attributes, capacity = {**facts.attributes, **device.attributes}, {**facts.capacity, **device.capacity}
+    return replace(device, attributes=attributes, capacity=capacity)
+
+
+def _taken(devices: Sequence[Device], question: Question, snapshot: Snapshot, scheduler: Scheduler) -> list[Device]:
+    """The devices that some request of the question takes."""
+    selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
+    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
+    accepted = [selectors.accepted(_selectors(spec, snapshot), devices) for spec in specs]
+    return [device for device in devices if any(device in each for each in accepted)]
