@@ -310,8 +310,9 @@ def _of_claims(users: DriverUsers, node: str) -> str:
     if not users.claims:
         return f"No claim has devices of a driver on node {node}."
     if not waits and not hangs:
+        each = "Each" if len(users.rows) > 1 else "The"
         return (
-            f"The driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
+            f"{each} driver on node {node} can be restarted or upgraded: {amount(len(runs), 'pod')} "
             f"{'runs' if len(runs) == 1 else 'run'} on, and no pod there starts or ends now.{_new_pods(users)}"
         )
     parts = [(waits, "cannot start"), (hangs, "cannot end")]
