@@ -236,7 +236,11 @@ class Placer:
 
     def _attempt(self, new: NewPod) -> Outcome:
         known = self._outcomes.get(new.likeness)
-        outcome = known.after(self.state) if known is not None else attempt(new, self.state, self._budget)
+        # A claim that pods name is reserved for those before this one: the pod that stands for its likeness is one.
+        if known is None or any(pod_claim.claim_name for pod_claim in new.pod.claims):
+            outcome = attempt(new, self.state, self._budget)
+        else:
+            outcome = known.after(self.state)
         self._outcomes[new.likeness] = outcome
         return outcome
 

@@ -13,6 +13,7 @@ from tests.fit.worlds import (
     claim,
     deployment,
     fitted,
+    held,
     item,
     node,
     pod_spec,
@@ -104,6 +105,33 @@ def test_a_shared_claim_is_allocated_once(tmp_path: Path) -> None:
     found = item(tmp_path, cluster, [claim("ours"), manifest])
     assert found["podCounts"]["fit"] == 3
     assert len(found["byNode"]) == 1
+
+
+TERM = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOST}
+SKEW = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": TERM["labelSelector"]}
+APART: dict[str, dict[str, Any]] = {
+    "cpu": {"cpu": "5"},
+    "anti-affinity": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}},
+    "host port": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
+    "spread": {"topologySpreadConstraints": [SKEW]},
+}
+
+
+@pytest.mark.parametrize("allocated", [False, True])
+@pytest.mark.parametrize("apart", APART.values(), ids=APART)
+def test_a_shared_claim_stays_where_the_pod_before_uses_it(
+    tmp_path: Path, apart: dict[str, Any], allocated: bool
+) -> None:
+    """The scheduler gives back a claim only as long as no pod is listed in it, so two pods apart cannot share it."""
+    manifest = deployment(2, gpus=0)
+    manifest["spec"]["template"]["spec"] = pod_spec(0, **apart)
+    manifest["spec"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "ours"}]
+    ours = held("ours", "a", [0]) if allocated else claim("ours")
+    if allocated:
+        ours["status"]["allocation"]["allocationTimestamp"] = "2026-07-01T00:00:00Z"
+    found = item(tmp_path, [*node("a", 2), *node("b", 2), ours], [manifest])
+    assert (found["verdict"], found["podCounts"]["fit"]) == ("can-be-scheduled-in-part", 1)
+    assert found["stop"]["cause"] == "claim-allocated-elsewhere"
 
 
 def test_devices_of_several_nodes_run_out_for_all(tmp_path: Path) -> None:
