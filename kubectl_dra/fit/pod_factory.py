@@ -17,12 +17,14 @@ from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Owner, Pod, owner_of
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
-from kubectl_dra.cluster.applied_pod import are_alike
+from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
 from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import reworded
 from kubectl_dra.explain.settings import Settings
@@ -90,7 +92,8 @@ class PodFactory:
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.
         others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
-        self._refused = any(others)
+        self.unchangeable = tuple(refused_changes(self._of_existing(snapshot), snapshot))
+        self._refused = any(others) or bool(self.unchangeable)
         self._claims = [
             claim_entry
             for claim_entry in self.question.claims
@@ -120,7 +123,19 @@ class PodFactory:
 
     def is_as_written(self, pod: Pod) -> bool:
         """Whether a pod that exists is as one that would be made now."""
+        return self.made(pod) if pod.node_name else are_alike(pod.spec, self._admitted.spec)
+
+    def made(self, pod: Pod) -> bool:
+        """Whether a pod that exists may have been made from this template: others may have added to it."""
+        if self._role.written and has_all_of(pod, self._role.written, self._admitted.spec.priority):
+            return True
         return are_alike(pod.spec, self._admitted.spec)
+
+    def _of_existing(self, snapshot: Snapshot) -> Question:
+        """The question about the pod that the manifest means, where that exists."""
+        pod = self._role.pod
+        there = self._role.exact and (pod.metadata.namespace, pod.metadata.name) in snapshot.pods
+        return structs.replace(self.question, exists=there)
 
     def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
@@ -251,12 +266,33 @@ def _exceeded(quota: ResourceQuota, wanted: Mapping[str, Quantity]) -> bool:
     return any(key in hard and used.get(key, _ZERO) + amount > hard[key] for key, amount in wanted.items())
 
 
-def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]]) -> ResourceQuota:
-    """The quota after what it limits of these amounts was used."""
+def without(pods: Collection[Pod], snapshot: Snapshot) -> Snapshot:
+    """The cluster after pods ended with the claims that were made for them, of which quotas count none any more."""
+    return ended(pods, Cluster(snapshot)).snapshot
+
+
+def ended(pods: Collection[Pod], cluster: Cluster) -> Cluster:
+    """The same of a cluster that knows what changed."""
+    there = cluster.ending(pods)
+    quotas = []
+    for quota in cluster.snapshot.quotas:
+        space = quota.metadata.namespace
+        own = [pod for pod in pods if pod.metadata.namespace == space]
+        claims = [claim for key, claim in cluster.snapshot.claims.items() if key not in there.snapshot.claims]
+        gone = needs([claim for claim in claims if claim.metadata.namespace == space], cluster.snapshot.classes)
+        less = [used_by(pod) for pod in own if in_scope(pod, quota)]
+        less.append({key: Quantity.of(count) for key, count in gone.items()})
+        quotas.append(_charged(quota, less, -1) if own else quota)
+    return there.editing(*quotas) if pods and quotas else there
+
+
+def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]], sign: int = 1) -> ResourceQuota:
+    """The quota after what it limits of these amounts was used, or is not any more."""
     used = amounts(quota.status.used)
     for usage in more:
         for key in usage.keys() & (quota.status.hard or quota.spec.hard).keys():
-            used[key] = used.get(key, _ZERO) + usage[key]
+            before = used.get(key, _ZERO)
+            used[key] = before + usage[key] if sign > 0 else max(_ZERO, before - usage[key])
     written: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
     return structs.replace(quota, status=structs.replace(quota.status, used=written))
 

@@ -96,6 +96,18 @@ class More(Struct, frozen=True):
     rivals: tuple[str, ...] = ()
 
 
+class FormerPods(Struct, frozen=True):
+    """Pods of a former template that a rollout replaces. ``left`` of them run on where it stops.
+
+    ``unavailable``: so many of them have to end first, as maxUnavailable allows then, for all replicas to fit; None
+    where that does not help or is not so.
+    """
+
+    pods: int
+    left: int = 0
+    unavailable: int | None = None
+
+
 class WorkloadFit(Struct, frozen=True):
     """What comes of one workload.
 
@@ -103,7 +115,8 @@ class WorkloadFit(Struct, frozen=True):
     their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
     to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
     changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the placed pods do
-    not start.
+    not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
+    ``refused``: the API server refuses a change of what exists.
     """
 
     workload: WorkloadPods
@@ -123,6 +136,9 @@ class WorkloadFit(Struct, frozen=True):
     as_many: bool = False
     at_least: bool = False
     begin: Starting = Starting()
+    replaced: FormerPods | None = None
+    former: int = 0
+    refused: bool = False
 
     @property
     def placed(self) -> int:

@@ -9,12 +9,15 @@ import pytest
 
 from tests.fit.worlds import (
     HOST,
+    REPLICA_SET,
     ZONE,
     claim,
     deployment,
+    existing,
     fitted,
     held,
     item,
+    made_claim,
     node,
     pod_spec,
     published,
@@ -158,9 +161,9 @@ def test_devices_are_not_freed_by_eviction(tmp_path: Path) -> None:
 
 
 def test_pods_that_run_already_count(tmp_path: Path) -> None:
-    owner = {"kind": "ReplicaSet", "name": "web-5d", "apiVersion": "apps/v1"}
-    cluster = [*node("a", 3), *running("web-5d-1", "a", [0], owner=owner)]
-    found = item(tmp_path, cluster, [template(), deployment(4)])
+    runs = f"{REPLICA_SET['name']}-x"
+    cluster = [*node("a", 3), template(), existing(runs, pod_spec(1), "a"), made_claim(runs, "a", [0])]
+    found = item(tmp_path, cluster, [deployment(4)])
     assert found["podCounts"] == {"wanted": 4, "fit": 3, "running": 1, "starting": 3, "fewest": 3, "most": 3}
     assert found["replicaCounts"]["fit"] == 3
 
@@ -170,14 +173,15 @@ def test_a_pod_that_is_being_deleted_is_no_replica(tmp_path: Path, kind: str, ru
     """Its successor is made at once, while it holds its device; that of a StatefulSet waits for it."""
     labels = {"pod-template-hash": "5d"} if kind == "ReplicaSet" else {}
     owner = {"kind": kind, "apiVersion": "apps/v1", "name": "web-5d" if labels else "web"}
-    first, last = (running(f"web-{number}", "a", [number], owner) for number in range(2))
-    for pod in (first[0], last[0]):
-        pod["metadata"]["labels"] = labels
-    last[0]["metadata"]["deletionTimestamp"] = "2026-03-01T10:00:00Z"
+    pods = [existing(f"web-{number}", pod_spec(1), "a", owner) for number in range(2)]
+    claims = [made_claim(f"web-{number}", "a", [number]) for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web", **labels}
+    pods[1]["metadata"]["deletionTimestamp"] = "2026-03-01T10:00:00Z"
     wanted = deployment(2)
     if kind == "StatefulSet":
         wanted["kind"], wanted["spec"]["serviceName"] = kind, "web"
-    found = item(tmp_path, [*node("a", 2), *first, *last, template()], [wanted])
+    found = item(tmp_path, [*node("a", 2), *pods, *claims, template()], [wanted])
     assert (found["podCounts"]["running"], found["podCounts"]["fit"]) == (runs, runs)
 
 
