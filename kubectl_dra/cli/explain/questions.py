@@ -296,7 +296,11 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     manifest = posed[0].manifest if posed else None
     reworded = posed and any(not change.of_cluster for change in posed[0].settings.supposed)
     narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
-    if narrowed or manifest is None or not manifest.workloads:
+    if narrowed or manifest is None:
+        return alone
+    diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
+    alone = Answers.of(diagnoses)
+    if not manifest.workloads:
         return alone
     # Whether a pod starts is known once all have their nodes.
     if any(
@@ -341,18 +345,28 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             ]
             refused += map(_of_all, own if missing else ())
             by_itself = len(several) > 1 and not workload.running
-            shown.extend(_of_all(diagnosis, by_itself) for diagnosis in _shown(workload, own, posed[0]))
+            # One that does not fit is looked at after those before it were placed.
+            shown.extend(
+                _of_all(diagnosis, by_itself and not diagnosis.exit_code)
+                for diagnosis in _shown(workload, own, posed[0])
+            )
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
 
 def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
-    """The diagnosis of one pod beside the answer about all of its workload, and ``by_itself`` beside other workloads.
-
-    A pod that does not fit is looked at after those before it were placed.
-    """
+    """The diagnosis of one pod beside the answer about all of its workload; ``by_itself``: beside other workloads."""
     notes = [note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)]
-    shared = (AskedByItself(),) if by_itself and not diagnosis.exit_code else ()
-    return replace(diagnosis, notes=(*shared, *notes))
+    return replace(diagnosis, notes=(*((AskedByItself(),) if by_itself else ()), *notes))
+
+
+def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
+    """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
+    asked = [each.question for each in posed]
+    pods = [each.pod for each in asked if each.pod is not None and not (each.exists and each.pod.node_name)]
+    bare = [pod.key for pod in pods if MADE_BY not in pod.metadata.annotations]
+    if len(pods) < 2 or f"{diagnosis.namespace}/{diagnosis.name}" not in bare:
+        return diagnosis
+    return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))
 
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
