@@ -24,6 +24,7 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
+from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.not_starting import troubled_nodes
 from kubectl_dra.explain.outcomes import depends_on
 from kubectl_dra.explain.phrase import Words, say
@@ -64,7 +65,8 @@ def fit(
     snapshot = with_controllers(snapshot, workloads)
     plans, snapshot = plans_of(workloads, snapshot, settings, options)
     every = plans[0].own if plans else frozenset()
-    refused = {change: None for plan in plans for change in plan.refused}
+    refused = {change for plan in plans for change in plan.refused}
+    stays = [change for change in snapshot.refused if change not in refused]
     for plan in plans:
         for factory in plan.factories:
             snapshot = complete(factory.question, snapshot, settings)
@@ -105,7 +107,10 @@ def fit(
         tuple(sorted(settings.scheduler.gates)),
         waiting=others_waiting(every, snapshot, settings),
         first=tuple(pod.key for pod in first[0]),
-        notes=(*refused_notes(change for change in snapshot.refused if change not in refused), *_notes(plans)),
+        notes=(
+            *refused_notes(change for change in snapshot.refused if change not in refused),
+            *_notes(plans, snapshot),
+        ),
         other_nodes=_other_nodes(placement, snapshot),
     )
 
@@ -308,7 +313,9 @@ def _other_nodes(placement: Placement, snapshot: Snapshot) -> Words:
     return say("which nodes they get depends on {what}", what=depends_on(placement.unknown, snapshot))
 
 
-def _notes(plans: Sequence[FitPlan]) -> Iterator[Words]:
+def _notes(plans: Sequence[FitPlan], snapshot: Snapshot) -> Iterator[Words]:
+    layers = (kueue_notes(factory.question.pod, snapshot) for plan in plans for factory in plan.factories)
+    yield from dict.fromkeys(note for notes in layers for note in notes)
     for plan in plans:
         if not plan.workload.counted and not plan.workload.of_each_node:
             yield say(

@@ -73,7 +73,9 @@ class Changes:
         self._snapshot = placement.state.snapshot
         self._own = own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
         denied = {
-            id(unplaced.new) for unplaced in refused if unplaced.denied is not None or unplaced.new.pod.scheduling_gates
+            id(unplaced.new)
+            for unplaced in refused
+            if unplaced.denied is not None or unplaced.new.held or unplaced.new.pod.scheduling_gates
         }
         self._offered = _offered(cause)
         self._wanted = wanted

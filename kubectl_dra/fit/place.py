@@ -208,7 +208,7 @@ class Placer:
         return changed and unplaced.denied is None and not unplaced.alone and outcome is not None and not outcome.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
-        if new.pod.scheduling_gates or self._cannot_be_added(new):
+        if new.held or new.pod.scheduling_gates or self._cannot_be_added(new):
             self.refused.append(Unplaced(new, self.state))
             return False
         if (known := self._hopeless(new)) is not None:

@@ -23,6 +23,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
+from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
@@ -39,6 +40,7 @@ class NewPod(Struct, frozen=True):
 
     ``exists``: it is in the cluster already, and waits.
     ``refused``: the API server would not create it, for another reason than a quota.
+    ``held``: it does not come before the scheduler, whatever the devices.
     """
 
     pod: Pod
@@ -49,6 +51,7 @@ class NewPod(Struct, frozen=True):
     ordinal: Ordinal
     exists: bool = False
     refused: bool = False
+    held: bool = False
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -94,6 +97,8 @@ class PodFactory:
         others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
         self.unchangeable = tuple(refused_changes(self._of_existing(snapshot), snapshot))
         self._refused = any(others) or bool(self.unchangeable)
+        # Of the rest, such as a quota or a template that is missing, each pod tells by itself.
+        self._held = any(finding.kind.queued for finding in of_question(self.question, snapshot))
         self._claims = [
             claim_entry
             for claim_entry in self.question.claims
@@ -119,7 +124,8 @@ class PodFactory:
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
-        return NewPod(pod, claims, likeness, self._number, self._place, ordinal, refused=self._refused)
+        new = NewPod(pod, claims, likeness, self._number, self._place, ordinal)
+        return structs.replace(new, refused=self._refused, held=self._held)
 
     def is_as_written(self, pod: Pod) -> bool:
         """Whether a pod that exists is as one that would be made now."""
@@ -139,7 +145,9 @@ class PodFactory:
 
     def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
-        entries = about_pod(pod, snapshot, exists=True).claims
+        question = about_pod(pod, snapshot, exists=True)
+        held = any(finding.under_way is None for finding in of_question(question, snapshot))
+        entries = question.claims
         missing = [claim_entry for claim_entry in entries if claim_entry.hypothetical]
         kept, claims = _with_claims(pod, missing, snapshot, self._names)
         own = [
@@ -151,7 +159,7 @@ class PodFactory:
         if all(claim.allocation is None for claim in own):
             claims |= {(claim.metadata.namespace, claim.metadata.name): claim for claim in own}
             likeness = (self._number, self._place, json.encode((pod.spec, pod.metadata.labels)))
-        return NewPod(kept, claims, likeness, self._number, self._place, ordinal, exists=True)
+        return NewPod(kept, claims, likeness, self._number, self._place, ordinal, exists=True, held=held)
 
     def question_about(self, new: NewPod, snapshot: Snapshot, settings: Settings) -> Question:
         """The question about one of the pods in a cluster that others of them are in already."""

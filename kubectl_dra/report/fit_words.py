@@ -167,6 +167,8 @@ def _beside(workload: WorkloadFit) -> str:
         of_former = f", {'all' if workload.former == workload.running else f'{workload.former:,}'} of a former template"
         already = f"{amount(workload.running, 'pod')} of {whose} {'runs' if workload.running == 1 else 'run'} already"
         said.append(already + (of_former if workload.former else ""))
+    if workload.workload.suspended:
+        said.append("it is suspended, and makes no pod until it is resumed")
     if workload.replaced is not None:
         said.append(_rollout(workload.replaced))
     if workload.as_many and (job := completions_of(workload.workload.raw)) and job[1] < workload.fitting:
