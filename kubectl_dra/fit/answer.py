@@ -108,7 +108,7 @@ def fit(
         waiting=others_waiting(every, snapshot, settings),
         first=tuple(pod.key for pod in first[0]),
         notes=(
-            *refused_notes(change for change in snapshot.refused if change not in refused),
+            *refused_notes(stays),
             *_notes(plans, snapshot),
         ),
         other_nodes=_other_nodes(placement, snapshot),
