@@ -9,7 +9,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis, RemedyPlan
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.ending_pods import EndPods
@@ -43,7 +43,7 @@ class FirstUnplaced(Struct, frozen=True):
     group must have in common, where that alone keeps it from a node. ``differs``: a pod of the group has another
     priority than the group, so that none of them is tried. ``others``: how many more do not fit.
     ``fitting_with_fix``: how many replicas fit where the fix is made in the template of all; None where that was not
-    tried.
+    tried. ``way`` is what is made there, if that is not the fix of the cause.
     """
 
     pod: str
@@ -55,6 +55,7 @@ class FirstUnplaced(Struct, frozen=True):
     differs: PriorityDiffers | None = None
     others: int = 0
     fitting_with_fix: int | None = None
+    way: RemedyPlan | None = None
 
 
 class OneMoreNode(Struct, frozen=True):

@@ -325,6 +325,10 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     if of_rollout := eased(workload):
         return of_rollout
+    if workload.stop.way is not None and workload.stop.fitting_with_fix is not None:
+        way = written(workload.stop.way.changes[0])
+        then = _fitting_then(workload, workload.stop.fitting_with_fix)
+        return f"{way[:1].upper()}{way[1:]}; with that in the template {then}."
     first = next(iter(workload.stop.diagnosis.findings), None)
     if first is None or (first.proof is None and workload.more):
         return ""
@@ -407,7 +411,7 @@ def broken_node(workload: WorkloadFit, invocation: Invocation) -> CommandLine | 
 def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[CommandLine, ...]:
     """The commands of ``own_fix``, else the one that shows what to mend."""
     finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
-    if finding is None or eased(workload):
+    if finding is None or workload.stop is None or workload.stop.way is not None or eased(workload):
         return ()
     remedy = finding.remedy
     if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():

@@ -215,3 +215,14 @@ def test_quotas_do_not_count_pods_that_ended(tmp_path: Path) -> None:
     found = item(tmp_path, [*world(4), quota], [changed(strategy={"type": "Recreate"})])
     assert came_of(found) == ("can-be-scheduled", 2, 0)
     assert came_of(item(tmp_path, [*world(4), quota], [changed(strategy=rolling(1, 0))]))[1] == 0
+
+
+@pytest.mark.parametrize("output", ["text", "json", "html"])
+def test_explain_says_of_one_pod_what_fit_says(tmp_path: Path, output: str) -> None:
+    """The new pod does not fit beside the old one, which ends first."""
+    one = world(1, NAMES[:1])
+    assert fitted(tmp_path, one, [changed(1, strategy={"type": "Recreate"})])[0] == 0
+    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out, errors = ran(*words, "-o", output)
+    said = "can be scheduled" if output == "html" else "the rollout ends 1 pod of the former template"
+    assert (code, errors) == (0, "") and said in " ".join(out.split())

@@ -323,7 +323,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload.pods > 1 or workload.running or len(fit_answer.workloads) > 1
+        if workload.pods > 1 or workload.running or workload.replaced is not None or len(fit_answer.workloads) > 1
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
@@ -348,7 +348,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             # One that does not fit is looked at after those before it were placed.
             shown.extend(
                 _of_all(diagnosis, by_itself and not diagnosis.exit_code)
-                for diagnosis in _shown(workload, own, posed[0])
+                for diagnosis in _shown(workload, own, _of(own[0], posed))
             )
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
@@ -389,14 +389,25 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
     return replace(answer, missing_namespaces=missing)
 
 
+def _of(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Posed:
+    """The question that a diagnosis answers."""
+    key = (diagnosis.namespace, diagnosis.name)
+    return next((each for each in posed if (each.question.namespace, each.question.name) == key), posed[0])
+
+
 def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
     """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
     if workload.stop is not None and workload.stop.diagnosis.exit_code:
         return (workload.stop.diagnosis,)
     agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
-    if agreeing or not workload.running:
+    if agreeing or not (workload.running or workload.replaced):
         return agreeing
     from kubectl_dra.fit.pod_factory import pods_of
 
-    runs = next(pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name)
+    there = [pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name]
+    if not workload.running:
+        # Those of the former template end for the new ones.
+        after = Cluster(posed.snapshot).ending(there).snapshot
+        return (diagnose(posed.question, after, posed.settings),)
+    runs = there[0]
     return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)
