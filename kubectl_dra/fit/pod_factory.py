@@ -36,7 +36,7 @@ class NewPod(Struct, frozen=True):
     """One pod before it has a node. ``claims`` are those made for it. Pods of one ``likeness`` are scheduled alike.
 
     ``exists``: it is in the cluster already, and waits.
-    ``refused``: the API server would not create it, for another reason than a quota.
+    ``refused``: the API server would not create it, for another reason than a quota, or it gets no devices anywhere.
     """
 
     pod: Pod
@@ -90,7 +90,9 @@ class PodFactory:
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.
         others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
-        self._refused = any(others)
+        # Nobody allocates for a pod that names its node itself.
+        bound = bool(self._admitted.node_name and self.question.claims)
+        self._refused = bound or any(others)
         self._claims = [
             claim_entry
             for claim_entry in self.question.claims

@@ -182,11 +182,23 @@ def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
             tested=remaining + len(lost),
             others=others if held else "",
         )
+    untainted = _others_are_tainted(blocked)
     if blocked.tested == 1:
         by = say("another pod of {owner}", owner=str(siblings.owner)) if siblings is not None else "another claim"
-        return say("the only device that matches {where} is held by {by}", where=blocked.where, by=by)
+        text = "the only device {that} matches {where} is held by {by}"
+        return say(text, that="without a taint that" if untainted else "that", where=blocked.where, by=by)
     every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)
-    return say("{every} devices that match {where} are held by {by}", every=every, where=blocked.where, by=by)
+    text = "{every} devices {that} match {where} are held by {by}"
+    that = "without taints that" if untainted else "that"
+    return say(text, every=every, that=that, where=blocked.where, by=by)
+
+
+def _others_are_tainted(blocked: Blocked) -> bool:
+    """Whether further devices of these nodes match, and have taints that the request does not tolerate."""
+    before = blocked.funnel.stages[: blocked.funnel.stages.index(blocked.stage)]
+    return any(
+        blocked.funnel.lost_on(blocked.nodes, at)[0] for at, stage in enumerate(before) if stage.name is StageName.TAINT
+    )
 
 
 def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:

@@ -112,6 +112,10 @@ def parse(text: str) -> WhatIfChange:
         raise UsageError(f'--what-if "{text}" is not understood{hint}; write one of: {GRAMMAR}')
     if request and kind in _OF_CLUSTER:
         raise UsageError(f'--what-if "{text}": {kind} is not about one request; leave "{request}:" out')
+    if kind == "constraints" and value != "none":
+        raise UsageError(
+            f'--what-if "{text}": only constraints=none can be supposed: the claims without their constraints'
+        )
     change = WhatIfChange(request, kind, value)
     if kind == "toleration":
         require_toleration(value, f"--what-if {change}")
