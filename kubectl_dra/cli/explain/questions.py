@@ -44,7 +44,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose, supposed_to_end
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose, supposed_to_end, users_of_freed
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
@@ -107,15 +107,18 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
         snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
     )
     unchanged = snapshot
-    ended = tuple(supposed_to_end(changes, snapshot, given.namespace))
-    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ended=ended)
+    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
     environment, supposes = settings.scheduler.environment, bool(settings.supposed)
     return [
         Posed(
             *suppose(question, snapshot, changes, environment),
-            settings,
+            replace(
+                settings,
+                ended=tuple(supposed_to_end(changes, unchanged, question.namespace)),
+                freed=users_of_freed(changes, unchanged, question.namespace),
+            ),
             given.manifest,
             picked,
             before=(question, unchanged) if supposes else None,

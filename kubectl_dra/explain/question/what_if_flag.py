@@ -198,6 +198,32 @@ def supposed_to_end(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespa
                 yield pod
 
 
+def users_of_freed(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespace: str) -> dict[str, tuple[Pod, ...]]:
+    """The pods that use the claims which are supposed to be free, and are not supposed to end, by claim."""
+    changes = tuple(changes)
+    ended = {pod.key for pod in supposed_to_end(changes, snapshot, namespace)}
+    out: dict[str, tuple[Pod, ...]] = {}
+    for name in (name for change in changes for name in change.named if change.kind == "free"):
+        space, _, own = name.rpartition("/")
+        claim = snapshot.claims.get((space or namespace, own))
+        reserved = claim.reserved_for if claim is not None else ()
+        pods = (snapshot.pods.get((space or namespace, user.name)) for user in reserved if user.is_pod)
+        users = tuple(pod for pod in pods if pod is not None and not pod.finished and pod.key not in ended)
+        if claim is not None and users:
+            out[claim.key] = users
+    return out
+
+
+def in_use(freed: Mapping[str, Sequence[Pod]]) -> Iterator[Phrase]:
+    """That pods use what is supposed to be free."""
+    for claim, pods in freed.items():
+        text = (
+            "{count:pod|pods} {pods:some 2} {count:uses|use} claim {claim} and {count:has|have} to end before it is "
+            "free"
+        )
+        yield say(text, count=len(pods), pods=[pod.key for pod in pods], claim=claim)
+
+
 def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
     """That owners make pods again which are supposed to end."""
     for pod in ended:
