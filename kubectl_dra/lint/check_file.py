@@ -16,6 +16,7 @@ from kubectl_dra.lint.accepted import Suppression, may_have_comments, suppressio
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
+from kubectl_dra.lint.groups import right_group, shares_kind
 from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
@@ -199,9 +200,11 @@ def items_of(document: Document, others: Counter[str] | None = None) -> Iterator
     for manifest in objects((document,)):
         group = manifest.api_version.rpartition("/")[0]
         known = group == GROUP or (group, manifest.kind) in _OTHER_KINDS or manifest.kind in _ASKED_FOR
+        known = known or right_group(group, manifest.kind) is not None
         if not known and not loses_claims(manifest.object) and not named_devices(manifest.object):
             if others is not None:
-                others[manifest.kind] += 1
+                of_group = f" of {group}" if shares_kind(group, manifest.kind) else ""
+                others[f"{manifest.kind}{of_group}"] += 1
             continue
         item = Item(
             manifest.object,
@@ -227,20 +230,20 @@ def _pod(owner: Item, spec: WorkloadPodSpec) -> Item:
     return Item(raw, at, owner, spec.complete and owner.complete)
 
 
-_rules: dict[tuple[str, str, Selection, Release], tuple[Rule, ...]] = {}
+_rules: dict[tuple[str, bool, str, Selection, Release], tuple[Rule, ...]] = {}
 
 
 def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
     """The rules of a scope for an item, given its kind, the release and the selection."""
     release = job.target.release.without_patch
-    key = (item.kind, scope, job.selection, release)
+    key = (item.kind, item.only_shares_kind, scope, job.selection, release)
     rules = _rules.get(key)
     if rules is None:
         rules = _rules[key] = tuple(
             rule()
             for rule in RULES
             if rule.scope == scope
-            and (rule.kinds == ANY_KIND or item.kind in rule.kinds)
+            and (rule.kinds == ANY_KIND or (item.kind in rule.kinds and not item.only_shares_kind))
             and release in rule.releases
             and job.selection.has(rule.code)
         )

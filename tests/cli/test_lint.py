@@ -259,6 +259,13 @@ def test_what_no_rule_is_about_is_named(dra: Dra) -> None:
     assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["notChecked"] == {"Service": 2}
 
 
+def test_a_kind_of_another_group_is_named_with_its_group(dra: Dra) -> None:
+    Path("a.yaml").write_text("apiVersion: example.com/v1\nkind: ResourceClaim\nmetadata: {name: a}\n")
+    ran = dra("lint", "a.yaml")
+    assert ran.code == 0
+    assert "Not checked, because no rule is about them: ResourceClaim of example.com." in ran.out
+
+
 def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> None:
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec:\n  containers:\n  - name: c\n    image: a:1\n"
