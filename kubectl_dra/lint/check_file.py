@@ -17,6 +17,7 @@ from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.groups import right_group, shares_kind
+from kubectl_dra.lint.incomplete import incomplete
 from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
@@ -117,6 +118,8 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         if document.repeated:
             findings += _duplicates(document)
         if not is_object(document.object):
+            lacks = incomplete(document)
+            findings += () if lacks is None else (lacks,)
             continue
         manifests += 1
         try:

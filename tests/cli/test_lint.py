@@ -259,6 +259,14 @@ def test_what_no_rule_is_about_is_named(dra: Dra) -> None:
     assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["notChecked"] == {"Service": 2}
 
 
+def test_a_claim_without_api_version_is_no_empty_file(dra: Dra) -> None:
+    Path("a.yaml").write_text(CLAIM.replace("apiVersion", "apiversion"))
+    ran = dra("lint", ".")
+    assert ran.code == 1
+    assert "apiVersion is not set; 'apiversion' is a misspelling of it" in ran.out
+    assert "fix: Write apiVersion: resource.k8s.io/v1." in ran.out
+
+
 def test_a_kind_of_another_group_is_named_with_its_group(dra: Dra) -> None:
     Path("a.yaml").write_text("apiVersion: example.com/v1\nkind: ResourceClaim\nmetadata: {name: a}\n")
     ran = dra("lint", "a.yaml")
