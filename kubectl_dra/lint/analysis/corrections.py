@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.lint.analysis.cel_terms import column_of, constant
+from kubectl_dra.lint.analysis.cel_terms import Constant, column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_of
 from kubectl_dra.lint.analysis.product_names import alike, common_part
 from kubectl_dra.lint.analysis.selector_targets import class_of
 from kubectl_dra.lint.context import Context, items
@@ -84,14 +86,19 @@ def _ordered(node: ast.Expression, text: str) -> _New | None:
     operator = _ORDER[node.function]
     if (_made(left) and not _made(right)) or (_is_capacity(right) and constant(left) is not None):
         left, right, operator = right, left, _TURNED[operator]
-    subject = text[left.start : left.end].strip()
+    subject, how = text[left.start : left.end].strip(), "Compare by compareTo"
     if _made(right):
         other = text[right.start : right.end].strip()
     elif _is_capacity(left) and (value := constant(right)) is not None and value.type in ("int", "string", "double"):
-        other = f'quantity("{value.text}")'
+        least = Published(size := _size(left, value))
+        if operator in (">=", ">") and is_measured(_column(left)) and size != value.text:
+            least = published(size)
+        other = f'quantity("{least.amount}")'
+        if size != value.text:
+            how = f"Compare with {least.amount}{f': {least.why}' if least.why else ''}"
     else:
         return None
-    return "Compare by compareTo", node.start, node.end, f"{subject}.compareTo({other}) {operator} 0"
+    return how, node.start, node.end, f"{subject}.compareTo({other}) {operator} 0"
 
 
 def _as_quantity(node: ast.Expression, text: str) -> _New | None:
@@ -102,7 +109,7 @@ def _as_quantity(node: ast.Expression, text: str) -> _New | None:
     value = constant(right)
     if not _is_capacity(left) or value is None or value.type not in ("int", "string", "double"):
         return None
-    put = f'quantity("{value.text}")'
+    put = f'quantity("{_size(left, value)}")'
     return f"Compare with {put}", right.start, right.end, put
 
 
@@ -131,8 +138,16 @@ def _made(node: ast.Expression) -> bool:
 
 
 def _is_capacity(node: ast.Expression) -> bool:
-    column = column_of(node, {})
-    return column is not None and column.kind == "capacity"
+    return _column(node).kind == "capacity"
+
+
+def _column(node: ast.Expression) -> Column:
+    return column_of(node, {}) or Column("", None, None)
+
+
+def _size(capacity: ast.Expression, value: Constant) -> str:
+    """A constant as the quantity that is meant."""
+    return size_of(_column(capacity), value.value) if value.type == "int" else value.text
 
 
 # Guesses which name was meant when an object refers to a missing part of itself.
