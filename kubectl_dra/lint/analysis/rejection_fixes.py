@@ -12,6 +12,7 @@ from kubectl_dra.admission.server.decoding import decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
+from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
@@ -104,7 +105,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return Fix("Leave value out: Exists matches every value", (Delete(path),), "unsafe")
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
-        return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
+        return domain_fix(context, path, name) if isinstance(name, str) and is_identifier(name) else None
     if fix := selector_fix(context.raw, violation):
         return fix
     if flat := _of_flat_request(context, violation):

@@ -159,7 +159,10 @@ class Invalid(
     name="invalid-value",
     fixable="unsafe",
     reasons=("Invalid", "TypeInvalid"),
-    fixed_where="the value is one letter or two from a known name, or labels have to match a selector",
+    fixed_where=(
+        "the value is one letter or two from a known name, an attribute lacks only its domain, or labels have to match "
+        "a selector"
+    ),
 ):
     """A value that the server's validation refuses."""
 
