@@ -49,7 +49,7 @@ class Job(Struct, frozen=True):
 class FileResult(Struct, frozen=True):
     """The result for one file. ``digest`` tells whether the file is unchanged when it is read again.
 
-    ``left_out``: nothing in the file could be checked; a note says why.
+    ``left_out``: nothing in the file could be checked; a note says why. ``readable``: all of its documents are.
     """
 
     name: str
@@ -62,6 +62,7 @@ class FileResult(Struct, frozen=True):
     defects: tuple[str, ...] = ()
     digest: int = 0
     left_out: bool = False
+    readable: bool = True
 
 
 def check_file(file: Input, job: Job, texts: Texts) -> FileResult:
@@ -146,7 +147,16 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     comments = tuple(suppressions(source, scalars)) if commented else ()
     kept = tuple(finding for finding in (*findings, *about) if wanted(finding, job.selection))
     return FileResult(
-        given.name, kept, tuple(items), comments, manifests, others, notes, tuple(defects), left_out=left_out
+        given.name,
+        kept,
+        tuple(items),
+        comments,
+        manifests,
+        others,
+        notes,
+        tuple(defects),
+        left_out=left_out,
+        readable=not skipped,
     )
 
 

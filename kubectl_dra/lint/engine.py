@@ -10,12 +10,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.lint.accepted import apply
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, classes_not_given, not_given
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import SEVERITIES, LintFinding, LocatedFinding, Report, SelectorOpinion
+from kubectl_dra.lint.fixes import UNREADABLE
 from kubectl_dra.lint.locate import Texts, locate, plain
 from kubectl_dra.lint.rules import BY_CODE, files
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
@@ -298,6 +300,8 @@ def _together(
 def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
     """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
     findings = [finding for finding in findings if wanted(finding, job.selection)]
+    if not result.readable:
+        findings = [replace(each, obstacle=UNREADABLE) if each.changes else each for each in findings]
     if not result.comments:
         return findings, 0
     kept, silenced, unused = apply(findings, result.comments)

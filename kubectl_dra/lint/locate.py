@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Item
 from kubectl_dra.lint.finding import AsWritten, LintFinding, LocatedFinding
+from kubectl_dra.lint.fixes import obstacle
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, below, value_at
 from kubectl_dra.manifests.documents import Document, Skipped, each
@@ -151,6 +152,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         "" if fix is None else fix.command,
         () if fix is None else fix.block,
         "" if fix is None else fix.expression,
+        "" if fix is None or fix.safety == "none" or not changes else obstacle(document, changes),
     )
 
 

@@ -54,7 +54,7 @@ def _counts(report: Report) -> list[FindingCount]:
         grouped.setdefault((tuple(_STYLES).index(finding.severity), finding.code), []).append(finding)
     counts = []
     for (_, code), found in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1]))):
-        ways = [flag.strip(" ()") for safety, flag in _FLAGS.items() if any(each.safety == safety for each in found)]
+        ways = [flag.strip(" ()") for safety, flag in _FLAGS.items() if any(each.promised == safety for each in found)]
         files = tuple(dict.fromkeys(each.file for each in found))
         name = f"{code} {BY_CODE[code].name}"
         counts.append(FindingCount(found[0].severity, name, len(found), files, ", ".join(filter(None, ways))))
@@ -89,7 +89,8 @@ def _finding(
 
 def _advice(out: Painter, finding: LocatedFinding) -> Iterator[str]:
     """What to do; an expression that does not fit behind it has a line of its own, to be pasted."""
-    text, indent = f"{finding.advice}{_FLAGS[finding.safety]}", " " * 9
+    by_hand = f" (by hand: {finding.obstacle})" if finding.obstacle else ""
+    text, indent = f"{finding.advice}{_FLAGS[finding.promised]}{by_hand}", " " * 9
     head, expression, tail = text.partition(finding.expression) if finding.expression else (text, "", "")
     if not expression or len(text) <= min(out.width, PROSE_WIDTH) - len(indent):
         yield out.lines(text, indent=indent, first="    fix: ", style="green")
@@ -191,7 +192,7 @@ def _sentences(report: Report) -> Iterator[str]:
     fixes = [
         f"{number} with {flag}"
         for safety, flag in (("safe", "--fix"), ("unsafe", "--unsafe-fixes"))
-        if (number := sum(finding.safety == safety for finding in report.findings))
+        if (number := sum(finding.promised == safety for finding in report.findings))
     ]
     if fixes:
         text += f" Fixable: {', '.join(fixes)}."

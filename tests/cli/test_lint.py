@@ -355,3 +355,27 @@ def test_a_fix_of_several_lines_is_yaml_to_paste(dra: Dra) -> None:
     out = dra("lint", "a.yaml").out
     lines = ["fix: Write:", "devices:", "  requests:", "  - name: gpu", "    exactly:"]
     assert "\n".join([f"    {lines[0]}", *(f"         {line}" for line in lines[1:])]) in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIM.replace("exactly:", "exactly: &e").replace("deviceClassName", "deviceClasName")
+        + "    - name: other\n      exactly: *e\n",
+        CLAIM.replace("deviceClassName", "deviceClasName") + "---\nkind: [\n",
+        CLAIM.replace("deviceClassName", "deviceClasName") + "---\na: {{ .Values.a }}\n",
+    ],
+    ids=["alias", "broken document", "template"],
+)
+def test_a_fix_that_cannot_be_made_is_not_promised(dra: Dra, text: str) -> None:
+    Path("a.yaml").write_text(text)
+    ran = dra("lint", "a.yaml", *ONLY)
+    assert "deviceClasName" in ran.out and "--fix" not in ran.out
+    assert "(by hand: an" in ran.out
+    found = json.loads(dra("lint", "a.yaml", *ONLY, "-o", "json").out)["findings"]
+    assert "safe" not in {each["fix"]["safety"] for each in found if "fix" in each}
+    assert not any(
+        "fixes" in each for each in json.loads(dra("lint", "a.yaml", *ONLY, "-o", "sarif").out)["runs"][0]["results"]
+    )
+    fixed = dra("lint", "--fix", "a.yaml", *ONLY)
+    assert "not fixed: a.yaml:" in fixed.err and Path("a.yaml").read_text() == text

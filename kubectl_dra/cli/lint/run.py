@@ -325,7 +325,7 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
         document(text)
     sys.stdout.flush()
     count = sum(len(fix.made) for fix in fixed)
-    more = 0 if unsafe else sum(finding.safety == "unsafe" for finding in report.findings)
+    more = 0 if unsafe else sum(finding.promised == "unsafe" for finding in report.findings)
     found = len(report.findings)
     hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
     left = max(0, found - count - more)
