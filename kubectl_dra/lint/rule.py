@@ -89,7 +89,7 @@ class Rule:
 
     @classmethod
     def why(cls) -> str:
-        """The consequence of leaving the finding as it is, in one paragraph."""
+        """The consequence of leaving the finding as it is."""
         return cls.page().sections["Why it matters"]
 
     @classmethod

@@ -72,7 +72,10 @@ def _finding(
     yield out.lines(finding.message, indent="    ")
     yield from _source(out, finding)
     if explain:
-        yield out.lines(rule.why(), indent="         ", first="    why: ", style="dim")
+        lead = "    why: "
+        for paragraph in rule.why().split("\n\n"):
+            yield out.lines(paragraph, indent="         ", first=lead, style="dim")
+            lead = "         "
     first = advised.setdefault((finding.advice, finding.command), finding.line)
     if finding.command and first != finding.line:
         yield out.lines(f"the same as in line {first}", indent="         ", first="    fix: ", style="green")
