@@ -323,7 +323,7 @@ def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[s
 def _fixes(finding: LocatedFinding, changes: Sequence[Replacement]) -> dict[str, Any]:
     if not changes or finding.promised == "none":
         return {}
-    flag = "--fix" if finding.promised == "safe" else "--unsafe-fixes"
+    flag = "--fix" if finding.promised == "safe" else "--fix --unsafe-fixes"
     replaced = [
         {
             "deletedRegion": {

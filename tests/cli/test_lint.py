@@ -54,6 +54,35 @@ def test_fail_on(dra: Dra) -> None:
     assert dra("lint", "a.yaml", "--ignore", "duplicate-key", "--select", "DRA9").code == 0
 
 
+def test_one_line_for_each_finding(dra: Dra) -> None:
+    Path("a.yaml").write_text(FLAT)
+    ran = dra("lint", "a.yaml", *ONLY, "-o", "concise")
+    assert (ran.code, ran.out) == (
+        1,
+        "a.yaml:9:7: error DRA101 there is no field 'deviceClassName' here in v1: it is inside exactly (--fix)\n"
+        f"{dra('lint', 'a.yaml', *ONLY).out.splitlines()[-2]} {dra('lint', 'a.yaml', *ONLY).out.splitlines()[-1]}\n",
+    )
+
+
+def test_notes_of_one_rule_are_told_once_there_are_many(dra: Dra) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec:\n  containers:\n  - name: c\n    image: a:1\n"
+        "    resources:\n      limits: {nvidia.com/gpu: 1}\n"
+    )
+    for number in range(12):
+        Path(f"{number:02}.yaml").write_text(pod.replace("NAME", f"p{number}"))
+    Path("z.yaml").write_text(FLAT)
+    ran = dra("lint", ".")
+    shown = [line for line in ran.out.splitlines() if "info DRA703" in line]
+    assert len(shown) == 3 and "03.yaml" not in ran.out
+    assert "and 9 more DRA703 device-plugin-resource in 9 files: -o concise lists each." in ran.out
+    assert "12      info" in ran.out and "The error is in z.yaml:9." in ran.out
+    assert dra("lint", ".", "-o", "concise").out.count("DRA703") == 12
+    for number in range(9):
+        Path(f"{number:02}.yaml").unlink()
+    assert "more DRA703" not in dra("lint", ".").out
+
+
 @pytest.mark.parametrize("output", ["json", "sarif", "github", "junit"])
 def test_formats_are_alone_on_standard_output(dra: Dra, output: str) -> None:
     Path("a.yaml").write_text(FLAT)
@@ -187,6 +216,19 @@ def test_a_diff_says_that_there_are_unsafe_fixes(dra: Dra) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "the diff fixes 0 of 1 finding; 1 with --unsafe-fixes\n")
     ran = dra("lint", "--diff", "--unsafe-fixes", "q.yaml")
     assert (ran.code, ran.err) == (1, "the diff fixes 1 of 1 finding\n")
+
+
+def test_unsafe_fixes_are_made_only_with_fix(dra: Dra) -> None:
+    """The flag says which fixes are meant, and --fix that they are made."""
+    text = CLAIM.replace("kind: ResourceClaim", "kind: ResourceClam")
+    Path("a.yaml").write_text(text)
+    ran = dra("lint", "a.yaml", "--unsafe-fixes")
+    assert ran.code == 1 and Path("a.yaml").read_text() == text
+    assert "Did you mean ResourceClaim? (--fix --unsafe-fixes)" in ran.out
+    assert "Fixable: 1 with --fix --unsafe-fixes." in ran.out
+    assert ran.err == "note: --unsafe-fixes changes nothing by itself: add --fix, or --diff to see the changes\n"
+    assert dra("lint", "a.yaml", "--fix").code == 1 and Path("a.yaml").read_text() == text
+    assert dra("lint", "a.yaml", "--fix", "--unsafe-fixes").code == 0 and Path("a.yaml").read_text() == CLAIM
 
 
 def test_the_summary_has_the_words_of_the_flag(dra: Dra) -> None:
