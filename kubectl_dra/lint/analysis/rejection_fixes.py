@@ -14,6 +14,7 @@ from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
+from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix
@@ -91,7 +92,8 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     """The fix for a violation if one is certain, or advice."""
     path = tuple(str(part) if isinstance(part, str) else part for part in violation.path)
     if violation.rule == "unknown-field":
-        return _unknown_field(context, path)
+        version = real_version(context)
+        return version_fix(version) if version else _unknown_field(context, path)
     if violation.reason == "NotSupported":
         return _member(context.raw, path)
     if violation.reason == BAD_REQUEST:

@@ -19,6 +19,7 @@ from kubectl_dra.api.releases import (
     versions_of,
 )
 from kubectl_dra.lint.analysis.claim_requests import classic_advice, gated_fields, migrate
+from kubectl_dra.lint.analysis.foreign_shapes import real_version
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
@@ -288,6 +289,8 @@ def _move(context: Context, better: str) -> Fix:
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
+    if real_version(context) == better:
+        return Fix(f"{title}, in whose shape the fields are already.")
     title += ", and the fields as that version has them"
     unclear = _unclear(context, better)
     if unclear is not None:
