@@ -18,7 +18,7 @@ from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.groups import right_group, shares_kind
 from kubectl_dra.lint.incomplete import incomplete
-from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
+from kubectl_dra.lint.locate import Texts, excerpt, locate, path_text, plain, pointed, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
@@ -126,7 +126,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         try:
             below = list(items_of(document, others))
         except FileError as error:
-            findings.append(plain(files.Unreadable, source.name, error.problem, _start(error)))
+            findings.append(pointed(files.Unreadable, source, error.problem, *_start(error)))
             continue
         if below:
             texts.keep(document)
@@ -199,7 +199,7 @@ def _about_skipped(
         if others or len(skipped) > 1:
             message += f"; the document that begins in line {broken.line} is left out, "
             message += "the others are checked" if others else "as are others"
-        findings.append(plain(files.Unreadable, given.name, message, start, excerpt_of_line(source, start[0])))
+        findings.append(pointed(files.Unreadable, source, message, *start))
     return findings, notes
 
 

@@ -93,7 +93,8 @@ def _inside(document: Document, value: Any, node: Node, cel: tuple[int, int]) ->
     start = max(0, min(cel[0], len(value)))
     end = max(start, min(cel[1], len(value)))
     if start == len(value):
-        behind = offsets[-1][1]
+        # Behind what is written last: a block of text ends with the line break of its last line.
+        behind = offsets[max(0, len(value.rstrip()) - 1)][1]
         return document.source.span(behind, behind)
     last = max(end - 1, start)
     return document.source.span(offsets[start][0], offsets[last][1])
@@ -200,9 +201,18 @@ def path_text(path: Path) -> str:
     return "".join(out)
 
 
-def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1), line: str = "") -> LocatedFinding:
-    """A finding about a file, at a position without an extent."""
-    return LocatedFinding(rule.code, rule.severity, file, *at, *at, 0, 0, "", "", message, excerpt=line)
+def plain(rule: type[Rule], file: str, message: str) -> LocatedFinding:
+    """A finding about a file of which no text is known."""
+    return LocatedFinding(rule.code, rule.severity, file, 1, 1, 1, 1, 0, 0, "", "", message)
+
+
+def pointed(rule: type[Rule], source: Source, message: str, line: int, column: int) -> LocatedFinding:
+    """A finding about a text, at a position without an extent."""
+    offset = min((source.line_start(line) or 0) + column - 1, len(source.text))
+    at = SourcePosition(line, column, line, column, offset, offset)
+    return LocatedFinding(
+        rule.code, rule.severity, source.name, *at, "", "", message, excerpt=excerpt_of_line(source, line)
+    )
 
 
 def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> LocatedFinding:
