@@ -12,6 +12,7 @@ from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, comparisons
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Splice
+from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
@@ -39,13 +40,14 @@ def published(size: str) -> Published:
     What is sold as 80 GB publishes more than 80G.
     """
     match = _SIZE.fullmatch(size)
-    if match is None or (match[2] in ("Ki", "Mi") and int(match[1]) % 1024):
+    whole = whole_number(match[1], 7) if match is not None else None
+    if match is None or whole is None or (match[2] in ("Ki", "Mi") and whole % 1024):
         return Published(size)
-    number, unit = int(match[1]) * _LESS, match[2]
+    number, unit = int(whole * _LESS), match[2]
     if number < 1:
-        number, unit = number * 1024, _SMALLER[unit]
+        number, unit = int(whole * _LESS * 1024), _SMALLER[unit]
     why = f"devices sold as {size} publish the size they measure, which is up to 7 % less"
-    return Published(f"{int(number)}{unit}", why)
+    return Published(f"{number}{unit}", why)
 
 
 def size_of(column: Column, number: int) -> str:
