@@ -48,8 +48,19 @@ def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
         if not any(start < other_end and other_start < end for other_start, other_end, _ in changes):
             changes.append((start, end, put))
     if not changes:
-        return Fix(keys[0].advice, expression=keys[0].expression) if keys else None
+        return Fix(keys[0].advice, expression=keys[0].expression) if keys else _condition(root, text)
     return Fix(news[0][0], (spliced(path, text, changes),), "unsafe")
+
+
+def _condition(root: ast.Expression, text: str) -> Fix | None:
+    """What to write in place of an expression that is a value and no condition."""
+    if _is_capacity(root):
+        new = f'{text.strip()}.compareTo(quantity("40Gi")) >= 0'
+        return Fix(f"Compare it with an amount: {new}", expression=new)
+    is_text = isinstance(root, ast.Literal) and not isinstance(root.value, bool)
+    if is_text or _made(root) or isinstance(root, ast.ListLiteral):
+        return Fix('Write a condition on the device: device.driver == "…", or an attribute and == "…" behind it.')
+    return None
 
 
 def parsed(text: str) -> ast.Expression | None:

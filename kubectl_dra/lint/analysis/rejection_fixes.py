@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.admission.server.decoding import decoding_errors
+from kubectl_dra.admission.server.decoding import closest, decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_rows import KINDS, fields, fields_at, values_of
@@ -304,12 +304,14 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     holder = value_at(context.raw, path[:-1])
     if not known or not isinstance(holder, dict):
         return None
-    near = [name for name in nearest(str(path[-1]), known) if name not in holder]
+    proposed = closest(str(path[-1]), tuple(known))
+    alike = nearest(str(path[-1]), known)
+    near = [name for name in (proposed, *alike) if name and name not in holder]
     if not near:
         # Of other kinds only what is read is known.
         return Fix(f"Known here are {', '.join(known)}.") if context.item.kind in KINDS else None
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
-    if not sure:
+    if not sure or near[0] not in alike:
         return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),), "unsafe")
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
 

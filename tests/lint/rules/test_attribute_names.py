@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.lint.finding import LocatedFinding
+from kubectl_dra.manifests.changes import Splice
 from tests.lint.support import findings
 
 CLAIM = """\
@@ -43,3 +44,45 @@ def test_a_name_that_nobody_knows_gets_no_invented_domain() -> None:
     found = of("colour", "accelerator")
     assert found.advice.startswith("Put a domain before it: the driver's, or resource.kubernetes.io for pcieRoot")
     assert not found.changes
+
+
+SELECTOR = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec:
+  selectors: [{cel: {expression: 'TEXT'}}]
+"""
+
+
+@pytest.mark.parametrize("name", ["model", "productName", "architecture"])
+def test_a_key_is_read_as_the_advice_says(name: str) -> None:
+    text = SELECTOR.replace("TEXT", f'device.attributes["gpu.nvidia.com/{name}"] == "x"')
+    (found,) = findings(text, "DRA112,DRA218")
+    (change,) = found.changes
+    assert isinstance(change, Splice)
+    assert found.advice == f"Read it as {change.text}"
+    assert ".model" not in change.text
+
+
+@pytest.mark.parametrize(
+    ("expression", "advice"),
+    [
+        (
+            'device.capacity["gpu.nvidia.com"].memory',
+            'Compare it with an amount: device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0',
+        ),
+        ('quantity("40Gi")', "Write a condition on the device"),
+        ('"x"', "Write a condition on the device"),
+    ],
+)
+def test_a_value_is_no_condition(expression: str, advice: str) -> None:
+    (found,) = findings(SELECTOR.replace("TEXT", expression), "DRA112")
+    assert found.advice.startswith(advice)
+
+
+def test_the_question_of_a_message_is_that_of_the_fix() -> None:
+    text = CLAIM.replace("count", "cnt").replace("CLASS", "a").replace("NAME", "gpu.nvidia.com/architecture")
+    (found,) = findings(text, "DRA101")
+    assert "did you mean 'count'?" in found.message
+    assert (found.advice, found.safety) == ("Did you mean count?", "unsafe")
