@@ -44,7 +44,7 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     if rest:
         out.write("")
     write_counts(out, _counts(report))
-    for sentence in _sentences(report):
+    for sentence in (*_sentences(report), *_places_of_errors(report)):
         out.paragraph(sentence)
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
@@ -202,6 +202,13 @@ def summary(report: Report) -> str:
     return " ".join(_sentences(report))
 
 
+def _places_of_errors(report: Report) -> Iterator[str]:
+    """Where the errors are among findings that do not fit on a screen."""
+    errors = [f"{finding.file}:{finding.line}" for finding in report.findings if finding.severity == "error"]
+    if errors and MANY < len(report.findings) != len(errors):
+        yield f"{'The error is' if len(errors) == 1 else 'Errors are'} in {some(tuple(dict.fromkeys(errors)), 5)}."
+
+
 def _sentences(report: Report) -> Iterator[str]:
     files = len({finding.file for finding in report.findings})
     read = amount(len(report.files), "file")
@@ -236,9 +243,6 @@ def _sentences(report: Report) -> Iterator[str]:
     if report.suppressed:
         text += f" {report.suppressed} ignored by comments."
     yield text
-    errors = [f"{finding.file}:{finding.line}" for finding in report.findings if finding.severity == "error"]
-    if errors and MANY < len(report.findings) != len(errors):
-        yield f"{'The error is' if len(errors) == 1 else 'Errors are'} in {some(tuple(dict.fromkeys(errors)), 5)}."
     if partly := len(report.checked_partly):
         whose = report.checked_partly[0][1] if partly == 1 else amount(partly, "object")
         them = "it" if partly == 1 else "them"

@@ -77,6 +77,7 @@ def test_notes_of_one_rule_are_told_once_there_are_many(dra: Dra) -> None:
     assert len(shown) == 3 and "03.yaml" not in ran.out
     assert "and 9 more DRA703 device-plugin-resource in 9 files: -o concise lists each." in ran.out
     assert "12      info" in ran.out and "The error is in z.yaml:9." in ran.out
+    assert "The error is" not in dra("lint", ".", "-o", "concise").out
     assert dra("lint", ".", "-o", "concise").out.count("DRA703") == 12
     for number in range(9):
         Path(f"{number:02}.yaml").unlink()
