@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, is_given, references
+from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
@@ -141,8 +142,6 @@ def _digits(text: str) -> str:
 
 # Attributes, capacities and domains that no known driver publishes.
 
-_STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
-
 
 class Mention(Struct, frozen=True):
     """A name of an attribute or capacity in a manifest. ``cel`` is None if it is a field's value."""
@@ -168,24 +167,10 @@ def _mentions(context: Context) -> Iterator[Mention]:
             continue
         for column in columns(program):
             yield Mention(selector.path, column, span_of(program, column), classes.get(selector.path, ""), program)
-    for path, text in _constraints(context.raw, ()):
+    for path, text in named_attributes(context.raw):
         domain, slash, name = text.partition("/")
         if slash and name:
             yield Mention(path, Column("attribute", domain, name), None)
-
-
-def _constraints(raw: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(raw, dict):
-        for key, below in raw.items():
-            if isinstance(below, str):
-                if key in ("matchAttribute", "distinctAttribute"):
-                    yield (*path, key), below
-            elif isinstance(below, (dict, list)) and key not in ("opaque", "parameters", "metadata", "status"):
-                yield from _constraints(below, (*path, key))
-    elif isinstance(raw, list):
-        for index, below in enumerate(raw):
-            if isinstance(below, (dict, list)):
-                yield from _constraints(below, (*path, index))
 
 
 @lru_cache(1024)
@@ -240,14 +225,14 @@ class UnknownAttribute(
                 )
             elif not driver.complete and (slip := _misspelled(driver, column)):
                 text = f"{message} that is known"
-                yield self._told(mention, text, f"Did you mean {slip}?", "warning", f"{what} {slip}")
+                yield self._told(mention, text, _meaning(mention, slip), "warning", f"{what} {slip}")
             elif driver.complete:
                 names = driver.capacities if what == "capacity" else driver.attributes
                 near = nearest(name, names, 1)
                 yield self._told(
                     mention,
                     f"{message} (as of {driver.as_of})",
-                    f"Did you mean {near[0]}?" if near else f"It has {', '.join(names)}." if names else "",
+                    _meaning(mention, near[0]) if near else f"It has {', '.join(names)}." if names else "",
                     "warning",
                     f"{what} {near[0]}" if near else "",
                 )
@@ -261,14 +246,14 @@ class UnknownAttribute(
 
     def _standard(self, mention: Mention) -> Iterator[LintFinding]:
         name = mention.column.id or ""
-        if name in _STANDARD_NAMES or mention.column.kind == "capacity":
+        if name in STANDARD_NAMES or mention.column.kind == "capacity":
             return
-        near = nearest(name, _STANDARD_NAMES, 1)
+        near = nearest(name, STANDARD_NAMES, 1)
         change = _renamed(mention, f"attribute {STANDARD}/{near[0]}") if near else None
         yield self.finding(
             mention.path,
             f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
-            fix=Fix(f"Did you mean {near[0]}?", (change,) if change else (), "unsafe" if change else "none")
+            fix=Fix(f"Did you mean {STANDARD}/{near[0]}?", (change,) if change else (), "unsafe" if change else "none")
             if near
             else None,
             cel=mention.cel,
@@ -352,6 +337,12 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
         and node.arguments[1].value == domain
     ]
     return tuple(sorted(literals, key=lambda node: node.start))
+
+
+def _meaning(mention: Mention, name: str) -> str:
+    """The question whether another name is meant; in a constraint that is the full name."""
+    full = name if mention.program is not None or "/" in name else f"{mention.column.domain}/{name}"
+    return f"Did you mean {full}?"
 
 
 def _is_slip(name: str, other: str) -> bool:
