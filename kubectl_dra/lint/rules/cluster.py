@@ -15,7 +15,7 @@ from kubectl_dra.lint.analysis.selector_targets import class_programs, columns, 
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.names import span_of
+from kubectl_dra.lint.rules.attribute_names import span_of
 from kubectl_dra.lint.rules.pod_references import replicas_of
 from kubectl_dra.manifests.changes import Set
 from kubectl_dra.text import nearest
