@@ -39,7 +39,7 @@ class NewPod(Struct, frozen=True):
     """One pod before it has a node. ``claims`` are those made for it. Pods of one ``likeness`` are scheduled alike.
 
     ``exists``: it is in the cluster already, and waits.
-    ``refused``: the API server would not create it, for another reason than a quota.
+    ``refused``: the API server would not create it, for another reason than a quota, or it gets no devices anywhere.
     ``held``: it does not come before the scheduler, whatever the devices.
     """
 
@@ -96,9 +96,11 @@ class PodFactory:
         # What quotas leave changes with each pod.
         others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
         self.unchangeable = tuple(refused_changes(self._of_existing(snapshot), snapshot))
-        self._refused = any(others) or bool(self.unchangeable)
         # Of the rest, such as a quota or a template that is missing, each pod tells by itself.
         self._held = any(finding.kind.queued for finding in of_question(self.question, snapshot))
+        # Nobody allocates for a pod that names its node itself.
+        bound = bool(self._admitted.node_name and self.question.claims)
+        self._refused = bound or any(others) or bool(self.unchangeable)
         self._claims = [
             claim_entry
             for claim_entry in self.question.claims

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.causes.devices_held import ELSEWHERE, ELSEWHERE_UNUSED
+from kubectl_dra.explain.causes.claim_elsewhere import ELSEWHERE, ELSEWHERE_UNUSED
 from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_reasons import Untolerated
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule

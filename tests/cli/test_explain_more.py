@@ -148,12 +148,41 @@ def test_a_pod_that_is_made_again_is_not_to_be_deleted(dra: Dra, monkeypatch: py
     assert "kubectl get statefulset/bert -n ml" in ran.out
 
 
+def test_held_devices_beside_tainted_ones_are_not_all_that_match(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "taint-rule-maintenance")
+    ran = dra("explain", "pod/eval-3", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "untaint=h100-1/gpu-0")
+    assert "the only device without a taint that matches request" in " ".join(ran.out.split()), ran.out
+
+
 def test_a_capacity_needs_no_domain_where_one_is_meant(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "cpu-capacity-exhausted")
     words = ("explain", "pod/upf-2", "-n", "ran", "--snapshot", "cluster.yaml", "--what-if")
     assert [dra(*words, f"capacity=cpu={amount}").code for amount in (24, 25)] == [0, 1]
     ran = dra(*words, "capacity=cpus=24")
     assert ran.code == 2 and "no device has capacity cpus" in ran.err
+
+
+def test_what_is_free_by_a_change_may_be_in_use(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim is not free as long as pods use it, and who makes them again wants it back."""
+    monkeypatch.chdir(EXAMPLES / "every-alternative-fails")
+    words = ("explain", "pod/sft-0", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "free=eval-0-gpu-bdcwk")
+    said = " ".join(dra(*words).out.split())
+    assert "pod ml/eval-0 uses claim ml/eval-0-gpu-bdcwk and has to end before it is free" in said
+    said = " ".join(dra(*words, "--what-if", "end=eval-0").out.split())
+    assert "has to end before" not in said
+
+
+def test_a_pod_of_the_manifests_namespace_is_made_again(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "nic-gpu-pcie-root")
+    ran = dra("explain", "-f", "manifest.yaml", "--snapshot", "cluster.yaml", "--what-if", "end=nccl-0")
+    assert "Job nccl makes pod ml/nccl-0 again" in " ".join(ran.out.split()) and "kubectl delete" not in ran.out
+
+
+def test_only_no_constraints_can_be_supposed(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "nic-gpu-pcie-root")
+    words = ("explain", "-f", "manifest.yaml", "--snapshot", "cluster.yaml", "--what-if")
+    ran = dra(*words, "constraints=resource.kubernetes.io/numaNode")
+    assert ran.code == 2 and "only constraints=none can be supposed" in " ".join(ran.err.split())
 
 
 def test_what_if_drops_constraints(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:

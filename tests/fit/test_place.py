@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fit.worlds import (
+    CLASS,
     HOST,
     REPLICA_SET,
     ZONE,
@@ -247,3 +248,10 @@ def test_pods_of_one_claim_take_no_shares(tmp_path: Path) -> None:
     _, out, _ = said(tmp_path, node("a", 2), [written, pods])
     assert "3 pods on a: gpu-0 (one claim, 3 pods)" in out
     assert item(tmp_path, node("a", 2), [written, pods])["byNode"][0]["deviceNames"] == ["gpu-0"]
+
+
+def test_a_pod_that_names_its_node_gets_no_devices(tmp_path: Path) -> None:
+    """The scheduler never sees it, so nobody allocates its claim."""
+    manifest = [template(), deployment(1, nodeName="a")]
+    found = item(tmp_path, [CLASS, *node("a", 2)], manifest)
+    assert (found["verdict"], found["stop"]["cause"]) == ("cannot-be-scheduled", "bypassed-scheduler")

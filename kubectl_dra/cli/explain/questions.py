@@ -44,7 +44,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose, supposed_to_end
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose, supposed_to_end, users_of_freed
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
@@ -59,7 +59,8 @@ if TYPE_CHECKING:
 class Posed(NamedTuple):
     """A question ready to be answered, with its hypothetical changes and the cluster under them, and the manifest.
 
-    ``stand_in``: what was asked about instead, a workload or a template.
+    ``stand_in``: what was asked about instead, a workload or a template. ``before`` are question and cluster without
+    the changes, where there are any.
     """
 
     question: Question
@@ -67,6 +68,7 @@ class Posed(NamedTuple):
     settings: Settings
     manifest: Snapshot | None = None
     stand_in: StandIn = None
+    before: tuple[Question, Snapshot] | None = None
 
 
 class Answers(NamedTuple):
@@ -104,13 +106,23 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     snapshot = completed(
         snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
     )
-    ended = tuple(supposed_to_end(changes, snapshot, given.namespace))
-    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes), ended=ended)
+    unchanged = snapshot
+    settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
-    environment = settings.scheduler.environment
+    environment, supposes = settings.scheduler.environment, bool(settings.supposed)
     return [
-        Posed(*suppose(question, snapshot, changes, environment), settings, given.manifest, picked)
+        Posed(
+            *suppose(question, snapshot, changes, environment),
+            replace(
+                settings,
+                ended=tuple(supposed_to_end(changes, unchanged, question.namespace)),
+                freed=users_of_freed(changes, unchanged, question.namespace),
+            ),
+            given.manifest,
+            picked,
+            before=(question, unchanged) if supposes else None,
+        )
         for question, picked in questions
     ]
 

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
-
-from msgspec.structs import replace
+from typing import NamedTuple
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
-from kubectl_dra.cluster.claim_relation import relation_of, waiting_for
-from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
-from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
+from kubectl_dra.cluster.claim_relation import waiting_for
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.terminating import Ending, ending_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named, owner_of_all
-from kubectl_dra.explain.node_reasons import ResourceShort
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say, subject
+from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, subject
 from kubectl_dra.explain.remedies.freeing_claims import (
     Free,
     InTheWay,
     first_enough,
-    freeing,
     in_the_way,
     sets_of_holders,
 )
@@ -182,11 +178,23 @@ def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
             tested=remaining + len(lost),
             others=others if held else "",
         )
+    untainted = _others_are_tainted(blocked)
     if blocked.tested == 1:
         by = say("another pod of {owner}", owner=str(siblings.owner)) if siblings is not None else "another claim"
-        return say("the only device that matches {where} is held by {by}", where=blocked.where, by=by)
+        text = "the only device {that} matches {where} is held by {by}"
+        return say(text, that="without a taint that" if untainted else "that", where=blocked.where, by=by)
     every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)
-    return say("{every} devices that match {where} are held by {by}", every=every, where=blocked.where, by=by)
+    text = "{every} devices {that} match {where} are held by {by}"
+    that = "without taints that" if untainted else "that"
+    return say(text, every=every, that=that, where=blocked.where, by=by)
+
+
+def _others_are_tainted(blocked: Blocked) -> bool:
+    """Whether further devices of these nodes match, and have taints that the request does not tolerate."""
+    before = blocked.funnel.stages[: blocked.funnel.stages.index(blocked.stage)]
+    return any(
+        blocked.funnel.lost_on(blocked.nodes, at)[0] for at, stage in enumerate(before) if stage.name is StageName.TAINT
+    )
 
 
 def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
@@ -306,140 +314,8 @@ SAYING_PRIORITY = frozenset((ALL_INCOMPLETE, ALL_HELD, ORPHANED, HOLDER_STUCK, N
 """Kinds whose findings say already that priority does not help, where somebody might expect it."""
 
 
-# A claim is allocated for nodes where the pod cannot run.
-
-
-MAX_NODES = 3
-
-ELSEWHERE = CauseKind(code="claim-allocated-elsewhere", family=Family.CLAIM, look=Look.POD)
-ELSEWHERE_UNUSED = CauseKind(code="claim-allocated-elsewhere-unused", family=Family.CLAIM, look=Look.POD)
-STUCK = CauseKind(code="claim-stuck-elsewhere", family=Family.CLAIM, look=Look.POD)
-
-
-def elsewhere(analysis: Analysis) -> Iterator[Finding]:
-    """The unallocated claims fit, or there are none."""
-    if analysis.unavailable and (analysis.fitting or not analysis.claims):
-        for finding in _of_claims(analysis):
-            if finding.kind is ELSEWHERE:
-                yield _with_room(finding, analysis)
-            elif analysis.after_giving_back:
-                yield _given_back(finding, analysis.after_giving_back)
-            else:
-                yield finding
-
-
-def _with_room(finding: Finding, analysis: Analysis) -> Finding:
-    """With the end of those who use the claim as its remedy, where the claim is then allocated for the pod."""
-    claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
-    if (remedy := _there(claim, analysis)) is not None:
-        return replace(finding, remedy=remedy)
-    if (remedy := _among_siblings(claim, analysis)) is not None:
-        return replace(finding, remedy=remedy)
-    change = freeing(claim, analysis.view, analysis.holders)
-    proof = analysis.world.proof_with(change) if change is not None else None
-    if change is None or proof is None:
-        return finding
-    text = (
-        "Let the pod run on the claim's node, or give each pod its own claim by a template. Or {what}, so that the "
-        "claim is allocated anew."
-    )
-    return replace(finding, remedy=Remedy(say(text, what=change.what), proof, offers=(change,)))
-
-
-_SECOND: Final = (
-    "Make a second claim for some {pods}, or give each pod its own claim by a template: the pods of one claim run "
-    "where it is."
-)
-SECOND_CLAIM: Final = say(_SECOND, pods="of the pods")
-
-
-def _among_siblings(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
-    """What helps where only pods of the same owner use the claim: the end of one of them makes way for the next."""
-    if (owner := owner_of_all(claim, analysis.pod, analysis.snapshot)) is None:
-        return None
-    return Remedy(say(_SECOND, pods=say("pods of {owner}", owner=str(owner))))
-
-
-def _there(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
-    """What lets the pod run where the claim is, proved, where the pod asks for more than that node has left."""
-    from kubectl_dra.explain.remedies import node_rules
-
-    own = [node.name for node in analysis.barred_nodes if claim.allocation and claim.allocation.usable_on(node)]
-    refused = {analysis.view.ineligible[name]: [name] for name in own}
-    found = node_rules.best(
-        ((reason, names) for reason, names in refused.items() if isinstance(reason, ResourceShort)), analysis.world
-    )
-    return found if found is not None and found.proof is not None else None
-
-
-def _given_back(finding: Finding, nodes: Sequence[str]) -> Finding:
-    """The scheduler resolves this by itself."""
-    summary = say("the scheduler first takes back the devices of unused claim {claim}", claim=finding.claim)
-    fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
-    remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
-    return replace(finding, summary=summary, evidence=(*finding.evidence, fact), remedy=remedy)
-
-
-def _stuck(analysis: Analysis) -> Iterator[Finding]:
-    """No node suits the allocated claims, and another claim of the pod fails as well."""
-    if not analysis.unavailable or len(analysis.unavailable) < len(analysis.view.nodes):
-        return
-    for finding in _of_claims(analysis):
-        yield replace(finding, kind=STUCK) if finding.kind is ELSEWHERE_UNUSED else finding
-
-
-def _of_claims(analysis: Analysis) -> Iterator[Finding]:
-    for claim in analysis.allocated:
-        if claim.key in analysis.unavailable.values():
-            found = _finding(analysis, claim)
-            yield replace(found, remedy=_among_siblings(claim, analysis)) if found.kind is ELSEWHERE else found
-
-
-def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
-    asking = analysis.pod
-    listed = asking is not None and relation_of(claim, asking, groups=False).listed
-    others = len(claim.reserved_for) - listed
-    selector = claim.allocation.node_selector if claim.allocation else None
-    usable = [
-        node
-        for node in analysis.barred_nodes
-        if claim.allocation is not None and selector is not None and claim.allocation.usable_on(node)
-    ]
-    # With --node, the others were left out by whoever asked.
-    asked = [node for node in usable if analysis.view.ineligible.get(node.name) is not NOT_ASKED]
-    alone = analysis.settings.node if usable and not asked else ""
-    barred = [
-        Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", analysis.view.ineligible[node.name])
-        for node in asked
-    ]
-    own = subject("ResourceClaim", claim)
-    consumers = consumers_named(claim)
-    reasons = {reason for node in asked if (reason := analysis.view.ineligible.get(node.name)) is not None}
-    why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""
-    return Finding(
-        ELSEWHERE if others else ELSEWHERE_UNUSED,
-        say(
-            "claim {claim} is allocated for {selector}, not for {alone}"
-            if alone
-            else "claim {claim} is allocated for {selector}, where the pod cannot run{why}",
-            claim=claim.key,
-            selector=str(selector),
-            why=why,
-            alone=say("node {name}", name=ObjectName("Node", alone)),
-        ),
-        (
-            Evidence(own, "status.allocation.nodeSelector", str(selector)),
-            Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
-            *barred[:MAX_NODES],
-        ),
-        claim=claim.key,
-    )
-
-
 FINDERS = (
     Finder(When.STAGE, _too_few, of=StageName.TOO_FEW),
     Finder(When.STAGE, _held, of=StageName.HELD),
     Finder(When.PLACED, _of_claim, -10),
-    Finder(When.FAILS, elsewhere, 40),
-    Finder(When.BESIDE_REQUESTS, _stuck),
 )

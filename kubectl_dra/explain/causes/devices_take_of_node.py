@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
-from kubectl_dra.explain.causes.devices_held import elsewhere
+from kubectl_dra.explain.causes.claim_elsewhere import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.holders import consumers_named

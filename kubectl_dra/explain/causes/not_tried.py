@@ -116,6 +116,9 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
     pod = context.question.pod
     if pod is None or not pod.node_name or pod.finished:
         return
+    if not context.question.exists:
+        yield from _names_its_node(pod, context.question)
+        return
     unallocated = [
         claim_entry.claim
         for claim_entry in context.question.claims
@@ -138,6 +141,25 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
             else under_way(SCHEDULER, scheduled.last_transition_time, context.snapshot),
         )
     yield from _misplaced(pod, context.question.existing_claims, context.snapshot)
+
+
+def _names_its_node(pod: Pod, question: Question) -> Iterator[Finding]:
+    """The pod of a manifest that no scheduler is going to see."""
+    needing = [entry.claim.key for entry in question.claims if entry.claim is not None and not entry.claim.allocation]
+    if needing:
+        from kubectl_dra.explain.place_to_edit import place_to_edit
+
+        text = "the pod names node {node} itself, so the scheduler never sees it, and nobody allocates {claims}"
+        change = say(
+            "Leave out {place}; kubernetes.io/hostname in a nodeSelector does the same.",
+            place=place_to_edit(pod, "nodeName"),
+        )
+        yield Finding(
+            BOUND_BY_HAND,
+            say(text, node=pod.node_name, claims=needing),
+            (Evidence(subject("Pod", pod), "spec.nodeName", pod.node_name),),
+            Remedy(change),
+        )
 
 
 def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:

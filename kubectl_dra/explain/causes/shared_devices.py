@@ -47,7 +47,7 @@ def _capacity(blocked: Blocked) -> Iterator[Finding]:
         remedy = Remedy(say(text, name=short.capacity, device=item.id, allowed=allowed))
     else:
         kind, remedy = CAPACITY, _lower_capacity(blocked, shorts)
-        reason, most = _most_left(shorts)
+        reason, most = _most_left(shorts, others=bool(blocked.left))
     summary = say(lead, lost=len(blocked.lost), where=blocked.where, reason=reason)
     yield Finding(kind, summary, blocked.by_device("capacity", most), remedy)
 
@@ -74,8 +74,11 @@ def _lower_capacity(blocked: Blocked, shorts: _Shorts) -> Remedy | None:
     return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,)) if proof else None
 
 
-def _most_left(shorts: _Shorts) -> tuple[Words, DeviceID | None]:
-    """The shortage on the device that has most left, and that device, if it is known which has."""
+def _most_left(shorts: _Shorts, *, others: bool) -> tuple[Words, DeviceID | None]:
+    """The shortage on the device that has most left, and that device, if it is known which has.
+
+    ``others`` have enough, and are too few.
+    """
     known = [
         (short.value - short.used, item, short)
         for item, short in shorts
@@ -84,11 +87,10 @@ def _most_left(shorts: _Shorts) -> tuple[Words, DeviceID | None]:
     if not known:
         return shorts[0][1].capacity, None
     remaining, item, short = max(known, key=lambda pair: pair[0])
-    text = "it wants {short.amount} of {short.capacity}{unnamed}, and no device has more than {left} left "
-    text += "({device:short})"
-    if not remaining:
-        text = "it wants {short.amount} of {short.capacity}{unnamed}, and no device has any left"
-    return say(text, short=short, unnamed=unnamed(short), left=remaining, device=item.id), item.id
+    wanted = "it wants {short.amount} of {short.capacity}{unnamed}, and "
+    which = "none of these" if others else "no device"
+    text = "{which} has more than {left} left ({device:short})" if remaining else "{which} has any left"
+    return say(wanted + text, which=which, short=short, unnamed=unnamed(short), left=remaining, device=item.id), item.id
 
 
 # Partitions in use leave too little of their shared counters.

@@ -112,6 +112,10 @@ def parse(text: str) -> WhatIfChange:
         raise UsageError(f'--what-if "{text}" is not understood{hint}; write one of: {GRAMMAR}')
     if request and kind in _OF_CLUSTER:
         raise UsageError(f'--what-if "{text}": {kind} is not about one request; leave "{request}:" out')
+    if kind == "constraints" and value != "none":
+        raise UsageError(
+            f'--what-if "{text}": only constraints=none can be supposed: the claims without their constraints'
+        )
     change = WhatIfChange(request, kind, value)
     if kind == "toleration":
         require_toleration(value, f"--what-if {change}")
@@ -192,6 +196,32 @@ def supposed_to_end(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespa
             space, _, own = name.rpartition("/")
             if (pod := snapshot.pods.get((space or namespace, own))) is not None:
                 yield pod
+
+
+def users_of_freed(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespace: str) -> dict[str, tuple[Pod, ...]]:
+    """The pods that use the claims which are supposed to be free, and are not supposed to end, by claim."""
+    changes = tuple(changes)
+    ended = {pod.key for pod in supposed_to_end(changes, snapshot, namespace)}
+    out: dict[str, tuple[Pod, ...]] = {}
+    for name in (name for change in changes for name in change.named if change.kind == "free"):
+        space, _, own = name.rpartition("/")
+        claim = snapshot.claims.get((space or namespace, own))
+        reserved = claim.reserved_for if claim is not None else ()
+        pods = (snapshot.pods.get((space or namespace, user.name)) for user in reserved if user.is_pod)
+        users = tuple(pod for pod in pods if pod is not None and not pod.finished and pod.key not in ended)
+        if claim is not None and users:
+            out[claim.key] = users
+    return out
+
+
+def in_use(freed: Mapping[str, Sequence[Pod]]) -> Iterator[Phrase]:
+    """That pods use what is supposed to be free."""
+    for claim, pods in freed.items():
+        text = (
+            "{count:pod|pods} {pods:some 2} {count:uses|use} claim {claim} and {count:has|have} to end before it is "
+            "free"
+        )
+        yield say(text, count=len(pods), pods=[pod.key for pod in pods], claim=claim)
 
 
 def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
