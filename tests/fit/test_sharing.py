@@ -533,13 +533,13 @@ def test_what_the_server_has_set_is_not_written(dra: Dra, tmp_path: Path) -> Non
 
 def test_a_finding_is_said_once_for_all_ways(dra: Dra, tmp_path: Path) -> None:
     web = deployment(2)
-    web["spec"]["template"]["spec"]["nodeName"] = "n1"
     of_claims = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "gpu-1"}}
-    spec = {"devices": {"requests": [{"name": "device", "exactly": {"deviceClassName": "gpu"}}]}}
+    asked = {"deviceClassName": "gpu", "tolerations": [{"operator": "Exists"}]}
+    spec = {"devices": {"requests": [{"name": "device", "exactly": asked}]}}
     (file := tmp_path / "m.yaml").write_text(yaml.safe_dump_all([{**of_claims, "spec": {"spec": spec}}, web]))
     ran = dra("share", "-f", str(file), "--snapshot", cluster(tmp_path, {"name": "gpu-0"}))
     told = " ".join(ran.out.split())
-    assert told.count("DRA405") == 1 and "Lint says of each, claim, " in told
+    assert told.count("DRA802") == 1 and "Lint says of each, claim, " in told
 
 
 REFUSED = str(SAMPLES.parents[1] / "examples" / "explain" / "prepare-fails" / "cluster.yaml")
