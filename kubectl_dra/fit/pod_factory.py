@@ -88,9 +88,7 @@ class PodFactory:
         self.question = about_new_pod(
             _with_volumes(pod, workload.raw, snapshot), snapshot, settings, self._role.written
         )
-        for change in settings.supposed:
-            if change.of_requests:
-                self.question = reworded(self.question, change)
+        self.question = _supposed(self.question, settings)
         assert self.question.pod is not None
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.
@@ -172,7 +170,15 @@ class PodFactory:
         pod = _named(self._workload, self._role, self._role.pod, new.ordinal)
         spec = structs.replace(pod.spec, scheduling_group=None, workload_ref=None)
         pod = structs.replace(_with_volumes(pod, self._workload.raw, snapshot), spec=spec)
-        return about_new_pod(pod, snapshot, settings, self._role.written)
+        return _supposed(about_new_pod(pod, snapshot, settings, self._role.written), settings)
+
+
+def _supposed(question: Question, settings: Settings) -> Question:
+    """The question with what is supposed of requests."""
+    for change in settings.supposed:
+        if change.of_requests:
+            question = reworded(question, change)
+    return question
 
 
 def _with_claims(

@@ -40,8 +40,8 @@ class Invocation(NamedTuple):
     ``where`` has those of its flags that choose the cluster or the snapshot. With ``several`` more than one was asked
     about, and ``argv`` names none of them. ``files`` are the manifests that were asked about. With ``counted`` the
     answer is about one of several pods of a workload, the first that does not fit: with a change of the cluster all are
-    counted again, and with one of a request the question would be about another one. ``request`` is the only one that
-    the answer is about.
+    counted again, and with one of a request only if they are ``alike``. ``request`` is the only one that the answer is
+    about.
     """
 
     argv: Argv = ()
@@ -49,6 +49,7 @@ class Invocation(NamedTuple):
     several: bool = False
     files: Argv = ()
     counted: bool = False
+    alike: bool = False
     request: str = ""
 
     def about(self, diagnosis: Diagnosis) -> Invocation:
@@ -313,7 +314,7 @@ def supposing(what_if: Sequence[WhatIfChange], invocation: Invocation) -> Comman
     """The command that shows the answer with these changes; None where they cannot be supposed."""
     if not what_if or not invocation.argv:
         return None
-    if invocation.counted and not all(change.of_cluster for change in what_if):
+    if invocation.counted and not invocation.alike and not all(change.of_cluster for change in what_if):
         return None
     names = [name for change in what_if for name in change.names]
     asked = invocation._replace(argv=_without_overridden(invocation, what_if))

@@ -90,8 +90,10 @@ def test_all_pods_of_a_workload_are_counted_in_a_changed_cluster(
     ran = dra(*words, "free=research/scratch-gpu")
     assert ran.code == 1 and ran.out.startswith("1 of 4 pods of Job inference/j fits.\n"), ran.out
     assert "kubectl dra fit" not in ran.out, "fit knows no --what-if"
-    # A changed request is asked about for one of them.
-    assert "this is one of the pods that Job inference/j makes" in " ".join(dra(*words, "count=2").out.split())
+    # All of them make a changed request.
+    ran = dra(*words, "count=2")
+    assert ran.code == 1 and ran.out.startswith("None of the 4 pods of Job inference/j fits.\n"), ran.out
+    assert "this is one of the pods" not in ran.out
 
 
 TWO_DEPLOYMENTS = "".join(

@@ -44,7 +44,13 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange, suppose, supposed_to_end, users_of_freed
+from kubectl_dra.explain.question.what_if_flag import (
+    WhatIfChange,
+    suppose,
+    supposed_to_end,
+    users_of_freed,
+    with_whole_name,
+)
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
@@ -107,6 +113,7 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
         snapshot, [question.pod for question, _ in questions if question.pod is not None], flags, connection
     )
     unchanged = snapshot
+    changes = [with_whole_name(change, snapshot) for change in changes]
     settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
     if wanted := new_nodes(flags.with_nodes):
         snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
@@ -302,11 +309,12 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
 def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
     """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
 
-    They stay where the question is about a part of the cluster or about changed requests, and where they are open.
+    They stay where the question is about a part of the cluster or about changed requests of pods that differ, and where
+    they are open.
     """
     alone = Answers.of(diagnoses)
     manifest = posed[0].manifest if posed else None
-    reworded = posed and any(not change.of_cluster for change in posed[0].settings.supposed)
+    reworded = len(posed) > 1 and any(not change.of_cluster for change in posed[0].settings.supposed)
     narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
     if narrowed or manifest is None:
         return alone

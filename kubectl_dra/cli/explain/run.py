@@ -353,7 +353,8 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
     output = flags.output.value
     stopped = any(workload.stop is not None for workload in answers.workloads)
     if stopped:
-        invocation = invocation._replace(counted=True)
+        alike = len(answers.workloads) == 1 == len(answers.workloads[0].workload.roles)
+        invocation = invocation._replace(counted=True, alike=alike and len(answers.diagnoses) == 1)
     if output == "text":
         from kubectl_dra.report.blocks import ShellCommand
         from kubectl_dra.report.blocks_text import write_blocks

@@ -148,7 +148,6 @@ def suppose(
         question = replace(question, claims=about_claim(after.claims[key]).claims)
     for change in changes:
         if change.kind not in _OF_OTHERS:
-            change = _whole_capacity(change, snapshot)
             if change.kind == "selector" and change.value != "none":
                 from kubectl_dra.explain.question.typed_selector import compiled_selector
 
@@ -157,7 +156,7 @@ def suppose(
     return question, after
 
 
-def _whole_capacity(change: WhatIfChange, snapshot: Snapshot) -> WhatIfChange:
+def with_whole_name(change: WhatIfChange, snapshot: Snapshot) -> WhatIfChange:
     """The change with the whole name of its capacity, where devices have only one that ends like that.
 
     Raises:
