@@ -20,7 +20,7 @@ from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.command import is_name
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.data.machine_types import machine_types
-from kubectl_dra.errors import FlagValueError, InputError, UndeterminedError, UsageError
+from kubectl_dra.errors import FlagValueError, InputError, UndeterminedError, UsageError, about
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
@@ -91,7 +91,7 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot, scheduler: Scheduler)
         except FlagValueError as error:
             raise FlagValueError(f'{FLAG} "{new_nodes.text}": {error}', new_nodes.text, error.instead) from None
         except (InputError, UsageError) as error:
-            raise type(error)(f'{FLAG} "{new_nodes.text}": {error}') from None
+            raise about(f'{FLAG} "{new_nodes.text}"', error) from None
         names.update(dict.fromkeys(copy.node.name for copy in addition.nodes))
         pools.update(slice_.pool for copy in addition.nodes for slice_ in copy.slices)
         additions.append(addition)
