@@ -310,8 +310,8 @@ def code(workload: WorkloadFit) -> str:
 def change(what: ClusterChange) -> str:
     """A change in words."""
     if isinstance(what, OneMoreNode):
-        exist = f"{amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'}"
-        return f"add one more node like {what.like} ({exist})"
+        exist = f" ({amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'})" if what.alike else ""
+        return f"add one more node like {what.like}{exist}"
     if isinstance(what, EndRule):
         return f"delete DeviceTaintRule {what.rule} once the maintenance is over"
     if isinstance(what, EndPods):

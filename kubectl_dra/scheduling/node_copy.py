@@ -63,6 +63,8 @@ _ADDRESS: Final = re.compile(r"(pci)?[0-9A-Fa-f]*:[0-9A-Fa-f:.]+(/[0-9]+)?|[0-9]
 def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Container[str] = ()) -> Iterator[NodeCopy]:
     """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself.
 
+    Nodes that are only supposed do not count among those that exist.
+
     Nodes that are ``troubled`` are samples only where no other one is there, those that are ``broken`` never: the next
     one of the kind would be as they are.
     """
@@ -77,7 +79,8 @@ def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Cont
         like = next((node for node in usable if node.name not in troubled), next(iter(usable), None))
         if like is not None:
             slices = local.get(like.name, ())
-            yield _Copier(like, slices, state, index).copied(len(nodes))
+            supposed = state.snapshot.supposed
+            yield _Copier(like, slices, state, index).copied(sum(node.name not in supposed for node in nodes))
 
 
 def copies_of(name: str, state: ClusterState, *, as_is: bool = False, tainted: bool = False) -> Iterator[NodeCopy]:

@@ -413,3 +413,46 @@ def test_others_that_wait_may_take_new_nodes_first(tmp_path: Path) -> None:
         "number": 2,
     }
     assert found["text"].endswith("If pod default/other, which waits already, is placed first, it takes 2")
+
+
+FROM_ZERO = str(Path(__file__).parents[2] / "examples" / "explain" / "scale-from-zero" / "cluster.yaml")
+
+
+def hoppers(tmp_path: Path, replicas: int = 3) -> tuple[str, str]:
+    """A workload whose pods ask for eight of them, and a file of a node that is not there, with eight."""
+    made = template(8)
+    made["metadata"]["namespace"] = "ml"
+    request = made["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    request |= {"deviceClassName": "gpu.nvidia.com", "selectors": [{"cel": {"expression": HOPPER_ONLY}}]}
+    wanted = deployment(replicas, gpus=8)
+    wanted["metadata"]["namespace"] = "ml"
+    new = node("big", 8)
+    new[0]["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    new[1]["spec"]["driver"] = "gpu.nvidia.com"
+    for device in new[1]["spec"]["devices"]:
+        device["attributes"] = {"type": {"string": "gpu"}, "architecture": {"string": "Hopper"}}
+    paths = []
+    for name, objects in (("manifest", [made, wanted]), ("big", new)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+        paths.append(str(tmp_path / f"{name}.json"))
+    return paths[0], paths[1]
+
+
+HOPPER_ONLY = 'device.attributes["gpu.nvidia.com"].architecture == "Hopper"'
+
+
+@pytest.mark.parametrize("count", ["", ",count=3"])
+def test_the_driver_runs_on_a_node_of_a_file(tmp_path: Path, count: str) -> None:
+    """Its DaemonSet has no pod on a node that is only supposed, as on none that a cluster is about to get."""
+    manifest, file = hoppers(tmp_path)
+    code, out, errors = ran("fit", "-f", manifest, "--snapshot", FROM_ZERO, "--with-node", file + count)
+    assert (code, errors) == (0, "")
+    assert "has no pod there" not in out and "node/big" not in out and "All 3 replicas" in out
+
+
+def test_supposed_nodes_are_not_counted_as_existing(tmp_path: Path) -> None:
+    """And one more of them is a change that is enough."""
+    manifest, _ = hoppers(tmp_path)
+    code, out, _ = ran("fit", "-f", manifest, "--snapshot", FROM_ZERO, "--with-node", "p5.48xlarge,count=2")
+    assert code == 1 and "Add one more node like new-node: 1 more replica fits, and so all 3" in " ".join(out.split())
+    assert "No single change" not in out

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
@@ -263,5 +264,10 @@ def _of_file(new: NewNodes) -> Addition:
         if home not in slices:
             raise InputError(f"ResourceSlice {slice_.name} is of node {home}, which is not in the file")
         slices[home].append(slice_)
-    copies = tuple(NodeCopy("", 0, read.nodes[name], slices=own) for name, own in slices.items())
+    copies = tuple(NodeCopy("", 0, _as_new(read.nodes[name]), slices=own) for name, own in slices.items())
     return Addition(new, copies[0].node.name, copies)
+
+
+def _as_new(node: Node) -> Node:
+    """A node of a file as it will be: how the one was whose file this is says nothing of it."""
+    return Node(node.metadata, node.spec, replace(node.status, conditions=()))
