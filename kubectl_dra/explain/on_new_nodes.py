@@ -1,37 +1,137 @@
-"""Why nodes that are only supposed do not take the pod: the question asked again of them alone."""
+"""What holds of an answer because of nodes that are only supposed: why they do not help, and on what it rests."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.pod_resources import pod_requests
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.drivers_on_nodes import joined
+from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.cause_kinds import Family
+from kubectl_dra.explain.cause_kinds import CauseKind, Family
+from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
+from kubectl_dra.explain.causes.more_nodes import NO_SCALE_UP
+from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.outcomes import NoHelp
-from kubectl_dra.explain.phrase import nodes_named, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
 
-_OF_A_NODE: Final = frozenset((Family.REQUEST, Family.DEVICES, Family.NODE_FILTERS))
+_OF_A_NODE: Final = frozenset((Family.REQUEST, Family.POOLS, Family.DEVICES, Family.NODE_FILTERS))
 """The families of causes that one node may have and another not."""
+_PUBLISHES_NOTHING: Final = (DriverState.SILENT, DriverState.PART_OFF)
 
 
 def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
-    """The diagnosis that says first why the new nodes do not help, if that is known."""
-    if not settings.added or diagnosis.verdict is not Verdict.UNSCHEDULABLE or settings.node:
+    """The diagnosis with what the new nodes make of it."""
+    if not settings.added or settings.node:
         return diagnosis
+    if diagnosis.verdict is Verdict.UNSCHEDULABLE:
+        return _refusal(diagnosis, question, snapshot, settings)
+    if diagnosis.verdict is Verdict.SCHEDULABLE and settings.added.issuperset(diagnosis.fitting):
+        return _resting_on_them(diagnosis, question, snapshot, settings)
+    return diagnosis
+
+
+def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
+    """With why the new nodes do not help, if that is known."""
     first = next(iter(diagnosis.findings), None)
     alone = diagnose(question, snapshot.with_only(settings.added), settings)
-    there = next(iter(alone.findings), None)
+    there = next((finding for finding in alone.findings if finding.kind is not NO_SCALE_UP), None)
     if first is None or there is None or there.summary == first.summary:
         return diagnosis
-    if there.kind.family not in _OF_A_NODE or first.kind.family not in {*_OF_A_NODE, Family.POOLS}:
+    if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
         return diagnosis
-    text = "on {nodes:some 2}, {why}"
-    refusal = say(text, nodes=nodes_named(sorted(settings.added)), why=there.summary)
+    why_not = next((note.reason for note in diagnosis.notes if isinstance(note, NoHelp)), None)
     notes = tuple(note for note in diagnosis.notes if not isinstance(note, NoHelp))
-    return replace(diagnosis, on_new_nodes=refusal, notes=notes)
+    if there.kind is first.kind and there.kind.family is Family.POOLS:
+        return replace(diagnosis, notes=notes)
+    nodes, why, text = nodes_named(sorted(settings.added)), there.summary, "on {nodes:some 2}, {why}"
+    if why_not is not None and there.kind.family is Family.POOLS:
+        # What drivers publish elsewhere is not there where the new nodes are alone.
+        why = why_not
+    if why_not is not None and there.kind is NO_NODE:
+        why, text = why_not, "{nodes:some 2} would not take the pod: {why}"
+    return replace(diagnosis, on_new_nodes=say(text, nodes=nodes, why=why), notes=notes)
+
+
+def _of_nodes(kind: CauseKind) -> bool:
+    return kind.family in _OF_A_NODE or kind is NO_SCALE_UP
+
+
+def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
+    """A yes that holds on new nodes alone: with its conditions, or no yes where their driver is broken everywhere."""
+    drivers = sorted({device.device.driver for place in diagnosis.placements for device in place.devices})
+    for driver in drivers:
+        if broken := broken_everywhere(driver, snapshot):
+            without = replace(settings, new_nodes=(), added=frozenset())
+            before = diagnose(question, snapshot.real, without)
+            if broken[0].state in _PUBLISHES_NOTHING and any(each.kind is UNHEALTHY for each in before.findings[:1]):
+                text = "a new node is no exception: {driver} publishes no devices on any node"
+                return replace(before, notes=(say(text, driver=driver), *before.notes))
+            if broken[0].state.starts_no_pod:
+                idle = tuple(NotStarting(name, broken[0]) for name in diagnosis.fitting)
+                return replace(diagnosis, not_starting=idle)
+    unknown = {label: None for addition in settings.new_nodes for label in addition.around.unknown}
+    if unknown:
+        text = "whether {node} has label {labels:some 3} is not known; add {typed:some 3} if it has"
+        labels = [f"{key}={value}" for key, value in unknown]
+        node = settings.new_nodes[0].like
+        unclear = say(text, node=node, labels=labels, typed=[f"label:{each}" for each in labels])
+        return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
+    conditions = tuple(_conditions(question.pod, drivers, snapshot, settings.new_nodes))
+    return replace(diagnosis, provided=Joined(conditions, ", and ") if conditions else "")
+
+
+def broken_everywhere(driver: str, snapshot: Snapshot) -> list[NodeDriver]:
+    """The driver on the nodes that are there, where it is broken on each of them."""
+    rows = [row for row in joined(snapshot).rows if row.driver == driver and row.node]
+    rows = [row for row in rows if row.state is not DriverState.NODE_DOWN]
+    bad = [row for row in rows if row.state.starts_no_pod or row.state in _PUBLISHES_NOTHING]
+    return bad if len(bad) == len(rows) else []
+
+
+def not_seen(drivers: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
+    """Those of the drivers that neither publish devices nor have pods on nodes that are there."""
+    there = {row.driver for row in joined(snapshot).rows if not row.wanted_by}
+    yield from (driver for driver in drivers if driver not in there)
+
+
+def driver_notes(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
+    """What is supposed of the drivers of new nodes though nothing shows it, or much speaks against it."""
+    drivers = sorted({slice_.driver for addition in added for copy in addition.nodes for slice_ in copy.slices})
+    for driver in not_seen(drivers, snapshot):
+        yield say("driver {driver} is taken to be installed, which nothing here shows", driver=driver)
+    for driver in drivers:
+        if broken := broken_everywhere(driver, snapshot):
+            text = "driver {driver} is taken to work on a new node, though it does not on {nodes:some 2}"
+            yield say(text, driver=driver, nodes=nodes_named([row.node for row in broken]))
+
+
+def _conditions(
+    pod: Pod | None, drivers: Sequence[str], snapshot: Snapshot, added: Sequence[Addition]
+) -> Iterator[Words]:
+    """What a yes supposes of new nodes that nothing shows."""
+    for driver in not_seen(drivers, snapshot):
+        yield say("driver {driver} is installed, which nothing here shows", driver=driver)
+    described = [addition for addition in added if addition.words is not None]
+    if pod is None or not described:
+        return
+    wanted: list[Words] = []
+    amounts = [f"{name} {amount}" for name, amount in sorted(pod_requests(pod).items()) if name in ("cpu", "memory")]
+    if amounts and not all(addition.words.machine for addition in described if addition.words is not None):
+        wanted.append(say("room for the pod ({amounts:some})", amounts=amounts))
+    tolerates_all = any(each.operator == "Exists" and not each.key for each in pod.spec.tolerations)
+    if not tolerates_all and not all(addition.around.likes for addition in described):
+        wanted.append("no taint")
+    if wanted:
+        yield say("{node} has {what}", node=described[0].like, what=Joined(tuple(wanted), " and "))

@@ -10,6 +10,7 @@ from msgspec import structs
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Family
+from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.new_nodes import FLAG
@@ -95,7 +96,7 @@ def fit_with_nodes(
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:
     """Why new nodes refuse the first pod: what their devices lack, else what the scheduler says of them."""
     first = next(iter(alone.findings), None) if alone is not None else None
-    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES):
+    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES) and first.kind is not NO_NODE:
         return first.summary
     groups = all_nodes.nodes if all_nodes is not None else ()
     return next((group.reason for group in groups if not new.isdisjoint(group.nodes)), "")

@@ -170,7 +170,8 @@ def _only_node(scope: NodeScope, hosts: Mapping[str, str]) -> str:
     return ""
 
 
-def _passes(key: str) -> bool:
+def passes(key: str) -> bool:
+    """Whether a taint tells the state of a node or of its start, which says nothing of the next one."""
     return key in _PASSING or key.startswith(_PASSING_PREFIXES)
 
 
@@ -221,7 +222,7 @@ class _Copier:
         new = structs.replace(meta, name=self._name, uid=f"more:{self._name}", labels=labels, annotations=notes)
         if self._as_is:
             return Node(new, self._like.spec, self._like.status)
-        taints = tuple(taint for taint in self._like.taints if not _passes(taint.key))
+        taints = tuple(taint for taint in self._like.taints if not passes(taint.key))
         status = structs.replace(self._like.status, conditions=())
         return Node(new, structs.replace(self._like.spec, unschedulable=False, taints=taints), status)
 

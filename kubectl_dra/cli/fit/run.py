@@ -119,13 +119,15 @@ def _new_nodes(
 ) -> tuple[list[Addition], list[Words]]:
     """The new nodes, and what to say of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
+    from kubectl_dra.explain.on_new_nodes import driver_notes
     from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, filled_in, known
 
     added = additions(new_nodes(flags.with_nodes), snapshot, settings.scheduler)
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     added = known(added, questions, snapshot, settings.scheduler)
-    return added, [*filled_in(added), *autoscaler_notes(questions, added, snapshot, settings), *assumed_of(added)]
+    views = autoscaler_notes(questions, added, snapshot, settings)
+    return added, [*driver_notes(added, snapshot), *assumed_of(added), *filled_in(added), *views]
 
 
 def _with_sharing(

@@ -17,7 +17,7 @@ from kubectl_dra.text import nearest, whole_number
 FLAG: Final = f"--{WITH_NODE}"
 GRAMMAR: Final = (
     "FILE[,count=N], [like=]NODE[,ATTRIBUTE=VALUE]...[,count=N], NxPRODUCT, or "
-    "[driver=NAME,][product=NAME,]devices=N[,ATTRIBUTE=VALUE]...[,count=N]"
+    "[driver=NAME,][product=NAME,]devices=N[,ATTRIBUTE=VALUE]...[,label:KEY=VALUE]...[,count=N]"
 )
 _SUCH_AS: Final = "product=NVIDIA H100 80GB HBM3,devices=8"
 _KEYS: Final = frozenset(("driver", "product", "devices", "like"))

@@ -16,6 +16,7 @@ from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import Driver, Kind, catalogue, vendor_files
+from kubectl_dra.data.machine_types import MachineType, machine_types
 from kubectl_dra.data.product_names import meant
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import (
@@ -32,6 +33,8 @@ from kubectl_dra.text import nearest, some, whole_number
 
 MOST_DEVICES: Final = 128
 """What one ResourceSlice has at most."""
+LABEL: Final = "label:"
+"""How the name of a node's label begins where it is typed."""
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
@@ -59,6 +62,11 @@ class Described(Struct, frozen=True):
     def all(self) -> dict[str, str]:
         """All NAME=VALUE that it stands for."""
         return {**self.base, **self.words}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels among what was typed."""
+        return {name.removeprefix(LABEL): text for name, text in self.words.items() if name.startswith(LABEL)}
 
     def written(self, changes: Mapping[str, str], without: str = "") -> str:
         """The value of the flag with other or further words; the short form goes where it says something else."""
@@ -88,6 +96,12 @@ class NodeInWords(Struct, frozen=True):
     others: Sequence[str] = ()
     not_there: Sequence[str] = ()
 
+    @property
+    def machine(self) -> MachineType | None:
+        """The machine type, where its CPUs and memory are known."""
+        found = machine_types().get(self.described.machine)
+        return found if found is not None and found.room else None
+
 
 def of_first_product(words: NodeInWords, snapshot: Snapshot) -> NodeInWords:
     """The same node with devices of the first of the products that may be meant."""
@@ -103,7 +117,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     Raises:
         UsageError, InputError: a driver, product, attribute or value that nobody knows.
     """
-    typed = described.all
+    typed = {name: text for name, text in described.all.items() if not name.startswith(LABEL)}
     driver = _driver(described, snapshot)
     typed.pop("driver", None)
     count = whole_number(typed.pop("devices", ""))
@@ -134,7 +148,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     name, used = called or _NAME, set(names)
     while name in used:
         name = f"{_NAME}-{len(used)}"
-    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described.machine)
+    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described)
     beside = DeviceFacts(
         {name: value for name, value in facts.attributes.items() if full.attributes[name] is value},
         {name: value for name, value in facts.capacity.items() if full.capacity[name] is value},
@@ -145,7 +159,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     return NodeInWords(node, device, driver, kind, products, beside, described, not_there=not_there)
 
 
-def _node(name: str, device: Device, kind: Kind, count: int, machine: str) -> NodeCopy:
+def _node(name: str, device: Device, kind: Kind, count: int, described: Described) -> NodeCopy:
     known = kind.attributes
     own = [each for each in sorted(kind.always) if known[each].unique and each not in device.attributes]
     devices = tuple(
@@ -158,9 +172,11 @@ def _node(name: str, device: Device, kind: Kind, count: int, machine: str) -> No
     )
     driver = device.driver
     slice_ = ResourceSlice(f"{name}-{driver}", driver, PoolID(driver, name), 1, 1, NodeScope(name), None, (), devices)
-    labels = {HOSTNAME: name, **_SYSTEM, **({INSTANCE_TYPE: machine} if machine else {})}
+    machine = described.machine
+    labels = {HOSTNAME: name, **_SYSTEM, **({INSTANCE_TYPE: machine} if machine else {}), **described.labels}
     meta = ObjectMeta(name=name, labels=labels)
-    return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=dict(_ROOM))), slices=(slice_,))
+    allocatable: dict[str, str | int | float] = {**_ROOM, **(machine_types()[machine].room if machine else {})}
+    return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=allocatable)), slices=(slice_,))
 
 
 def _driver(described: Described, snapshot: Snapshot) -> Driver:

@@ -22,10 +22,11 @@ from kubectl_dra.command import is_name
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.errors import FlagValueError, InputError, UndeterminedError, UsageError, about
-from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
 from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes
+from kubectl_dra.explain.question.node_around import Around, furnished
 from kubectl_dra.explain.question.node_in_words import FILE, Described, NodeInWords, node_in_words, of_first_product
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
@@ -38,13 +39,14 @@ from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest, some
 class Addition(Struct, frozen=True):
     """New nodes that are ready to be added: those of a file or in words, each once, or the node that they are like.
 
-    ``words`` is what is known of a node in words.
+    ``words`` is what is known of a node in words, ``around`` what it has besides its devices.
     """
 
     new: NewNodes
     like: str
     nodes: tuple[NodeCopy, ...] = ()
     words: NodeInWords | None = None
+    around: Around = Around()
 
     @property
     def countable(self) -> bool:
@@ -200,12 +202,33 @@ def filled_in(wanted: Sequence[Addition]) -> Iterator[Phrase]:
 
 
 def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
-    """What is taken for granted of nodes in words."""
-    if any(addition.words is not None for addition in wanted):
-        yield say(
-            "of a node in words only the devices are known: it is taken to have enough CPU and memory, Linux on amd64, "
-            "no taints and no other labels; a file of the Node and its ResourceSlices says more"
-        )
+    """What is taken for granted of new nodes."""
+    for addition in wanted:
+        drivers = {slice_.driver for copy in addition.nodes for slice_ in copy.slices}
+        if addition.words is None and drivers:
+            text = "driver {drivers:some} is taken to run on {nodes:some 2}, and nobody has seen how it does"
+            yield say(text, drivers=sorted(drivers), nodes=[copy.node.name for copy in addition.nodes])
+        elif addition.words is not None:
+            yield _around(addition, addition.words)
+
+
+def _around(addition: Addition, words: NodeInWords) -> Phrase:
+    around = addition.around
+    parts: list[Words] = ["enough CPU and memory, Linux on amd64"]
+    if words.machine is not None:
+        text = "{cpu} CPUs and {memory} memory, less what its system takes, Linux on amd64"
+        parts = [say(text, **words.machine.room)]
+    own = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
+    if own:
+        parts.append(say("{own:some 4} as all nodes with such devices here", own=own))
+    none = " and ".join(["no other labels"] if around.taints else ["no taints", "no other labels"])
+    return say(
+        "of a node in words only the devices are known: {node} is taken to have {parts}, {none}; a file of the Node "
+        "and its ResourceSlices says more",
+        node=addition.like,
+        parts=Joined(tuple(parts), ", "),
+        none=none,
+    )
 
 
 def known(
@@ -225,7 +248,10 @@ def known(
             for question in questions:
                 if names := missing(words, question, snapshot, scheduler):
                     raise _unsaid(each, words, names, question, snapshot, scheduler)
-            each = replace(each, nodes=(words.node,), words=words)
+        if words is not None:
+            pods = [question.pod for question in questions if question.pod is not None]
+            words, around = furnished(words, pods, snapshot)
+            each = replace(each, nodes=(words.node,), words=words, around=around)
         out.append(each)
     return out
 
