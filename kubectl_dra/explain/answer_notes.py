@@ -111,6 +111,8 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Words]:
         from kubectl_dra.explain.autoscaling import autoscaler_notes
         from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in
 
+        # The scheduler may take a node that was there.
+        yield from evicted_at_once.eviction_notes(analysis)
         yield from assumed_of(settings.new_nodes)
         yield from filled_in(settings.new_nodes)
         # Nobody looks for a node for a pod that has its devices.

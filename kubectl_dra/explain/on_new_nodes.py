@@ -37,6 +37,9 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
         return diagnosis
     if diagnosis.verdict is Verdict.UNSCHEDULABLE:
         return _refusal(diagnosis, question, snapshot, settings)
+    # What was asked about comes first.
+    placements = sorted(diagnosis.placements, key=lambda place: place.node not in settings.added)
+    diagnosis = replace(diagnosis, placements=tuple(placements))
     if diagnosis.verdict is Verdict.SCHEDULABLE and settings.added.issuperset(diagnosis.fitting):
         return _resting_on_them(diagnosis, question, snapshot, settings)
     return diagnosis
@@ -47,7 +50,7 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     first = next(iter(diagnosis.findings), None)
     alone = diagnose(question, snapshot.with_only(settings.added), settings)
     there = next((finding for finding in alone.findings if finding.kind is not NO_SCALE_UP), None)
-    if first is None or there is None or there.summary == first.summary:
+    if first is None or there is None or _same(there.summary, first.summary):
         return diagnosis
     if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
         return diagnosis
@@ -62,6 +65,14 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     if why_not is not None and there.kind is NO_NODE:
         why, text = why_not, "{nodes:some 2} would not take the pod: {why}"
     return replace(diagnosis, on_new_nodes=say(text, nodes=nodes, why=why), notes=notes)
+
+
+def _same(one: Words, other: Words) -> bool:
+    """Whether two sentences differ in numbers at most: the nodes that are there have more devices."""
+    if not (isinstance(one, Phrase) and isinstance(other, Phrase)):
+        return one == other
+    pairs = zip(one.values, other.values, strict=False)
+    return one.template == other.template and all(a == b or isinstance(a[1], int) for a, b in pairs)
 
 
 def _of_nodes(kind: CauseKind) -> bool:

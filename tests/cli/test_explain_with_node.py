@@ -394,3 +394,55 @@ def test_what_an_autoscaler_makes_of_it_stands_on_the_full_page(dra: Dra) -> Non
     words = ("pod/pretrain-0", "-n", "ml", "--with-node", "8xH100")
     assert "Karpenter does not come" not in of_example(dra, "scale-from-zero", *words).out
     assert "Karpenter does not come" in of_example(dra, "scale-from-zero", *words, "--full").out
+
+
+def published(folder: Path, cluster: list[JSON], **device: Any) -> list[JSON]:
+    """The cluster, whose devices have these fields."""
+    for item in cluster:
+        if item["kind"] == "ResourceSlice":
+            item["spec"]["devices"] = [{**each, **device} for each in item["spec"]["devices"]]
+    return cluster
+
+
+def test_what_devices_here_publish_may_be_typed(dra: Dra, tmp_path: Path) -> None:
+    """Though the catalogue does not have it, such as an attribute of a newer release, or one that all drivers share."""
+    text = 'device.attributes["gpu.example.com"].{} == "whole"'
+    cluster = published(tmp_path, [*node("gpu-0", 1), *running("other", "gpu-0", [0])], attributes={})
+    cluster[1]["spec"]["devices"][0]["attributes"] = {"kind": {"string": "half"}}
+    cluster += pending({"selectors": [{"cel": {"expression": text.format("kind")}}]})
+    words = "driver=gpu.example.com,devices=1"
+    for more, verdict in (("kind=whole", "can-be-scheduled"), ("kind=half", "cannot-be-scheduled")):
+        assert first(dra, tmp_path, cluster, f"{words},{more}").startswith(f"{verdict}: ")
+    more = "kind=whole,resource.kubernetes.io/pcieRoot=pci0000:00"
+    assert first(dra, tmp_path, cluster, f"{words},{more}").startswith("can-be-scheduled: ")
+    flags = ("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node")
+    # What the claims read is asked for, with a value that they take.
+    ran = dra(*flags, words)
+    assert ran.code == 2 and "read kind of devices" in ran.err and "kind=whole" in ran.err.splitlines()[-1]
+    assert "did you mean kind?" in dra(*flags, f"{words},kidn=whole").err
+
+
+def test_a_capacity_in_words_is_had_as_those_here(dra: Dra, tmp_path: Path) -> None:
+    policy = {"default": "4Gi", "validRange": {"min": "4Gi", "max": "16Gi", "step": "4Gi"}}
+    memory = {"value": "40Gi", "requestPolicy": policy}
+    cluster = published(tmp_path, node("gpu-0", 1), capacity={"memory": memory}, allowMultipleAllocations=True)
+    for amount, verdict in (("16Gi", "can-be-scheduled"), ("20Gi", "cannot-be-scheduled")):
+        pod = pending({"capacity": {"requests": {"memory": amount}}})
+        for words in ("driver=gpu.example.com,devices=1,memory=40Gi", "gpu-0"):
+            assert first(dra, tmp_path, [*cluster, *pod], words).startswith(f"{verdict}: ")
+
+
+def test_the_new_node_is_the_example(dra: Dra, tmp_path: Path) -> None:
+    """On the one that is there, the pod would be evicted at once, which is said as well."""
+    tolerating = {"tolerations": [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]}
+    cluster = tainted(node("gpu-0", 1), tolerating)
+    asked(dra, tmp_path, cluster, "--with-node", "gpu-0")
+    words = ("pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--kubernetes-version", "1.36")
+    out = dra("explain", *words, "--with-node", "gpu-0").out
+    assert "on gpu-0-more: gpu: " in out and "on gpu-0: gpu: " not in out
+    assert "on gpu-0 the pod would be evicted at once" in out
+
+
+def test_an_example_is_what_the_claims_take(dra: Dra) -> None:
+    ran = of_example(dra, "mixed-fleet", "pod/serve-0", "-n", "ml", "--with-node", "8xMI300X")
+    assert ran.code == 2 and "--with-node 8xMI300X,computePartition=spx" in ran.err

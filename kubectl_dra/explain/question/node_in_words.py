@@ -15,7 +15,7 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.drivers import Driver, Kind, catalogue, vendor_files
+from kubectl_dra.data.drivers import STANDARD, Driver, Kind, catalogue, vendor_files
 from kubectl_dra.data.machine_types import MachineType, machine_types
 from kubectl_dra.data.product_names import meant
 from kubectl_dra.errors import FlagValueError, InputError
@@ -24,6 +24,7 @@ from kubectl_dra.explain.question.device_facts import (
     as_published,
     drivers_of,
     facts_of,
+    names_there,
     products_meant,
     products_there,
     typed_value,
@@ -135,7 +136,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     ):
         products = (exact,)
     kind = _kind(driver, typed)
-    said = _typed(driver, typed, described)
+    said = _typed(driver, typed, described, snapshot)
     certain = {
         name: next(iter(known.values))
         for name in sorted(kind.always)
@@ -263,17 +264,22 @@ def unknown_product(wanted: str, products: Sequence[str], described: Described, 
     return FlagValueError(f'product "{wanted}" is not in the catalogue; {known}', instead=instead)
 
 
-def _typed(driver: Driver, typed: Mapping[str, str], described: Described) -> DeviceFacts:
-    """Attributes and capacities that were typed."""
+def _typed(driver: Driver, typed: Mapping[str, str], described: Described, snapshot: Snapshot) -> DeviceFacts:
+    """Attributes and capacities that were typed: those of the catalogue, and those that devices of the cluster have."""
     attributes: dict[str, Any] = {}
     capacity: dict[str, Any] = {}
+    there = names_there(driver.name, snapshot)
     for name, value in typed.items():
+        kind, type_ = there.get(name, ("attribute", "string") if name.startswith(f"{STANDARD}/") else ("", ""))
         if name in driver.attributes:
             attributes[name] = _value(driver, name, value)
-        elif name in driver.capacities:
+        elif name in driver.capacities or kind == "capacity":
             capacity[name] = {"value": amount(name, value)}
+        elif kind:
+            attributes[name] = of_type(name, type_, value)
         else:
-            raise unknown_name(name, value, driver, described, f"devices of driver {driver.name}")
+            known = (*there, *driver.attributes, *driver.capacities) if there else ()
+            raise unknown_name(name, value, driver, described, f"devices of driver {driver.name}", known)
     return DeviceFacts(attributes, capacity)
 
 
@@ -281,7 +287,7 @@ def unknown_name(
     name: str, value: str, driver: Driver | None, described: Described, whose: str, there: Sequence[str] = ()
 ) -> FlagValueError:
     """That devices have no such attribute or capacity, and which one may be meant."""
-    known = there or ((*driver.attributes, *driver.capacities) if driver is not None else ())
+    known = tuple(dict.fromkeys(there)) or ((*driver.attributes, *driver.capacities) if driver is not None else ())
     other = driver.instead.get(name, "").partition(" ")[2] if driver is not None else ""
     near = (other,) if other in known else nearest(name, known)
     if driver is not None and near[:1] == (driver.product_attribute,):
