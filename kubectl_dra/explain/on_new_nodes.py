@@ -50,6 +50,8 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     first = next(iter(diagnosis.findings), None)
     alone = diagnose(question, snapshot.with_only(settings.added), settings)
     there = next((finding for finding in alone.findings if finding.kind is not NO_SCALE_UP), None)
+    if there is not None and (open_pools := _open_pools(settings.new_nodes, there.kind)):
+        return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=open_pools)
     if first is None or there is None or _same(there.summary, first.summary):
         return diagnosis
     if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
@@ -65,6 +67,12 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     if why_not is not None and there.kind is NO_NODE:
         why, text = why_not, "{nodes:some 2} would not take the pod: {why}"
     return replace(diagnosis, on_new_nodes=say(text, nodes=nodes, why=why), notes=notes)
+
+
+def _open_pools(added: Sequence[Addition], kind: CauseKind) -> tuple[Words, ...]:
+    """The pools of which nobody knows whether what is missing of them would be enough; empty if that is no matter."""
+    lacking = kind is not NO_NODE and kind.family in (Family.REQUEST, Family.POOLS, Family.DEVICES)
+    return tuple(pool.words for addition in added if lacking for pool in addition.incomplete)
 
 
 def _same(one: Words, other: Words) -> bool:

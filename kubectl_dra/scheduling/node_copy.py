@@ -8,7 +8,7 @@ name; a name that is only a part of another text says nothing.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -87,12 +87,14 @@ def copies_of(name: str, state: ClusterState, *, as_is: bool = False, tainted: b
     """As many copies of one node as are wanted, each with names of its own.
 
     ``as_is``: the node is itself one that is not there yet, so nothing of it has passed; but for names, they are equal.
-    ``tainted``: the devices have the taints of those that are there, as cluster-autoscaler takes it.
+    ``tainted``: the devices have the taints of those that are there, as cluster-autoscaler takes it. A pool of which
+    slices are missing is a complete one of those that are there.
     """
     index, number = state.cycle.index, 1
     slices = _local(state.snapshot.nodes, index).get(name, ())
     while True:
-        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, as_is=as_is, tainted=tainted)
+        how = {"as_is": as_is, "tainted": tainted, "completed": not as_is}
+        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, **how)
         yield copier.copied(1)
         number = copier.number + 1
 
@@ -188,6 +190,7 @@ class _Copier:
         *,
         as_is: bool = False,
         tainted: bool = False,
+        completed: bool = False,
     ) -> None:
         """``number`` of the copy; the next one of which no name is taken."""
         self._like = like
@@ -195,6 +198,7 @@ class _Copier:
         self._state = state
         self._as_is = as_is
         self._tainted = as_is or tainted
+        self._found = Counter(slice_.pool for slice_ in slices) if completed else None
         self._pools = {slice_.pool: slice_.pool for slice_ in slices}
         self.number = number
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
@@ -288,6 +292,7 @@ class _Copier:
             pool=self._pool(slice_.pool),
             scope=self._scope(slice_.scope),
             devices=devices,
+            slice_count=slice_.slice_count if self._found is None else self._found[slice_.pool],
         )
 
     def _device(self, device: Device) -> Device:

@@ -446,3 +446,24 @@ def test_the_new_node_is_the_example(dra: Dra, tmp_path: Path) -> None:
 def test_an_example_is_what_the_claims_take(dra: Dra) -> None:
     ran = of_example(dra, "mixed-fleet", "pod/serve-0", "-n", "ml", "--with-node", "8xMI300X")
     assert ran.code == 2 and "--with-node 8xMI300X,computePartition=spx" in ran.err
+
+
+def test_a_copy_of_an_incomplete_pool_is_complete(dra: Dra, tmp_path: Path) -> None:
+    """What is missing of it passes; of what nobody has seen, nothing is said."""
+    cluster = node("gpu-0", 2)
+    cluster[1]["spec"]["pool"]["resourceSliceCount"] = 2
+    assert asked(dra, tmp_path, [*cluster, *pending()])["verdict"] == "cannot-be-scheduled"
+    found = asked(dra, tmp_path, [*cluster, *pending()], "--with-node", "gpu-0")
+    assert found["verdict"] == "can-be-scheduled"
+    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+    told = (
+        "1 of 2 slices of pool gpu.example.com/gpu-0 are published, so a new node is taken to have the devices of these"
+    )
+    assert told in notes(found)
+    # More devices than are published may be there.
+    found = asked(dra, tmp_path, [*cluster, *pending({"count": 3})], "--with-node", "gpu-0")
+    assert found["verdict"] == "undetermined" and told in found["answer"]
+    assert "gpu-0-more is" not in json.dumps(found)
+    tainted_node = [{**cluster[0], "spec": {"taints": [{"key": "team", "effect": "NoSchedule"}]}}, cluster[1]]
+    found = asked(dra, tmp_path, [*tainted_node, *pending()], "--with-node", "gpu-0")
+    assert found["verdict"] == "cannot-be-scheduled" and "gpu-0-more would not take the pod: " in found["answer"]

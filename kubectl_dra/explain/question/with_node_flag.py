@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.command import is_name
@@ -36,10 +36,28 @@ from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest, some
 
 
+class Incomplete(Struct, frozen=True):
+    """A pool of which ``found`` slices are there, of ``expected``."""
+
+    pool: PoolID
+    found: int
+    expected: int
+
+    @property
+    def words(self) -> Phrase:
+        """What that means for a new node."""
+        text = (
+            "{found} of {expected:slice} of pool {pool} are published, so a new node is taken to have the devices of "
+            "these, and may have more"
+        )
+        return say(text, found=self.found, expected=self.expected, pool=str(self.pool))
+
+
 class Addition(Struct, frozen=True):
     """New nodes that are ready to be added: those of a file or in words, each once, or the node that they are like.
 
-    ``words`` is what is known of a node in words, ``around`` what it has besides its devices.
+    ``words`` is what is known of a node in words, ``around`` what it has besides its devices. ``incomplete`` are the
+    pools of the node that it is like of which slices are missing.
     """
 
     new: NewNodes
@@ -47,6 +65,7 @@ class Addition(Struct, frozen=True):
     nodes: tuple[NodeCopy, ...] = ()
     words: NodeInWords | None = None
     around: Around = Around()
+    incomplete: tuple[Incomplete, ...] = ()
 
     @property
     def countable(self) -> bool:
@@ -132,9 +151,10 @@ def _addition(new: NewNodes, names: Collection[str], cluster: Callable[[], Snaps
 
 
 def _like(like: str, new: NewNodes, cluster: Callable[[], Snapshot], scheduler: Scheduler) -> Addition:
-    if not new.words:
-        return Addition(new, like)
     snapshot = cluster()
+    incomplete = tuple(_incomplete(like, snapshot))
+    if not new.words:
+        return Addition(new, like, incomplete=incomplete)
     if other := next((name for name, _ in new.words if name in ("devices", "driver")), ""):
         raise FlagValueError(
             f"only count=N goes with {'like=' if new.like else 'a node'}, and attributes of its devices, not {other}=",
@@ -142,7 +162,14 @@ def _like(like: str, new: NewNodes, cluster: Callable[[], Snapshot], scheduler: 
         )
     copy = next(copies_of(like, scheduler.sees(Cluster(snapshot).with_named_nodes())))
     changed = changed_node(copy, new.described(new.first or f"like={like}"), snapshot)
-    return Addition(new, changed.node.name, (changed,))
+    return Addition(new, changed.node.name, (changed,), incomplete=incomplete)
+
+
+def _incomplete(like: str, snapshot: Snapshot) -> Iterator[Incomplete]:
+    own = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name == like]
+    for pool, slices in newest_slices(own).items():
+        if len(slices) < slices[0].slice_count:
+            yield Incomplete(pool, len(slices), slices[0].slice_count)
 
 
 def _of_its_products(like: str, new: NewNodes, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -204,6 +231,7 @@ def filled_in(wanted: Sequence[Addition]) -> Iterator[Phrase]:
 def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
     """What is taken for granted of new nodes."""
     for addition in wanted:
+        yield from (pool.words for pool in addition.incomplete)
         drivers = {slice_.driver for copy in addition.nodes for slice_ in copy.slices}
         if addition.words is None and drivers:
             text = "driver {drivers:some} is taken to run on {nodes:some 2}, and nobody has seen how it does"
