@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -467,3 +468,45 @@ def test_a_copy_of_an_incomplete_pool_is_complete(dra: Dra, tmp_path: Path) -> N
     tainted_node = [{**cluster[0], "spec": {"taints": [{"key": "team", "effect": "NoSchedule"}]}}, cluster[1]]
     found = asked(dra, tmp_path, [*tainted_node, *pending()], "--with-node", "gpu-0")
     assert found["verdict"] == "cannot-be-scheduled" and "gpu-0-more would not take the pod: " in found["answer"]
+
+
+UNKNOWN = (
+    ("8H100", ["gpu-1", "8xH100"]),
+    ("DGX-H100", ["gpu-1", "8xH100"]),
+    ("RTX 4090", ["gpu-1"]),
+    ("MIG", ["gpu-1"]),
+    ("-1xH100", ["gpu-1", "1xH100"]),
+    ("trn2.48xlarge", ["gpu-1"]),
+    ("node-7", ["gpu-1"]),
+    ("p5.47xlarge", ["p5.48xlarge"]),
+)
+
+
+@pytest.mark.parametrize(("typed", "proposed"), UNKNOWN, ids=[typed for typed, _ in UNKNOWN])
+def test_a_value_that_is_nothing_known_says_what_there_is(dra: Dra, typed: str, proposed: list[str]) -> None:
+    """First the nodes of the cluster; of machine types only those of the same family."""
+    words = ("pod/train-0", "-n", "ml", "--with-node")
+    ran = of_example(dra, "no-device-matches", *words, typed)
+    sentence, *more = ran.err.splitlines()
+    assert ran.code == 2 and sentence.startswith("error: ")
+    assert f"there is neither a file {typed} nor a Node of that name" in " ".join(ran.err.split())
+    values = [shlex.split(line)[shlex.split(line).index("--with-node") + 1] for line in more if "kubectl dra" in line]
+    assert values == proposed
+
+
+def test_a_resource_with_another_sign_is_understood_as_one(dra: Dra) -> None:
+    words = ("pod/train-0", "-n", "ml", "--with-node")
+    for typed in ("nvidia.com/gpu", "nvidia.com/gpu:8"):
+        errors = of_example(dra, "no-device-matches", *words, typed).err
+        assert "--with-node gpu-1 " in errors and "--with-node 'nvidia.com/gpu=8,product=" in errors
+
+
+@pytest.mark.parametrize(
+    ("typed", "count"), [("4xv5e", 4), ("TPU v5e x 4", 4), ("ct5lp-hightpu-4t", 4), ("ct5lp-hightpu-8t", 8)]
+)
+def test_tpu_v5e_is_known(dra: Dra, tmp_path: Path, typed: str, count: int) -> None:
+    pod = pending({"allocationMode": "All"}) if count > 1 else pending()
+    found = asked(dra, tmp_path, [*node("cpu"), *pod], "--with-node", typed)
+    assert found["verdict"] == "can-be-scheduled"
+    (placement,) = found["placements"]
+    assert len(placement["devices"]) == count and "tpu.google.com" in json.dumps(placement)

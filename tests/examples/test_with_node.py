@@ -74,3 +74,31 @@ def test_no_command_is_about_a_node_that_is_only_supposed(
             for command in _commands(out):
                 if "--with-node" not in command:
                     assert supposed.isdisjoint(re.split("[ /=,]", command)), (flag, code, command)
+
+
+NO_FORMS: Final = (
+    *("", "8H100", "DGX-H100", "RTX 4090", "nvidia.com/gpu", "nvidia.com/gpu:8", "MIG", "gpu-1", "trn2.48xlarge"),
+    *("driver=gpu.nvidia.com", "driver=gpu.nvidia.com,devices=8", "devices=8", "gpu=8", "H100", "0xH100", "8xRTX4090"),
+    *(
+        "8xMI300X",
+        "TPU v5e",
+        "product=H200,devices=8,memori=1Gi",
+        "l40s-1,product=H100",
+        "p5",
+        "nvidia.com/mig-1g.5gb=7",
+    ),
+)
+"""Values that cannot be used, or not with every claim."""
+
+
+@pytest.mark.parametrize(("example", "words"), ASKED, ids=[example for example, _ in ASKED])
+def test_what_an_error_proposes_can_be_used(example: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / example)
+    monkeypatch.setenv("COLUMNS", "400")
+    for flag in NO_FORMS:
+        code, _, errors = ran(*words, "--with-node", flag)
+        assert "a defect of" not in errors, (flag, errors)
+        for command in _commands(errors) if code == 2 else ():
+            again, out, told = ran(*shlex.split(command)[2:])
+            assert "--with-node" in command, (flag, command)
+            assert (again in (0, 1, 3) and out) and not told.startswith("error: "), (flag, command, told)

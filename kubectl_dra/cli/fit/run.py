@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
-from kubectl_dra.cli.explain.questions import new_nodes
+from kubectl_dra.cli.explain.questions import check_new_nodes
 from kubectl_dra.cli.explain.reading import (
     applied,
     completed_for_new,
@@ -60,7 +60,7 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
 
 def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
     _check(flags)
-    new_nodes(flags.with_nodes)
+    check_new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
     if (flags.most or flags.replicas is not None) and all(each.kind == DAEMON_SET for each in workloads):
@@ -120,12 +120,11 @@ def _new_nodes(
     """The new nodes, and what to say of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
     from kubectl_dra.explain.on_new_nodes import driver_notes
-    from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, filled_in, known
+    from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
-    added = additions(new_nodes(flags.with_nodes), snapshot, settings.scheduler)
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
-    added = known(added, questions, snapshot, settings.scheduler)
+    added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
     views = autoscaler_notes(questions, added, snapshot, settings)
     return added, [*driver_notes(added, snapshot), *assumed_of(added), *filled_in(added), *views]
 

@@ -55,6 +55,8 @@ class NewNodes(Struct, frozen=True):
 
 def parse(text: str) -> NewNodes:
     """Read a value of the flag. Raises UsageError: an unknown form."""
+    if not text.strip():
+        raise UsageError(f"{FLAG} is empty: is a variable of the shell not set? Write one of: {GRAMMAR}")
     parts = [part.strip() for part in text.split(",")]
     first, resource = parts[0], ""
     if "=" not in first or first.startswith((".", "/")):

@@ -306,6 +306,15 @@ def amount(name: str, text: str) -> str:
     return text
 
 
+def is_quantity(text: str) -> bool:
+    """Whether a text is an amount of a capacity."""
+    try:
+        Quantity.parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
 def _value(driver: Driver, name: str, text: str) -> dict[str, Any]:
     """A value of an attribute in the shape of the API."""
     return of_type(name, driver.attributes[name].type if name in driver.attributes else "string", text)

@@ -25,7 +25,7 @@ from kubectl_dra.explain.question.device_facts import (
     products_there,
     typed_value,
 )
-from kubectl_dra.explain.question.node_in_words import NodeInWords
+from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import join
@@ -147,6 +147,8 @@ def _said(
     capacity: dict[str, Mapping[str, Any]] = {}
     for name, text in values.items():
         if names[name] == "capacity":
+            if not is_quantity(text):
+                return None
             capacity[name] = {"value": text}
             continue
         type_ = known[name].type if name in known else there.get(name, ("", "string"))[1]

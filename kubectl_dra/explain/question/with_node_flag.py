@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,22 +19,23 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
-from kubectl_dra.command import is_name
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.data.machine_types import machine_types
-from kubectl_dra.errors import FlagValueError, InputError, UndeterminedError, UsageError, about
+from kubectl_dra.errors import DraError, FlagValueError, InputError, UndeterminedError, UsageError, about
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
-from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes
+from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes, parse
 from kubectl_dra.explain.question.node_around import Around, furnished
 from kubectl_dra.explain.question.node_in_words import FILE, Described, NodeInWords, node_in_words, of_first_product
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
+from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
 from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all
 from kubectl_dra.scheduling.node_copy import copies_of
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest, some
+from kubectl_dra.text import some
+
+_MOST_PROPOSALS: Final = 4
 
 
 class Incomplete(Struct, frozen=True):
@@ -134,20 +136,12 @@ def _addition(new: NewNodes, names: Collection[str], cluster: Callable[[], Snaps
     if described is not None:
         found = node_in_words(described, names, cluster())
         return Addition(new, found.node.node.name, (found.node,), found)
-    if first and not is_name(named):
+    if first and is_path(first):
         return _of_file(new)
-    wanted = like or named
     if (gap := cluster().missing("Node")) is not None:
+        wanted = like or named
         raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {wanted} is unknown')
-    what = f"neither a file {first} nor a Node of that name" if first else f"no Node {wanted}"
-    near = nearest(wanted, {*names, *(machine_types() if first else ())})
-    machines = [name for name in near if name not in names] if near and near[0] not in names else []
-    hint = f"as a machine type, {did_you_mean(machines)}" if machines else did_you_mean_or_known(wanted, names)
-    there = (slice_.scope.node_name for slice_ in cluster().slices if slice_.scope.node_name in names)
-    other = next(iter((*near, *there)), "")
-    label = "Write" if near else "Like a node that is there"
-    instead = [(label, new.described(other).written({}))] if other else []
-    raise FlagValueError(f"there is {what}; {hint}", instead=instead)
+    raise unknown_node(new, like, names, cluster())
 
 
 def _like(like: str, new: NewNodes, cluster: Callable[[], Snapshot], scheduler: Scheduler) -> Addition:
@@ -257,6 +251,44 @@ def _around(addition: Addition, words: NodeInWords) -> Phrase:
         parts=Joined(tuple(parts), ", "),
         none=none,
     )
+
+
+def new_additions(
+    texts: Sequence[str], questions: Sequence[Question], snapshot: Snapshot, scheduler: Scheduler
+) -> list[Addition]:
+    """What the values of the flag add to a cluster in which these questions are asked.
+
+    Raises:
+        UsageError, InputError: see ``additions`` and ``known``; each proposal of such an error can be used.
+    """
+    try:
+        return known(additions([parse(text) for text in texts], snapshot, scheduler), questions, snapshot, scheduler)
+    except FlagValueError as error:
+        usable = _usable(error, texts, questions, snapshot, scheduler)
+        error.instead = list({value: (label, value) for label, value in usable}.values())[:_MOST_PROPOSALS]
+        raise
+
+
+def _usable(
+    error: FlagValueError,
+    texts: Sequence[str],
+    questions: Sequence[Question],
+    snapshot: Snapshot,
+    scheduler: Scheduler,
+    again: bool = True,
+) -> Iterator[tuple[str, str]]:
+    """The proposals of an error that can be used; in place of another one what is proposed for that."""
+    for label, value in error.instead:
+        others = [value if text == error.typed else text for text in texts]
+        try:
+            known(additions([parse(text) for text in others], snapshot, scheduler), questions, snapshot, scheduler)
+        except FlagValueError as next_error:
+            if again:
+                yield from _usable(next_error, others, questions, snapshot, scheduler, again=False)
+        except DraError:
+            continue
+        else:
+            yield label, value
 
 
 def known(
