@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Final, TypeGuard
 
 from msgspec.structs import replace
 
@@ -16,8 +16,8 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.causes.more_nodes import NO_SCALE_UP
-from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.node_reasons import Refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.outcomes import NoHelp
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
@@ -25,6 +25,9 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet
+from kubectl_dra.scheduling.pod_topology_spread import NoDomain
+from kubectl_dra.scheduling.reasons import Reason
 
 _OF_A_NODE: Final = frozenset((Family.REQUEST, Family.POOLS, Family.DEVICES, Family.NODE_FILTERS))
 """The families of causes that one node may have and another not."""
@@ -50,8 +53,14 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     first = next(iter(diagnosis.findings), None)
     alone = diagnose(question, snapshot.with_only(settings.added), settings)
     there = next((finding for finding in alone.findings if finding.kind is not NO_SCALE_UP), None)
-    if there is not None and (open_pools := _open_pools(settings.new_nodes, there.kind)):
+    barred = kept_off(diagnosis, settings.added)
+    if there is not None and not barred and (open_pools := _open_pools(settings.new_nodes, there.kind)):
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=open_pools)
+    if barred and (keys := _domains_unknown(barred, settings.new_nodes)):
+        text = "which label {keys:some 3} {node} has is not known; add {typed:some 3}"
+        typed = [f"label:{key}=VALUE" for key in keys]
+        unclear = say(text, keys=keys, node=settings.new_nodes[0].like, typed=typed)
+        return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
     if first is None or there is None or _same(there.summary, first.summary):
         return diagnosis
     if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
@@ -61,17 +70,37 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     if there.kind is first.kind and there.kind.family is Family.POOLS:
         return replace(diagnosis, notes=notes)
     nodes, why, text = nodes_named(sorted(settings.added)), there.summary, "on {nodes:some 2}, {why}"
-    if why_not is not None and there.kind.family is Family.POOLS:
+    if barred:
+        why, text = barred[0], "{nodes:some 2} would not take the pod: {why}"
+    elif why_not is not None and there.kind.family is Family.POOLS:
         # What drivers publish elsewhere is not there where the new nodes are alone.
         why = why_not
-    if why_not is not None and there.kind is NO_NODE:
-        why, text = why_not, "{nodes:some 2} would not take the pod: {why}"
     return replace(diagnosis, on_new_nodes=say(text, nodes=nodes, why=why), notes=notes)
+
+
+def kept_off(diagnosis: Diagnosis, nodes: Set[str]) -> list[Words]:
+    """Why the pod may not run on these nodes, whatever devices they have; empty if it may on some."""
+    groups = [group for group in diagnosis.nodes if not nodes.isdisjoint(group.nodes)]
+    barred = all(group.outcome == "not-eligible" for group in groups)
+    return [group.reason for group in groups] if barred else []
+
+
+def _domains_unknown(barred: Sequence[Words], added: Sequence[Addition]) -> list[str]:
+    """The labels without which nodes in words are refused, where the pod's affinity or spread reads them."""
+    if any(addition.words is None for addition in added):
+        return []
+    lacking = (why.reason for why in barred if isinstance(why, Refused))
+    keys = (reason.key for reason in lacking if isinstance(reason, NoDomain) or _in_no_domain(reason))
+    return sorted(set(keys))
+
+
+def _in_no_domain(reason: Reason) -> TypeGuard[AffinityNotMet]:
+    return isinstance(reason, AffinityNotMet) and reason.value is None
 
 
 def _open_pools(added: Sequence[Addition], kind: CauseKind) -> tuple[Words, ...]:
     """The pools of which nobody knows whether what is missing of them would be enough; empty if that is no matter."""
-    lacking = kind is not NO_NODE and kind.family in (Family.REQUEST, Family.POOLS, Family.DEVICES)
+    lacking = kind.family in (Family.REQUEST, Family.POOLS, Family.DEVICES)
     return tuple(pool.words for addition in added if lacking for pool in addition.incomplete)
 
 

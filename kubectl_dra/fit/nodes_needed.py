@@ -10,8 +10,8 @@ from msgspec import structs
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Family
-from kubectl_dra.explain.causes.nodes import NO_NODE
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.on_new_nodes import kept_off
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.new_nodes import FLAG
 from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes
@@ -96,7 +96,8 @@ def fit_with_nodes(
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:
     """Why new nodes refuse the first pod: what their devices lack, else what the scheduler says of them."""
     first = next(iter(alone.findings), None) if alone is not None else None
-    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES) and first.kind is not NO_NODE:
+    barred = kept_off(all_nodes, new) if all_nodes is not None else ()
+    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES) and not barred:
         return first.summary
     groups = all_nodes.nodes if all_nodes is not None else ()
     return next((group.reason for group in groups if not new.isdisjoint(group.nodes)), "")

@@ -510,3 +510,17 @@ def test_tpu_v5e_is_known(dra: Dra, tmp_path: Path, typed: str, count: int) -> N
     assert found["verdict"] == "can-be-scheduled"
     (placement,) = found["placements"]
     assert len(placement["devices"]) == count and "tpu.google.com" in json.dumps(placement)
+
+
+def test_a_zone_that_nobody_knows_leaves_it_open(dra: Dra, tmp_path: Path) -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": "topology.kubernetes.io/zone"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    (cache,) = running("cache", "cpu")
+    cache["metadata"]["labels"] = {"app": "cache"}
+    cluster = [*node("cpu", zone="a"), cache, *pending(affinity=affinity)]
+    said = first(dra, tmp_path, cluster, "1xL4")
+    assert said.startswith("undetermined: ") and "add label:topology.kubernetes.io/zone=VALUE" in said
+    for zone, verdict in (("a", "can-be-scheduled"), ("b", "cannot-be-scheduled")):
+        said = first(dra, tmp_path, cluster, f"1xL4,label:topology.kubernetes.io/zone={zone}")
+        assert said.startswith(f"{verdict}: ")
+    assert "new-node would not take the pod: pod affinity: no pod that it wants is in" in said
