@@ -136,8 +136,8 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
         node = settings.new_nodes[0].like
         unclear = say(text, node=node, labels=labels, typed=[f"label:{each}" for each in labels])
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
-    conditions = tuple(_conditions(question.pod, drivers, snapshot, settings.new_nodes))
-    return replace(diagnosis, provided=Joined(conditions, ", and ") if conditions else "")
+    pods = [question.pod] if question.pod is not None else []
+    return replace(diagnosis, provided=conditions(pods, drivers, settings.new_nodes, snapshot))
 
 
 def broken_everywhere(driver: str, snapshot: Snapshot) -> list[NodeDriver]:
@@ -154,32 +154,59 @@ def not_seen(drivers: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
     yield from (driver for driver in drivers if driver not in there)
 
 
-def driver_notes(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
-    """What is supposed of the drivers of new nodes though nothing shows it, or much speaks against it."""
-    drivers = sorted({slice_.driver for addition in added for copy in addition.nodes for slice_ in copy.slices})
-    for driver in not_seen(drivers, snapshot):
+def drivers_of(added: Sequence[Addition]) -> list[str]:
+    """The drivers of devices of new nodes that are not like others."""
+    return sorted({slice_.driver for addition in added for copy in addition.nodes for slice_ in copy.slices})
+
+
+def doubts(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
+    """What is supposed of new nodes though nothing shows it, or much speaks against it."""
+    for driver in not_seen(drivers_of(added), snapshot):
         yield say("driver {driver} is taken to be installed, which nothing here shows", driver=driver)
-    for driver in drivers:
+    for label in dict.fromkeys(label for addition in added for label in addition.around.unknown):
+        text = "whether a new node has label {label} is not known: it is taken to have it"
+        yield say(text, label="=".join(label))
+    for driver in drivers_of(added):
         if broken := broken_everywhere(driver, snapshot):
             text = "driver {driver} is taken to work on a new node, though it does not on {nodes:some 2}"
             yield say(text, driver=driver, nodes=nodes_named([row.node for row in broken]))
 
 
-def _conditions(
-    pod: Pod | None, drivers: Sequence[str], snapshot: Snapshot, added: Sequence[Addition]
-) -> Iterator[Words]:
-    """What a yes supposes of new nodes that nothing shows."""
-    for driver in not_seen(drivers, snapshot):
-        yield say("driver {driver} is installed, which nothing here shows", driver=driver)
+def conditions(
+    pods: Sequence[Pod], drivers: Iterable[str], added: Sequence[Addition], snapshot: Snapshot, each: str = ""
+) -> Words:
+    """What a yes supposes of new nodes that nothing shows; empty if nothing. ``each`` stands for the nodes."""
+    whole: list[Words] = [
+        say("driver {driver} is installed, which nothing here shows", driver=driver)
+        for driver in not_seen(drivers, snapshot)
+    ]
     described = [addition for addition in added if addition.words is not None]
-    if pod is None or not described:
-        return
-    wanted: list[Words] = []
-    amounts = [f"{name} {amount}" for name, amount in sorted(pod_requests(pod).items()) if name in ("cpu", "memory")]
-    if amounts and not all(addition.words.machine for addition in described if addition.words is not None):
-        wanted.append(say("room for the pod ({amounts:some})", amounts=amounts))
-    tolerates_all = any(each.operator == "Exists" and not each.key for each in pod.spec.tolerations)
-    if not tolerates_all and not all(addition.around.likes for addition in described):
-        wanted.append("no taint")
-    if wanted:
-        yield say("{node} has {what}", node=described[0].like, what=Joined(tuple(wanted), " and "))
+    if pods and described:
+        machines = all(addition.words.machine for addition in described if addition.words is not None)
+        wanted: list[Words] = [] if machines else list(_room(pods))
+        tolerate_all = all(
+            any(one.operator == "Exists" and not one.key for one in pod.spec.tolerations) for pod in pods
+        )
+        if not tolerate_all and not all(addition.around.likes for addition in described):
+            wanted.append("no taint")
+        unknown = dict.fromkeys(f"{key}={value}" for addition in described for key, value in addition.around.unknown)
+        wanted += [say("label {label}", label=label) for label in unknown]
+        if wanted:
+            *others, last = wanted
+            what = Joined((Joined(tuple(others), ", "), last), " and ") if others else last
+            whole.append(say("{node} has {what}", node=each or described[0].like, what=what))
+    return Joined(tuple(whole), ", and ") if whole else ""
+
+
+def _tolerates_all(pod: Pod) -> bool:
+    return any(toleration.operator == "Exists" and not toleration.key for toleration in pod.spec.tolerations)
+
+
+def _room(pods: Sequence[Pod]) -> Iterator[Words]:
+    """The CPUs and memory that pods ask for, said of one."""
+    asked = {name for pod in pods for name in pod_requests(pod)} & {"cpu", "memory"}
+    if len(pods) == 1 and asked:
+        amounts = pod_requests(pods[0])
+        yield say("room for the pod ({amounts:some})", amounts=[f"{name} {amounts[name]}" for name in sorted(asked)])
+    elif asked:
+        yield "room for the pods"

@@ -34,10 +34,11 @@ def fit_with_nodes(
     progress: Progress,
     added: Sequence[Addition],
     notes: Sequence[Words] = (),
+    provided: Words = "",
 ) -> FitAnswer:
     """Places the workloads on the cluster with new nodes; the smallest number of them, where nobody said how many.
 
-    ``notes`` are what to say of the new nodes.
+    ``notes`` are what to say of the new nodes, ``provided`` what a yes supposes of each.
 
     Raises:
         UsageError: of several sorts of nodes nobody said how many.
@@ -84,7 +85,7 @@ def fit_with_nodes(
     pods = sum(workload.pods for workload in answer.workloads)
     idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
-    needed = NodesNeeded(*known, idle)
+    needed = NodesNeeded(*known, idle, provided=provided)
     if answer.first and needed.enough:
         after = _smallest(lambda count: attempt(count, after_others), number)
         enough = _fits(after_others[after])

@@ -185,7 +185,8 @@ def needed(needed: NodesNeeded) -> str:
         does = f"{placed or 'none'} of {amount(needed.pods, 'pod')}" if needed.pods > 1 else "the pod does not"
         fewer = f"; with {count or 'none'}, {does} {fits}"
     if needed.enough:
-        takes = f"It takes {number} {which}{fewer}" if needed.number else f"No new node {which} is needed"
+        provided = f", if {written(needed.provided)}" if needed.provided else ""
+        takes = f"It takes {number} {which}{provided}{fewer}" if needed.number else f"No new node {which} is needed"
         return takes + _after_others(needed)
     if not needed.number:
         return f"New nodes {which} do not help: {_tried(needed)}"

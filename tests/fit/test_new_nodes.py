@@ -456,3 +456,16 @@ def test_supposed_nodes_are_not_counted_as_existing(tmp_path: Path) -> None:
     code, out, _ = ran("fit", "-f", manifest, "--snapshot", FROM_ZERO, "--with-node", "p5.48xlarge,count=2")
     assert code == 1 and "Add one more node like new-node: 1 more replica fits, and so all 3" in " ".join(out.split())
     assert "No single change" not in out
+
+
+def test_what_is_supposed_of_each_new_node_is_said_first(tmp_path: Path) -> None:
+    manifest = [template(), deployment(2, gpus=1, cpu="100m", nodeSelector={"team": "ml"})]
+    code, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4")
+    assert (code, report["newNodes"]["number"]) == (0, 2)
+    assert report["newNodes"]["text"].startswith(
+        "It takes 2 new nodes (1xL4), if driver gpu.nvidia.com is installed, which nothing here shows, and each has "
+        "room for the pod (cpu 100m), no taint and label team=ml; with 1, "
+    )
+    assert any("whether a new node has label team=ml is not known" in note for note in report["notes"])
+    _, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4,label:team=ml")
+    assert "team=ml" not in report["newNodes"]["text"].partition("), ")[2]

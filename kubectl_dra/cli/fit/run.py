@@ -75,8 +75,8 @@ def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
         if flags.with_nodes:
             from kubectl_dra.fit.nodes_needed import fit_with_nodes
 
-            added, notes = _new_nodes(flags, workloads, snapshot, settings)
-            answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
+            said = _new_nodes(flags, workloads, snapshot, settings)
+            answer = fit_with_nodes(workloads, snapshot, settings, options, progress, *said)
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
             answer = with_fixed_template(answer, snapshot, settings, options, progress)
@@ -116,17 +116,18 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
 
 def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
-) -> tuple[list[Addition], list[Words]]:
-    """The new nodes, and what to say of them."""
+) -> tuple[list[Addition], list[Words], Words]:
+    """The new nodes, what to say of them, and what a yes supposes of each."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
-    from kubectl_dra.explain.on_new_nodes import driver_notes
+    from kubectl_dra.explain.on_new_nodes import conditions, doubts, drivers_of
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
     views = autoscaler_notes(questions, added, snapshot, settings)
-    return added, [*driver_notes(added, snapshot), *assumed_of(added), *filled_in(added), *views]
+    notes: list[Words] = [*doubts(added, snapshot), *assumed_of(added), *filled_in(added), *views]
+    return added, notes, conditions(pods, drivers_of(added), added, snapshot, each="each")
 
 
 def _with_sharing(
