@@ -161,6 +161,7 @@ WRONG = (
     ("driver=nvidia,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
     ("driver=gpu.nvidia.com,devices=1,vram=1Gi", "have no vram (did you mean memory?)"),
     ("like=", '"like=" is not NAME=VALUE'),
+    ("1xL4,label:=ml", '"label:=ml" is not NAME=VALUE'),
     ("like=gpv", "there is no Node gpv; did you mean gpu?"),
     ("{folder}/none.yaml", "there is no such file"),
     ("{folder}/cluster.json", "it holds a DeviceClass; it has to hold Nodes and their ResourceSlices alone"),

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.data.drivers import STANDARD, catalogue
 from kubectl_dra.errors import FlagValueError, UsageError
 from kubectl_dra.explain.question.device_facts import is_product
-from kubectl_dra.explain.question.node_in_words import MOST_DEVICES, Described
+from kubectl_dra.explain.question.node_in_words import LABEL, MOST_DEVICES, Described
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.text import nearest, whole_number
 
@@ -90,7 +90,7 @@ def _pairs(parts: Iterable[str], text: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in parts:
         key, equal, value = part.partition("=")
-        if not equal or not key or not value or key in pairs:
+        if not equal or not key.removeprefix(LABEL) or not value or key in pairs:
             what = f'"{key}" is there twice' if key in pairs else f'"{part}" is not NAME=VALUE'
             raise UsageError(f'{FLAG} "{text}": {what}; write one of: {GRAMMAR}')
         pairs[key.strip()] = value.strip()
