@@ -72,7 +72,7 @@ NO_USERS_TEXT: Final = {
     "lint/analysis/cel_terms.py": "a value of CEL",
     "lint/analysis/claim_requests.py": "a number",
     "lint/analysis/product_names.py": "which characters; no number is made",
-    "lint/rules/names.py": "which characters; no number is made",
+    "lint/analysis/slips.py": "which characters; no number is made",
     "manifests/nodes.py": "a place",
     "migrate/json_patches.py": "an index, written by us",
     "migrate/kustomize/existing_patches.py": "a place",

@@ -60,6 +60,17 @@ def are_alike(live: PodSpec, new: PodSpec) -> bool:
     return same and _tolerated(live) == _tolerated(new) and (live.priority or 0) == (new.priority or 0)
 
 
+def has_all_of(live: Pod, written: JSON, priority: int | None) -> bool:
+    """Whether a pod that exists says all that its template says now, with this priority; images are not compared.
+
+    What else it says may have been added by the server, a controller or a webhook.
+    """
+    before = builtins(live.spec)
+    spec = convert(merged(before, written.get("spec") or {}), PodSpec)
+    same = not set(_differing(before, builtins(spec))) - _FREE
+    return same and _tolerated(spec) <= _tolerated(live.spec) and (live.spec.priority or 0) == (priority or 0)
+
+
 def _tolerated(spec: PodSpec) -> set[str]:
     """The tolerations but for those with which a node is left after a while, which the server adds."""
     return {str(toleration) for toleration in spec.tolerations if toleration.toleration_seconds is None}

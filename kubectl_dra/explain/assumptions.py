@@ -41,8 +41,11 @@ def notes_of(analysis: Analysis) -> Iterator[Words]:
     """All notes about an analysis."""
     snapshot, settings = analysis.snapshot, analysis.settings
     question = analysis.question
-    own = ("Pod" if question.pod is not None else "ResourceClaim", question.namespace, question.name)
-    yield from refused_notes([change for change in snapshot.refused if change[:3] != own])
+    if snapshot.refused:
+        from kubectl_dra.explain.question.refused_changes import refused_changes
+
+        own = set(refused_changes(question, snapshot))
+        yield from refused_notes(change for change in snapshot.refused if change not in own)
     yield from _gaps(analysis)
     yield from rules_notes(snapshot, settings)
     if not snapshot.nodes and snapshot.missing("Node") is not None:

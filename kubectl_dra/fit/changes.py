@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import HOLDERS_TRIED, NODE_KINDS_TRIED, ROOM_STEPS, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod, owner_of, replaced_by
+from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.claim_elsewhere import ELSEWHERE, SECOND_CLAIM
 from kubectl_dra.explain.clock import Clock
@@ -23,7 +24,7 @@ from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, for_good
 from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.fit.place import Placement, Placer, Unplaced, attempt
+from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, OneMoreNode
 from kubectl_dra.fit.starting import starting
@@ -35,6 +36,13 @@ from kubectl_dra.scheduling.reasons import PluginName
 
 MAX_SHOWN: Final = 3
 """Of either sort: holders and nodes."""
+
+
+class Again(NamedTuple):
+    """How all pods of all workloads are placed in a cluster, and the ``start``: the cluster before them."""
+
+    start: ClusterState
+    place: Callable[[ClusterState], Placement]
 
 
 class Changes:
@@ -54,8 +62,9 @@ class Changes:
         own: Set[str],
         cause: Finding | None = None,
         waiting: PodsWaiting | None = None,
+        again: Again | None = None,
     ) -> None:
-        """``refused`` are the pods that do not fit, ``wanted`` those to place with each change.
+        """``refused`` are the pods that do not fit, ``wanted`` those to place with each change, or all ``again``.
 
         ``own`` are the keys of pods of the workloads that exist already; none of them is asked to end. ``cause`` is
         what stops the first pod that does not fit, ``waiting`` are other pods that may be placed first.
@@ -64,11 +73,15 @@ class Changes:
         self._snapshot = placement.state.snapshot
         self._own = own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}
         denied = {
-            id(unplaced.new) for unplaced in refused if unplaced.denied is not None or unplaced.new.pod.scheduling_gates
+            id(unplaced.new)
+            for unplaced in refused
+            if unplaced.denied is not None or unplaced.new.held or unplaced.new.pod.scheduling_gates
         }
         self._offered = _offered(cause)
         self._wanted = wanted
         self._waiting = waiting
+        self._again = again
+        self._placed = placement.placed_pods
         self._left = [new for new in wanted if id(new) not in denied]
         self.tried: Counter[ChangeSort] = Counter()
         self.found: tuple[More, ...] = ()
@@ -116,7 +129,7 @@ class Changes:
             self.tried[ChangeSort.NODES] += 1
             there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
-            if self._takes(there) and (helped := self._with(change, there)):
+            if self._takes(there) and (helped := self._with(change, there, more)):
                 gains.append(helped)
         return gains[:MAX_SHOWN]
 
@@ -131,24 +144,59 @@ class Changes:
         kinds, nodes = {new.likeness: new for new in self._left}, state.cluster.touched()
         return any(attempt(new, state, self._budget, nodes).taking for new in kinds.values())
 
-    def _with(self, change: ClusterChange, state: ClusterState) -> More | None:
-        """How many of the remaining pods fit with a change; None if none does, or none that starts."""
-        after = Placer(state, self._budget, avoid=troubled_nodes(self._snapshot)).place_all(self._left)
-        begin = starting(after.placed_pods, self._snapshot, after.state)
-        if begin.lost == len(after.placed_pods):
+    def _with(self, change: ClusterChange, state: ClusterState, more: NodeCopy | None = None) -> More | None:
+        """How many more pods fit with a change; None if none does, or none that starts. ``more`` is its new node."""
+        if self._again is not None:
+            state = _changed(self._again.start, change, more)
+        after = self._placement(state)
+        gained = self._gained(after)
+        begin = starting(gained, self._snapshot, after.state)
+        if begin.lost == len(gained):
             return None
-        placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
-        still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
+        number = self._wanted[0].workload
+        still = {unplaced.new.ordinal.replica for unplaced in after.refused if unplaced.new.workload == number}
+        if self._again is None:
+            placed = {id(placed_pod.new) for placed_pod in after.placed_pods}
+            still = {new.ordinal.replica for new in self._wanted if id(new) not in placed}
         whole = {new.ordinal.replica for new in self._wanted} - still
-        rivals = self._rivals(state, len(after.placed_pods))
-        return More(change, len(after.placed_pods), len(whole), begin.nodes, rivals)
+        rivals = self._rivals(state, len(gained))
+        return More(change, len(gained), len(whole), begin.nodes, rivals)
+
+    def _placement(self, state: ClusterState) -> Placement:
+        if self._again is not None:
+            return self._again.place(state)
+        return Placer(state, self._budget, avoid=troubled_nodes(self._snapshot)).place_all(self._left)
+
+    def _gained(self, after: Placement) -> Sequence[PlacedPod]:
+        """The pods of the workload that are placed with a change, beside as many as without it."""
+        if self._again is None:
+            return after.placed_pods
+        number = self._wanted[0].workload
+        before = {placed_pod.new.pod.key for placed_pod in self._placed if placed_pod.new.workload == number}
+        own = [placed_pod for placed_pod in after.placed_pods if placed_pod.new.workload == number]
+        more = len(own) - len(before)
+        # Those that were placed before come last: they may have another node now.
+        own.sort(key=lambda placed_pod: placed_pod.new.pod.key in before)
+        return own[: max(0, more)]
 
     def _rivals(self, state: ClusterState, fit: int) -> tuple[str, ...]:
         """The pods that wait and get a node with a change, if not so many of these fit after them."""
         takers, there = self._waiting.placed_in(state) if self._waiting is not None else ((), state)
-        if not takers or len(Placer(there, self._budget).place_all(self._left).placed_pods) >= fit:
+        if not takers or len(self._gained(self._placement(there))) >= fit:
             return ()
         return tuple(taker.key for taker in takers)
+
+
+def _changed(state: ClusterState, change: ClusterChange, more: NodeCopy | None) -> ClusterState:
+    """A cluster with a change."""
+    if isinstance(change, EndRule):
+        return state.moved(state.cluster.tainting((), {change.rule}))
+    if isinstance(change, Free):
+        return state.moved(state.cluster.freeing([holder.claim for holder in change.holders]))
+    if isinstance(change, EndPods):
+        return state.moved(state.cluster.ending(change.ended))
+    assert more is not None
+    return state.moved(state.cluster.adding_node(more))
 
 
 def _destroys(gain: More) -> bool:

@@ -8,8 +8,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
-from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, RemedyPlan
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.remedies.proof import Price
+from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.result import FitAnswer, FitOptions
@@ -34,31 +36,39 @@ def with_fixed_template(
     several = 1 < workload.pods <= _MOST_PODS and not workload.running and workload.replicas > 1
     if stop is None or first is None or first.remedy is None or not several:
         return answer
-    changes = _of_claims(first.remedy, workload.workload)
-    pods = workload.workload if changes else _of_pods(first.remedy, workload.workload)
-    if pods is None:
-        return answer
-    progress(f"placing {pods.title} with its fix")
-    supposed = replace(settings, supposed=changes)
-    counted = fit([pods], snapshot, supposed, replace(options, only_counts=True), progress)
-    stop = replace(stop, fitting_with_fix=counted.workloads[0].fitting)
-    return replace(answer, workloads=(replace(workload, stop=stop),))
+    for way in (None, *_milder(stop.diagnosis, first.remedy)):
+        offers, what_if = (first.remedy.offers, first.remedy.what_if) if way is None else (way.changes, way.what_if)
+        changes = _of_claims(what_if, workload.workload)
+        pods = workload.workload if changes else _of_pods(offers, workload.workload)
+        if pods is None:
+            continue
+        progress(f"placing {pods.title} with its fix")
+        supposed = replace(settings, supposed=changes)
+        counted = fit([pods], snapshot, supposed, replace(options, only_counts=True), progress)
+        stop = replace(stop, fitting_with_fix=counted.workloads[0].fitting, way=way)
+        return replace(answer, workloads=(replace(workload, stop=stop),))
+    return answer
 
 
-def _of_claims(remedy: Remedy, workload: WorkloadPods) -> Sequence[WhatIfChange]:
-    """What the fix changes of the requests that all pods make; empty where it is another one."""
-    roles, changes = workload.roles, remedy.what_if
+def _milder(diagnosis: Diagnosis, remedy: Remedy) -> Sequence[RemedyPlan]:
+    """The ways out that edit one thing, where the fix asks for more than that."""
+    return [way for way in diagnosis.ways if len(way.changes) == 1 and way.price <= Price.EDIT < remedy.price]
+
+
+def _of_claims(changes: Sequence[WhatIfChange], workload: WorkloadPods) -> Sequence[WhatIfChange]:
+    """What a fix changes of the requests that all pods make; empty where it is another one."""
+    roles = workload.roles
     from_template = len(roles) == 1 and all(claim.template_name for claim in roles[0].pod.claims)
     return changes if from_template and all(change.of_requests for change in changes) else ()
 
 
-def _of_pods(remedy: Remedy, workload: WorkloadPods) -> WorkloadPods | None:
-    """The workload with the fix in its only template; None where the fix is another one."""
-    if len(workload.roles) != 1 or not remedy.offers:
+def _of_pods(offers: Sequence[Change], workload: WorkloadPods) -> WorkloadPods | None:
+    """The workload with a fix in its only template; None where the fix is another one."""
+    if len(workload.roles) != 1 or not offers:
         return None
     (role,) = workload.roles
     pod = role.pod
-    for offer in remedy.offers:
+    for offer in offers:
         edited = offer.in_template(pod)
         if edited == pod:
             return None

@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Progress
-from kubectl_dra.fit.pod_factory import Denied, NewPod, denied
+from kubectl_dra.fit.pod_factory import Denied, NewPod, denied, ended
 from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.framework import ClusterState
@@ -69,6 +69,7 @@ class Unplaced(Struct, frozen=True):
     """A pod that got no node. ``state`` is the cluster in which it was tried, ``outcome`` the attempt.
 
     ``denied``: it, or its claims, would not be created. ``alone``: it would fit, but not enough pods of its group do.
+    ``later``: it is not created before others have a node.
     """
 
     new: NewPod
@@ -76,6 +77,7 @@ class Unplaced(Struct, frozen=True):
     outcome: Outcome | None = None
     denied: Denied | None = None
     alone: bool = False
+    later: bool = False
 
 
 class Placement(Struct, frozen=True):
@@ -133,6 +135,8 @@ class Placer:
         self._volumes_open = False
         self._progress = progress
         self._chance = Chance(chance)
+        self.chosen = False
+        """Whether others could have ended first than those that did."""
 
     def placement(self) -> Placement:
         """What came of it so far."""
@@ -146,21 +150,28 @@ class Placer:
         simple = len(kinds) <= 1 and all(outcome.local for outcome in self._outcomes.values())
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
         open_ = self._free or self._chance.taken or len(kinds) > 1
-        settled = simple or not open_
+        settled = (simple or not open_) and not self.chosen
         return Placement(
             self.state, tuple(self.placed_pods), tuple(self.refused), settled, self._volumes_open, tuple(self._unknown)
         )
 
     def place_all(self, pods: Sequence[NewPod]) -> Placement:
-        """Places pods, those of higher priority first, those of one group together."""
-        for unit in scheduling_order(pods):
-            self.place_unit(unit)
+        """Places pods and those that were refused, those of higher priority first, those of one group together."""
+        before, self.refused = self.refused, []
+        there = {id(unplaced.new) for unplaced in before if unplaced.denied is None}
+        for unit in scheduling_order([*(unplaced.new for unplaced in before), *pods]):
+            self.place_unit(unit, there)
         self._try_again()
         return self.placement()
 
-    def place_unit(self, unit: Sequence[NewPod]) -> None:
-        """Creates and places one pod, or those of one group."""
-        created = [new for new in unit if self._create(new)]
+    def end(self, pods: Sequence[Pod]) -> None:
+        """Pods of a former template end."""
+        self.state = self.state.moved(ended(pods, self.state.cluster))
+        self._given_up.clear()
+
+    def place_unit(self, unit: Sequence[NewPod], there: Collection[int] = ()) -> None:
+        """Creates and places one pod, or those of one group; pods that are ``there``, by id, are created already."""
+        created = [new for new in unit if id(new) in there or self._create(new)]
         if created and created[0].group[2]:
             self._place_group(created)
         elif created:
@@ -170,7 +181,7 @@ class Placer:
 
     def _create(self, new: NewPod) -> bool:
         """Whether quotas let the API server create the pod and its claims, or it exists."""
-        if new.exists:
+        if new.exists and not new.refused:
             return True
         created = denied(new, self.state.snapshot)
         if created.denied is not None:
@@ -197,7 +208,7 @@ class Placer:
         return changed and unplaced.denied is None and not unplaced.alone and outcome is not None and not outcome.local
 
     def _place(self, new: NewPod, nodes: frozenset[str] | None = None) -> bool:
-        if new.pod.scheduling_gates or self._cannot_be_added(new):
+        if new.held or new.pod.scheduling_gates or self._cannot_be_added(new):
             self.refused.append(Unplaced(new, self.state))
             return False
         if (known := self._hopeless(new)) is not None:
@@ -236,7 +247,11 @@ class Placer:
 
     def _attempt(self, new: NewPod) -> Outcome:
         known = self._outcomes.get(new.likeness)
-        outcome = known.after(self.state) if known is not None else attempt(new, self.state, self._budget)
+        # A claim that pods name is reserved for those before this one: the pod that stands for its likeness is one.
+        if known is None or any(pod_claim.claim_name for pod_claim in new.pod.claims):
+            outcome = attempt(new, self.state, self._budget)
+        else:
+            outcome = known.after(self.state)
         self._outcomes[new.likeness] = outcome
         return outcome
 

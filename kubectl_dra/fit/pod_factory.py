@@ -17,12 +17,15 @@ from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Owner, Pod, owner_of
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
-from kubectl_dra.cluster.applied_pod import are_alike
+from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
+from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.new_pod import about_new_pod
+from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import reworded
 from kubectl_dra.explain.settings import Settings
@@ -37,6 +40,7 @@ class NewPod(Struct, frozen=True):
 
     ``exists``: it is in the cluster already, and waits.
     ``refused``: the API server would not create it, for another reason than a quota, or it gets no devices anywhere.
+    ``held``: it does not come before the scheduler, whatever the devices.
     """
 
     pod: Pod
@@ -47,6 +51,7 @@ class NewPod(Struct, frozen=True):
     ordinal: Ordinal
     exists: bool = False
     refused: bool = False
+    held: bool = False
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -90,9 +95,12 @@ class PodFactory:
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.
         others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
+        self.unchangeable = tuple(refused_changes(self._of_existing(snapshot), snapshot))
+        # Of the rest, such as a quota or a template that is missing, each pod tells by itself.
+        self._held = any(finding.kind.queued for finding in of_question(self.question, snapshot))
         # Nobody allocates for a pod that names its node itself.
         bound = bool(self._admitted.node_name and self.question.claims)
-        self._refused = bound or any(others)
+        self._refused = bound or any(others) or bool(self.unchangeable)
         self._claims = [
             claim_entry
             for claim_entry in self.question.claims
@@ -118,15 +126,30 @@ class PodFactory:
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
             likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
-        return NewPod(pod, claims, likeness, self._number, self._place, ordinal, refused=self._refused)
+        new = NewPod(pod, claims, likeness, self._number, self._place, ordinal)
+        return structs.replace(new, refused=self._refused, held=self._held)
 
     def is_as_written(self, pod: Pod) -> bool:
         """Whether a pod that exists is as one that would be made now."""
+        return self.made(pod) if pod.node_name else are_alike(pod.spec, self._admitted.spec)
+
+    def made(self, pod: Pod) -> bool:
+        """Whether a pod that exists may have been made from this template: others may have added to it."""
+        if self._role.written and has_all_of(pod, self._role.written, self._admitted.spec.priority):
+            return True
         return are_alike(pod.spec, self._admitted.spec)
+
+    def _of_existing(self, snapshot: Snapshot) -> Question:
+        """The question about the pod that the manifest means, where that exists."""
+        pod = self._role.pod
+        there = self._role.exact and (pod.metadata.namespace, pod.metadata.name) in snapshot.pods
+        return structs.replace(self.question, exists=there)
 
     def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""
-        entries = about_pod(pod, snapshot, exists=True).claims
+        question = about_pod(pod, snapshot, exists=True)
+        held = any(finding.under_way is None for finding in of_question(question, snapshot))
+        entries = question.claims
         missing = [claim_entry for claim_entry in entries if claim_entry.hypothetical]
         kept, claims = _with_claims(pod, missing, snapshot, self._names)
         own = [
@@ -138,7 +161,7 @@ class PodFactory:
         if all(claim.allocation is None for claim in own):
             claims |= {(claim.metadata.namespace, claim.metadata.name): claim for claim in own}
             likeness = (self._number, self._place, json.encode((pod.spec, pod.metadata.labels)))
-        return NewPod(kept, claims, likeness, self._number, self._place, ordinal, exists=True)
+        return NewPod(kept, claims, likeness, self._number, self._place, ordinal, exists=True, held=held)
 
     def question_about(self, new: NewPod, snapshot: Snapshot, settings: Settings) -> Question:
         """The question about one of the pods in a cluster that others of them are in already."""
@@ -253,12 +276,33 @@ def _exceeded(quota: ResourceQuota, wanted: Mapping[str, Quantity]) -> bool:
     return any(key in hard and used.get(key, _ZERO) + amount > hard[key] for key, amount in wanted.items())
 
 
-def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]]) -> ResourceQuota:
-    """The quota after what it limits of these amounts was used."""
+def without(pods: Collection[Pod], snapshot: Snapshot) -> Snapshot:
+    """The cluster after pods ended with the claims that were made for them, of which quotas count none any more."""
+    return ended(pods, Cluster(snapshot)).snapshot
+
+
+def ended(pods: Collection[Pod], cluster: Cluster) -> Cluster:
+    """The same of a cluster that knows what changed."""
+    there = cluster.ending(pods)
+    quotas = []
+    for quota in cluster.snapshot.quotas:
+        space = quota.metadata.namespace
+        own = [pod for pod in pods if pod.metadata.namespace == space]
+        claims = [claim for key, claim in cluster.snapshot.claims.items() if key not in there.snapshot.claims]
+        gone = needs([claim for claim in claims if claim.metadata.namespace == space], cluster.snapshot.classes)
+        less = [used_by(pod) for pod in own if in_scope(pod, quota)]
+        less.append({key: Quantity.of(count) for key, count in gone.items()})
+        quotas.append(_charged(quota, less, -1) if own else quota)
+    return there.editing(*quotas) if pods and quotas else there
+
+
+def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]], sign: int = 1) -> ResourceQuota:
+    """The quota after what it limits of these amounts was used, or is not any more."""
     used = amounts(quota.status.used)
     for usage in more:
         for key in usage.keys() & (quota.status.hard or quota.spec.hard).keys():
-            used[key] = used.get(key, _ZERO) + usage[key]
+            before = used.get(key, _ZERO)
+            used[key] = before + usage[key] if sign > 0 else max(_ZERO, before - usage[key])
     written: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
     return structs.replace(quota, status=structs.replace(quota.status, used=written))
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.diagnosis import Diagnosis, RemedyPlan
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.ending_pods import EndPods
@@ -43,7 +43,7 @@ class FirstUnplaced(Struct, frozen=True):
     group must have in common, where that alone keeps it from a node. ``differs``: a pod of the group has another
     priority than the group, so that none of them is tried. ``others``: how many more do not fit.
     ``fitting_with_fix``: how many replicas fit where the fix is made in the template of all; None where that was not
-    tried.
+    tried. ``way`` is what is made there, if that is not the fix of the cause.
     """
 
     pod: str
@@ -55,6 +55,7 @@ class FirstUnplaced(Struct, frozen=True):
     differs: PriorityDiffers | None = None
     others: int = 0
     fitting_with_fix: int | None = None
+    way: RemedyPlan | None = None
 
 
 class OneMoreNode(Struct, frozen=True):
@@ -96,6 +97,18 @@ class More(Struct, frozen=True):
     rivals: tuple[str, ...] = ()
 
 
+class FormerPods(Struct, frozen=True):
+    """Pods of a former template that a rollout replaces. ``left`` of them run on where it stops.
+
+    ``unavailable``: so many of them have to end first, as maxUnavailable allows then, for all replicas to fit; None
+    where that does not help or is not so.
+    """
+
+    pods: int
+    left: int = 0
+    unavailable: int | None = None
+
+
 class WorkloadFit(Struct, frozen=True):
     """What comes of one workload.
 
@@ -103,7 +116,8 @@ class WorkloadFit(Struct, frozen=True):
     their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
     to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
     changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the placed pods do
-    not start.
+    not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
+    ``refused``: the API server refuses a change of what exists.
     """
 
     workload: WorkloadPods
@@ -123,6 +137,9 @@ class WorkloadFit(Struct, frozen=True):
     as_many: bool = False
     at_least: bool = False
     begin: Starting = Starting()
+    replaced: FormerPods | None = None
+    former: int = 0
+    refused: bool = False
 
     @property
     def placed(self) -> int:

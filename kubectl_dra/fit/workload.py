@@ -67,6 +67,13 @@ class WorkloadPods(Struct, frozen=True):
         return sum(role.each for role in self.roles)
 
     @property
+    def suspended(self) -> bool:
+        """Whether it makes no pods until somebody, or a queue, resumes it."""
+        spec = self.raw.get("spec")
+        policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
+        return any(isinstance(each, Mapping) and each.get("suspend") is True for each in (spec, policy))
+
+    @property
     def title(self) -> str:
         """Kind, namespace and name."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.name else f"{self.kind}s of {self.namespace}"

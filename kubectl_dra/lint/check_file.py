@@ -16,7 +16,9 @@ from kubectl_dra.lint.accepted import Suppression, may_have_comments, suppressio
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
-from kubectl_dra.lint.locate import Texts, excerpt, excerpt_of_line, locate, path_text, plain, spanned
+from kubectl_dra.lint.groups import right_group, shares_kind
+from kubectl_dra.lint.incomplete import incomplete
+from kubectl_dra.lint.locate import Texts, excerpt, locate, path_text, plain, pointed, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
@@ -47,7 +49,7 @@ class Job(Struct, frozen=True):
 class FileResult(Struct, frozen=True):
     """The result for one file. ``digest`` tells whether the file is unchanged when it is read again.
 
-    ``left_out``: nothing in the file could be checked; a note says why.
+    ``left_out``: nothing in the file could be checked; a note says why. ``readable``: all of its documents are.
     """
 
     name: str
@@ -60,6 +62,7 @@ class FileResult(Struct, frozen=True):
     defects: tuple[str, ...] = ()
     digest: int = 0
     left_out: bool = False
+    readable: bool = True
 
 
 def check_file(file: Input, job: Job, texts: Texts) -> FileResult:
@@ -116,12 +119,14 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         if document.repeated:
             findings += _duplicates(document)
         if not is_object(document.object):
+            lacks = incomplete(document)
+            findings += () if lacks is None else (lacks,)
             continue
         manifests += 1
         try:
             below = list(items_of(document, others))
         except FileError as error:
-            findings.append(plain(files.Unreadable, source.name, error.problem, _start(error)))
+            findings.append(pointed(files.Unreadable, source, error.problem, *_start(error)))
             continue
         if below:
             texts.keep(document)
@@ -142,7 +147,16 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     comments = tuple(suppressions(source, scalars)) if commented else ()
     kept = tuple(finding for finding in (*findings, *about) if wanted(finding, job.selection))
     return FileResult(
-        given.name, kept, tuple(items), comments, manifests, others, notes, tuple(defects), left_out=left_out
+        given.name,
+        kept,
+        tuple(items),
+        comments,
+        manifests,
+        others,
+        notes,
+        tuple(defects),
+        left_out=left_out,
+        readable=not skipped,
     )
 
 
@@ -185,7 +199,7 @@ def _about_skipped(
         if others or len(skipped) > 1:
             message += f"; the document that begins in line {broken.line} is left out, "
             message += "the others are checked" if others else "as are others"
-        findings.append(plain(files.Unreadable, given.name, message, start, excerpt_of_line(source, start[0])))
+        findings.append(pointed(files.Unreadable, source, message, *start))
     return findings, notes
 
 
@@ -199,9 +213,11 @@ def items_of(document: Document, others: Counter[str] | None = None) -> Iterator
     for manifest in objects((document,)):
         group = manifest.api_version.rpartition("/")[0]
         known = group == GROUP or (group, manifest.kind) in _OTHER_KINDS or manifest.kind in _ASKED_FOR
+        known = known or right_group(group, manifest.kind) is not None
         if not known and not loses_claims(manifest.object) and not named_devices(manifest.object):
             if others is not None:
-                others[manifest.kind] += 1
+                of_group = f" of {group}" if shares_kind(group, manifest.kind) else ""
+                others[f"{manifest.kind}{of_group}"] += 1
             continue
         item = Item(
             manifest.object,
@@ -227,20 +243,20 @@ def _pod(owner: Item, spec: WorkloadPodSpec) -> Item:
     return Item(raw, at, owner, spec.complete and owner.complete)
 
 
-_rules: dict[tuple[str, str, Selection, Release], tuple[Rule, ...]] = {}
+_rules: dict[tuple[str, bool, str, Selection, Release], tuple[Rule, ...]] = {}
 
 
 def rules_for(item: Item, job: Job, scope: str) -> tuple[Rule, ...]:
     """The rules of a scope for an item, given its kind, the release and the selection."""
     release = job.target.release.without_patch
-    key = (item.kind, scope, job.selection, release)
+    key = (item.kind, item.only_shares_kind, scope, job.selection, release)
     rules = _rules.get(key)
     if rules is None:
         rules = _rules[key] = tuple(
             rule()
             for rule in RULES
             if rule.scope == scope
-            and (rule.kinds == ANY_KIND or item.kind in rule.kinds)
+            and (rule.kinds == ANY_KIND or (item.kind in rule.kinds and not item.only_shares_kind))
             and release in rule.releases
             and job.selection.has(rule.code)
         )

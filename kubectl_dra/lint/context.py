@@ -12,6 +12,7 @@ from kubectl_dra.api.codec import VERSIONS, ConversionError, mismatch, reshaped
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
+from kubectl_dra.lint.groups import shares_kind
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ class Item:
         return self.group == GROUP
 
     @property
+    def only_shares_kind(self) -> bool:
+        """Whether its kind is Kubernetes' own and its group is not: rules about that kind are not about it."""
+        return shares_kind(self.group, self.kind)
+
+    @property
     def is_patch(self) -> bool:
         """Whether it (or its workload) is a kustomize patch: a part of an object."""
         return not (self if self.owner is None else self.owner).complete
@@ -149,11 +155,11 @@ class Item:
     def v1(self) -> Mapping[str, Any] | None:
         """The object in v1's shape, without defaults.
 
-        For kinds of other groups it is ``raw``. None if the version is unknown or a field has the wrong type;
+        For kinds of other groups it is ``raw``. None if the group or version is unknown or a field has the wrong type;
         rules that need the shape then report nothing.
         """
         if self._v1 is _UNSET:
-            self._v1 = self._reshaped() if self.is_dra else self.raw
+            self._v1 = self._reshaped() if self.is_dra else None if self.only_shares_kind else self.raw
         shape: Mapping[str, Any] | None = self._v1
         return shape
 

@@ -10,15 +10,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.lint.accepted import apply
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, classes_not_given, not_given
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
-from kubectl_dra.lint.finding import LintFinding, LocatedFinding, Report, SelectorOpinion
+from kubectl_dra.lint.finding import SEVERITIES, LintFinding, LocatedFinding, Report, SelectorOpinion
+from kubectl_dra.lint.fixes import UNREADABLE
 from kubectl_dra.lint.locate import Texts, locate, plain
 from kubectl_dra.lint.rules import BY_CODE, files
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
+from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
@@ -297,6 +300,8 @@ def _together(
 def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> tuple[list[LocatedFinding], int]:
     """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
     findings = [finding for finding in findings if wanted(finding, job.selection)]
+    if not result.readable:
+        findings = [replace(each, obstacle=UNREADABLE) if each.changes else each for each in findings]
     if not result.comments:
         return findings, 0
     kept, silenced, unused = apply(findings, result.comments)
@@ -309,12 +314,17 @@ def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> 
 
 
 def _told_once(findings: Sequence[LocatedFinding]) -> Iterator[LocatedFinding]:
-    """The findings of a file without those of which another one, an error, tells the cause."""
-    causes = {(finding.document, finding.path, finding.code) for finding in findings if finding.severity == "error"}
+    """The findings of a file without those of which another one, that is not milder, tells the cause."""
+    causes: dict[tuple[int, Path, str], int] = {}
+    for finding in findings:
+        place = (finding.document, finding.path, finding.code)
+        severity = SEVERITIES.index(finding.severity)
+        causes[place] = min(severity, causes.get(place, severity))
     for finding in findings:
         rule = BY_CODE.get(finding.code)
-        place = (finding.document, finding.path)
-        if rule is None or not any((*place, code) in causes for code in rule.told_by):
+        severity = SEVERITIES.index(finding.severity)
+        keys = ((finding.document, finding.path, code) for code in rule.told_by) if rule is not None else ()
+        if not any(causes.get(key, severity + 1) <= severity for key in keys):
             yield finding
 
 

@@ -82,7 +82,7 @@ class LocatedFinding(Struct, frozen=True):
     with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
     ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
     ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command``,
-    ``block`` and ``expression`` are those of the fix.
+    ``block`` and ``expression`` are those of the fix. ``obstacle`` says why the changes cannot be made in this text.
     """
 
     code: str
@@ -109,6 +109,12 @@ class LocatedFinding(Struct, frozen=True):
     command: str = ""
     block: tuple[str, ...] = ()
     expression: str = ""
+    obstacle: str = ""
+
+    @property
+    def promised(self) -> Safety:
+        """The safety of a fix that can be made in this text; none for any other."""
+        return "none" if self.obstacle else self.safety
 
     @property
     def advised(self) -> str:

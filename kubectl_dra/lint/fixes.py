@@ -99,7 +99,7 @@ def _round(
         documents = parse(source)
     except InputError:
         # What other documents of the file mean cannot be compared before and after.
-        return source.text, [], [(finding, "another document of the file cannot be read") for finding in waiting]
+        return source.text, [], [(finding, UNREADABLE) for finding in waiting]
     plans, failed = _planned(documents, waiting)
     if not plans:
         return source.text, [], failed
@@ -174,6 +174,28 @@ def _one_by_one(
 
 def _why(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+_CHECKED: Final = 50_000
+"""In a text of more characters it would take too long to try each fix beforehand."""
+UNREADABLE: Final = "another document of the file cannot be read"
+
+
+def obstacle(document: Document, changes: Sequence[Change]) -> str:
+    """Why the changes cannot be made in the text of a document; empty if nothing is known to be in the way."""
+    text = document.source.text
+    if len(text) > _CHECKED:
+        return ""
+    try:
+        edits = edits_of(document, changes)
+        if "&" in text and "*" in text:
+            # Only the result shows whether an alias stands for what is changed.
+            verified(parse(document.source), edits, {document.index: changed(document.object, changes)})
+    except _REFUSALS as error:
+        return _why(error)
+    except InputError:
+        return UNREADABLE
+    return ""
 
 
 def _overlap(own: Sequence[Edit], others: Sequence[Edit]) -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Item
 from kubectl_dra.lint.finding import AsWritten, LintFinding, LocatedFinding
+from kubectl_dra.lint.fixes import obstacle
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, below, value_at
 from kubectl_dra.manifests.documents import Document, Skipped, each
@@ -92,7 +93,8 @@ def _inside(document: Document, value: Any, node: Node, cel: tuple[int, int]) ->
     start = max(0, min(cel[0], len(value)))
     end = max(start, min(cel[1], len(value)))
     if start == len(value):
-        behind = offsets[-1][1]
+        # Behind what is written last: a block of text ends with the line break of its last line.
+        behind = offsets[max(0, len(value.rstrip()) - 1)][1]
         return document.source.span(behind, behind)
     last = max(end - 1, start)
     return document.source.span(offsets[start][0], offsets[last][1])
@@ -151,6 +153,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         "" if fix is None else fix.command,
         () if fix is None else fix.block,
         "" if fix is None else fix.expression,
+        "" if fix is None or fix.safety == "none" or not changes else obstacle(document, changes),
     )
 
 
@@ -198,9 +201,18 @@ def path_text(path: Path) -> str:
     return "".join(out)
 
 
-def plain(rule: type[Rule], file: str, message: str, at: tuple[int, int] = (1, 1), line: str = "") -> LocatedFinding:
-    """A finding about a file, at a position without an extent."""
-    return LocatedFinding(rule.code, rule.severity, file, *at, *at, 0, 0, "", "", message, excerpt=line)
+def plain(rule: type[Rule], file: str, message: str) -> LocatedFinding:
+    """A finding about a file of which no text is known."""
+    return LocatedFinding(rule.code, rule.severity, file, 1, 1, 1, 1, 0, 0, "", "", message)
+
+
+def pointed(rule: type[Rule], source: Source, message: str, line: int, column: int) -> LocatedFinding:
+    """A finding about a text, at a position without an extent."""
+    offset = min((source.line_start(line) or 0) + column - 1, len(source.text))
+    at = SourcePosition(line, column, line, column, offset, offset)
+    return LocatedFinding(
+        rule.code, rule.severity, source.name, *at, "", "", message, excerpt=excerpt_of_line(source, line)
+    )
 
 
 def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> LocatedFinding:

@@ -33,8 +33,8 @@ class Rule:
     pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
     examines ``context.world``: it then runs after all files are read. ``otherwise`` are the severities that a finding
     can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can.
-    ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has an error in the
-    same place, its own finding is left out.
+    ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has a finding in
+    the same place that is not milder, its own is left out.
     """
 
     code: ClassVar[str]
@@ -89,7 +89,7 @@ class Rule:
 
     @classmethod
     def why(cls) -> str:
-        """The consequence of leaving the finding as it is, in one paragraph."""
+        """The consequence of leaving the finding as it is."""
         return cls.page().sections["Why it matters"]
 
     @classmethod

@@ -329,7 +329,7 @@ def _fix(document: TextDocument, checks: CheckedText, index: int) -> lsp.CodeAct
         title=f"{finding.advice.rstrip('.')} ({finding.code})",
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[_diagnostic(finding, document)],
-        is_preferred=finding.safety == "safe",
+        is_preferred=finding.promised == "safe",
         edit=_edit(document, checks.fixes[index]),
     )
 

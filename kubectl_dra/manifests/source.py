@@ -224,6 +224,9 @@ def too_deep(source: Source) -> FileError:
     return FileError(f"nested more than {nodes.DEEPEST} levels deep", source.name)
 
 
+_IN_QUOTES: Final = "while scanning a quoted scalar"
+
+
 def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, int]) -> FileError:
     """The error for a syntax error in a document with that span. The parser's offsets count from ``base``."""
     template = _template_at(source, span)
@@ -238,6 +241,12 @@ def syntax_error(source: Source, error: Exception, base: int, span: tuple[int, i
         return FileError(f"not valid YAML: {problem}", source.name)
     offset = min(base + offset, len(source.text))
     line, column = source.place(offset)
+    begin = getattr(error, "context_mark", None)
+    if begin is not None and getattr(error, "context", None) == _IN_QUOTES and "unexpected" in str(problem):
+        # It goes on up to the next marker of a document, or to the end of the text.
+        line, column = source.place(min(base + begin.index, len(source.text)))
+        problem = f"the text in quotes that begins here does not end{_cut_off(source, offset)}"
+        return FileError(f"not valid YAML: {problem}", source.name, line, column)
     if mark is not None and source.text[offset : offset + 1] == "\t":
         problem = "a tab cannot indent here; use spaces"
     context = getattr(error, "context", None)

@@ -108,6 +108,9 @@ def write_fit(
     following = invocation.refined(*more, *(("--explain",) if stopped else () if rest else ("-o", "json")))
     if any(map(conditions, answer.workloads)):
         following, rest = invocation.refined("--complete"), ""
+    elif answer.workloads and all(workload.workload.of_each_node for workload in answer.workloads):
+        # It says on which nodes such a pod fits.
+        following, rest = invocation._replace(argv=("kubectl", "dra", "explain", *invocation.argv[3:])).refined(), ""
     write_command(out, ShellCommand((following,), "Next"), rest)
 
 

@@ -101,6 +101,13 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
         "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
         "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
     }
+    if workload.former:
+        out["formerPods"] = workload.former
+    if workload.replaced is not None:
+        replaced = workload.replaced
+        out["rollout"] = {"replacedPods": replaced.pods, "leftPods": replaced.left}
+        if replaced.unavailable is not None:
+            out["rollout"]["maxUnavailable"] = replaced.unavailable
     begin = workload.begin
     if begin.nodes:
         on = Counter(placed_pod.node for placed_pod in workload.placed_pods if placed_pod.devices)

@@ -12,13 +12,23 @@ from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace, deleting
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
+from kubectl_dra.explain.causes.not_tried import CHANGE_REFUSED
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread, if_none
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import (
+    ChangeSort,
+    ClusterChange,
+    EndRule,
+    FormerPods,
+    More,
+    NodesNeeded,
+    OneMoreNode,
+    WorkloadFit,
+)
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.pod_counts import completions_of
@@ -37,6 +47,8 @@ def headline(workload: WorkloadFit) -> str:
         return f"{_count(workload)} if {condition}{_beside(workload)}{_idle(workload)}."
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
+    if workload.refused and not workload.placed:
+        return f"{workload.workload.title} {CHANGE_REFUSED.state}{_beside(workload)}."
     if workload.verdict is Verdict.NOT_STARTING and not (workload.as_many and workload.starting):
         return f"{_starting(workload)}."
     if workload.verdict is Verdict.UNDETERMINED:
@@ -151,7 +163,14 @@ def _on(placed_pods: Sequence[PlacedPod]) -> str:
 def _beside(workload: WorkloadFit) -> str:
     said = []
     if workload.running:
-        said.append(f"{amount(workload.running, 'pod')} of it {'runs' if workload.running == 1 else 'run'} already")
+        whose = "it" if workload.workload.name else "them"
+        of_former = f", {'all' if workload.former == workload.running else f'{workload.former:,}'} of a former template"
+        already = f"{amount(workload.running, 'pod')} of {whose} {'runs' if workload.running == 1 else 'run'} already"
+        said.append(already + (of_former if workload.former else ""))
+    if workload.workload.suspended:
+        said.append("it is suspended, and makes no pod until it is resumed")
+    if workload.replaced is not None:
+        said.append(_rollout(workload.replaced))
     if workload.as_many and (job := completions_of(workload.workload.raw)) and job[1] < workload.fitting:
         said.append(f"it has {amount(job[0], 'completion')}, {job[1]:,} at a time")
     if ended := evicted(workload.placed_pods):
@@ -159,6 +178,29 @@ def _beside(workload: WorkloadFit) -> str:
     if workload.fewest != workload.greatest:
         said.append(f"by which nodes the scheduler takes {workload.fewest:,} to {workload.greatest:,} pods have room")
     return f"; {'; '.join(said)}" if said else ""
+
+
+def _rollout(replaced: FormerPods) -> str:
+    """What comes of the pods of a former template."""
+    pods = f"{amount(replaced.pods, 'pod')} of the former template"
+    if not replaced.left:
+        return f"the rollout ends {pods}"
+    if replaced.left == replaced.pods:
+        return f"the rollout stops, and {pods} {'runs' if replaced.pods == 1 else 'run'} on"
+    return f"the rollout stops, and {replaced.left:,} of {pods} {'runs' if replaced.left == 1 else 'run'} on"
+
+
+def eased(workload: WorkloadFit) -> str:
+    """How the rollout goes on that stops; empty where it does not, or that is not known."""
+    replaced = workload.replaced
+    if replaced is None or replaced.unavailable is None:
+        return ""
+    every = "it fits" if workload.replicas == 1 else f"all {workload.replicas:,} {workload.workload.unit}s fit"
+    number = replaced.unavailable
+    return (
+        f"Set spec.strategy.rollingUpdate.maxUnavailable to {number:,}, so that {amount(number, 'pod')} of the former "
+        f"template {'ends' if number == 1 else 'end'} first: then {every}."
+    )
 
 
 def _idle(workload: WorkloadFit) -> str:
@@ -282,6 +324,12 @@ def own_fix(workload: WorkloadFit) -> str:
     """
     if workload.stop is None or workload.stop.differs is not None or workload.stop.domain:
         return ""
+    if of_rollout := eased(workload):
+        return of_rollout
+    if workload.stop.way is not None and workload.stop.fitting_with_fix is not None:
+        way = written(workload.stop.way.changes[0])
+        then = _fitting_then(workload, workload.stop.fitting_with_fix)
+        return f"{way[:1].upper()}{way[1:]}; with that in the template {then}."
     first = next(iter(workload.stop.diagnosis.findings), None)
     if first is None or (first.proof is None and workload.more):
         return ""
@@ -364,7 +412,7 @@ def broken_node(workload: WorkloadFit, invocation: Invocation) -> CommandLine | 
 def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[CommandLine, ...]:
     """The commands of ``own_fix``, else the one that shows what to mend."""
     finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
-    if finding is None:
+    if finding is None or workload.stop is None or workload.stop.way is not None or eased(workload):
         return ()
     remedy = finding.remedy
     if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():

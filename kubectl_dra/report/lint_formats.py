@@ -77,7 +77,7 @@ def _finding(finding: LocatedFinding) -> dict[str, Any]:
         "page": page_of("rules", finding.code),
     }
     if finding.advice:
-        out["fix"] = {"text": finding.advised, "safety": finding.safety}
+        out["fix"] = {"text": finding.advised, "safety": finding.promised}
         if finding.command:
             out["fix"]["command"] = finding.command
     if finding.detail:
@@ -321,9 +321,9 @@ def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[s
 
 
 def _fixes(finding: LocatedFinding, changes: Sequence[Replacement]) -> dict[str, Any]:
-    if not changes or finding.safety == "none":
+    if not changes or finding.promised == "none":
         return {}
-    flag = "--fix" if finding.safety == "safe" else "--unsafe-fixes"
+    flag = "--fix" if finding.promised == "safe" else "--fix --unsafe-fixes"
     replaced = [
         {
             "deletedRegion": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, TextIO
 
@@ -13,11 +13,11 @@ from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.lint.upgrade import gate_changes
-from kubectl_dra.report.finding_counts import FindingCount, write_counts
+from kubectl_dra.report.finding_counts import MANY, FindingCount, write_counts
 from kubectl_dra.report.paint import PROSE_WIDTH, Painter
 from kubectl_dra.text import amount, out_of, some
 
-_FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--unsafe-fixes)", "none": ""}
+_FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--fix --unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BEFORE: Final = 60
 _CUT: Final = "…"
@@ -30,21 +30,55 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
     """Write the findings, with each rule's reason at its first occurrence, and the summary."""
     out = Painter(stream or sys.stdout, color)
     explained: set[str] = set()
-    for file, findings in groupby(report.findings, key=lambda finding: finding.file):
+    told, rest = _without_repeated(report.findings)
+    for file, findings in groupby(told, key=lambda finding: finding.file):
         shown = [out.line((file, "bold"))]
         advised: dict[tuple[str, str], int] = {}
         for finding in findings:
             shown += _finding(out, finding, finding.code not in explained, advised)
             explained.add(finding.code)
         out.put("".join([*shown, "\n"]))
+    for code, left in rest.items():
+        places = amount(len({finding.file for finding in left}), "file")
+        out.paragraph(f"and {len(left):,} more {code} {BY_CODE[code].name} in {places}: -o concise lists each.")
+    if rest:
+        out.write("")
     write_counts(out, _counts(report))
-    for sentence in _sentences(report):
+    for sentence in (*_sentences(report), *_places_of_errors(report)):
         out.paragraph(sentence)
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
         for state, gates in (("on", changes.on), ("off", changes.off)):
             if gates:
                 out.paragraph(f"Gates that turn {state} unless somebody sets them: {', '.join(gates)}.", style="dim")
+
+
+def write_concise(report: Report, stream: TextIO | None = None) -> None:
+    """Write each finding on one line, and the summary."""
+    out = Painter(stream or sys.stdout, "never")
+    for finding in report.findings:
+        place = f"{finding.file}:{finding.line}:{finding.column}"
+        out.write(f"{place}: {finding.severity} {finding.code} {finding.message}{_FLAGS[finding.promised]}")
+    out.write(summary(report))
+
+
+_REPEATED: Final = 3
+"""So many notes of one rule are shown in full."""
+
+
+def _without_repeated(
+    findings: Sequence[LocatedFinding],
+) -> tuple[list[LocatedFinding], Mapping[str, list[LocatedFinding]]]:
+    """The findings without the notes that say again what others of their rule say, and those by code."""
+    shown: list[LocatedFinding] = []
+    notes: dict[str, list[LocatedFinding]] = {}
+    for finding in findings:
+        known = notes.setdefault(finding.code, []) if finding.severity == "info" else None
+        if known is not None:
+            known.append(finding)
+        if known is None or len(known) <= _REPEATED:
+            shown.append(finding)
+    return shown, {code: each[_REPEATED:] for code, each in notes.items() if len(each) > _REPEATED}
 
 
 def _counts(report: Report) -> list[FindingCount]:
@@ -54,7 +88,7 @@ def _counts(report: Report) -> list[FindingCount]:
         grouped.setdefault((tuple(_STYLES).index(finding.severity), finding.code), []).append(finding)
     counts = []
     for (_, code), found in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1]))):
-        ways = [flag.strip(" ()") for safety, flag in _FLAGS.items() if any(each.safety == safety for each in found)]
+        ways = [flag.strip(" ()") for safety, flag in _FLAGS.items() if any(each.promised == safety for each in found)]
         files = tuple(dict.fromkeys(each.file for each in found))
         name = f"{code} {BY_CODE[code].name}"
         counts.append(FindingCount(found[0].severity, name, len(found), files, ", ".join(filter(None, ways))))
@@ -72,7 +106,10 @@ def _finding(
     yield out.lines(finding.message, indent="    ")
     yield from _source(out, finding)
     if explain:
-        yield out.lines(rule.why(), indent="         ", first="    why: ", style="dim")
+        lead = "    why: "
+        for paragraph in rule.why().split("\n\n"):
+            yield out.lines(paragraph, indent="         ", first=lead, style="dim")
+            lead = "         "
     first = advised.setdefault((finding.advice, finding.command), finding.line)
     if finding.command and first != finding.line:
         yield out.lines(f"the same as in line {first}", indent="         ", first="    fix: ", style="green")
@@ -89,7 +126,8 @@ def _finding(
 
 def _advice(out: Painter, finding: LocatedFinding) -> Iterator[str]:
     """What to do; an expression that does not fit behind it has a line of its own, to be pasted."""
-    text, indent = f"{finding.advice}{_FLAGS[finding.safety]}", " " * 9
+    by_hand = f" (by hand: {finding.obstacle})" if finding.obstacle else ""
+    text, indent = f"{finding.advice}{_FLAGS[finding.promised]}{by_hand}", " " * 9
     head, expression, tail = text.partition(finding.expression) if finding.expression else (text, "", "")
     if not expression or len(text) <= min(out.width, PROSE_WIDTH) - len(indent):
         yield out.lines(text, indent=indent, first="    fix: ", style="green")
@@ -164,6 +202,13 @@ def summary(report: Report) -> str:
     return " ".join(_sentences(report))
 
 
+def _places_of_errors(report: Report) -> Iterator[str]:
+    """Where the errors are among findings that do not fit on a screen."""
+    errors = [f"{finding.file}:{finding.line}" for finding in report.findings if finding.severity == "error"]
+    if errors and MANY < len(report.findings) != len(errors):
+        yield f"{'The error is' if len(errors) == 1 else 'Errors are'} in {some(tuple(dict.fromkeys(errors)), 5)}."
+
+
 def _sentences(report: Report) -> Iterator[str]:
     files = len({finding.file for finding in report.findings})
     read = amount(len(report.files), "file")
@@ -190,8 +235,8 @@ def _sentences(report: Report) -> Iterator[str]:
         text += f" {amount(report.left_out, 'file')} left out."
     fixes = [
         f"{number} with {flag}"
-        for safety, flag in (("safe", "--fix"), ("unsafe", "--unsafe-fixes"))
-        if (number := sum(finding.safety == safety for finding in report.findings))
+        for safety, flag in (("safe", "--fix"), ("unsafe", "--fix --unsafe-fixes"))
+        if (number := sum(finding.promised == safety for finding in report.findings))
     ]
     if fixes:
         text += f" Fixable: {', '.join(fixes)}."

@@ -57,6 +57,23 @@ def required_anti_affinity(pod: Pod, state: ClusterState) -> list[Term]:
     return [_resolved(term, pod, state) for term in _affinity(pod).pod_anti_affinity.required]
 
 
+def kept_apart_by(
+    pod: Pod, reason: AntiAffinityBroken | ExistingAntiAffinityBroken, state: ClusterState
+) -> Iterator[Pod]:
+    """The pods because of which a domain is refused: those that the pod excludes there, or that exclude it."""
+    terms = required_anti_affinity(pod, state)
+    labels = namespace_labels(pod, state)
+    for node in state.nodes.values():
+        for other in node.pods if node.node.labels.get(reason.key) == reason.value else ():
+            if isinstance(reason, AntiAffinityBroken):
+                apart = any(term.key == reason.key and term.means(other) for term in terms)
+            else:
+                own = (term for term in other.required_anti_affinity if term.topology_key == reason.key)
+                apart = any(is_about(term, other, pod, labels) for term in own)
+            if apart:
+                yield other
+
+
 def preferred(pod: Pod, state: ClusterState) -> list[Term]:
     """The preferred terms with their weights; those of anti-affinity are negative."""
     affinity = _affinity(pod)

@@ -54,6 +54,36 @@ def test_fail_on(dra: Dra) -> None:
     assert dra("lint", "a.yaml", "--ignore", "duplicate-key", "--select", "DRA9").code == 0
 
 
+def test_one_line_for_each_finding(dra: Dra) -> None:
+    Path("a.yaml").write_text(FLAT)
+    ran = dra("lint", "a.yaml", *ONLY, "-o", "concise")
+    assert (ran.code, ran.out) == (
+        1,
+        "a.yaml:9:7: error DRA101 there is no field 'deviceClassName' here in v1: it is inside exactly (--fix)\n"
+        f"{dra('lint', 'a.yaml', *ONLY).out.splitlines()[-2]} {dra('lint', 'a.yaml', *ONLY).out.splitlines()[-1]}\n",
+    )
+
+
+def test_notes_of_one_rule_are_told_once_there_are_many(dra: Dra) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec:\n  containers:\n  - name: c\n    image: a:1\n"
+        "    resources:\n      limits: {nvidia.com/gpu: 1}\n"
+    )
+    for number in range(12):
+        Path(f"{number:02}.yaml").write_text(pod.replace("NAME", f"p{number}"))
+    Path("z.yaml").write_text(FLAT)
+    ran = dra("lint", ".")
+    shown = [line for line in ran.out.splitlines() if "info DRA703" in line]
+    assert len(shown) == 3 and "03.yaml" not in ran.out
+    assert "and 9 more DRA703 device-plugin-resource in 9 files: -o concise lists each." in ran.out
+    assert "12      info" in ran.out and "The error is in z.yaml:9." in ran.out
+    assert "The error is" not in dra("lint", ".", "-o", "concise").out
+    assert dra("lint", ".", "-o", "concise").out.count("DRA703") == 12
+    for number in range(9):
+        Path(f"{number:02}.yaml").unlink()
+    assert "more DRA703" not in dra("lint", ".").out
+
+
 @pytest.mark.parametrize("output", ["json", "sarif", "github", "junit"])
 def test_formats_are_alone_on_standard_output(dra: Dra, output: str) -> None:
     Path("a.yaml").write_text(FLAT)
@@ -189,6 +219,19 @@ def test_a_diff_says_that_there_are_unsafe_fixes(dra: Dra) -> None:
     assert (ran.code, ran.err) == (1, "the diff fixes 1 of 1 finding\n")
 
 
+def test_unsafe_fixes_are_made_only_with_fix(dra: Dra) -> None:
+    """The flag says which fixes are meant, and --fix that they are made."""
+    text = CLAIM.replace("kind: ResourceClaim", "kind: ResourceClam")
+    Path("a.yaml").write_text(text)
+    ran = dra("lint", "a.yaml", "--unsafe-fixes")
+    assert ran.code == 1 and Path("a.yaml").read_text() == text
+    assert "Did you mean ResourceClaim? (--fix --unsafe-fixes)" in ran.out
+    assert "Fixable: 1 with --fix --unsafe-fixes." in ran.out
+    assert ran.err == "note: --unsafe-fixes changes nothing by itself: add --fix, or --diff to see the changes\n"
+    assert dra("lint", "a.yaml", "--fix").code == 1 and Path("a.yaml").read_text() == text
+    assert dra("lint", "a.yaml", "--fix", "--unsafe-fixes").code == 0 and Path("a.yaml").read_text() == CLAIM
+
+
 def test_the_summary_has_the_words_of_the_flag(dra: Dra) -> None:
     Path("p.yaml").write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
@@ -257,6 +300,21 @@ def test_what_no_rule_is_about_is_named(dra: Dra) -> None:
         "nothing checked in 1 file, for Kubernetes 1.37.\nNot checked, because no rule is about them: Service (2).\n",
     )
     assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["notChecked"] == {"Service": 2}
+
+
+def test_a_claim_without_api_version_is_no_empty_file(dra: Dra) -> None:
+    Path("a.yaml").write_text(CLAIM.replace("apiVersion", "apiversion"))
+    ran = dra("lint", ".")
+    assert ran.code == 1
+    assert "apiVersion is not set; 'apiversion' is a misspelling of it" in ran.out
+    assert "fix: Write apiVersion: resource.k8s.io/v1." in ran.out
+
+
+def test_a_kind_of_another_group_is_named_with_its_group(dra: Dra) -> None:
+    Path("a.yaml").write_text("apiVersion: example.com/v1\nkind: ResourceClaim\nmetadata: {name: a}\n")
+    ran = dra("lint", "a.yaml")
+    assert ran.code == 0
+    assert "Not checked, because no rule is about them: ResourceClaim of example.com." in ran.out
 
 
 def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> None:
@@ -340,3 +398,27 @@ def test_a_fix_of_several_lines_is_yaml_to_paste(dra: Dra) -> None:
     out = dra("lint", "a.yaml").out
     lines = ["fix: Write:", "devices:", "  requests:", "  - name: gpu", "    exactly:"]
     assert "\n".join([f"    {lines[0]}", *(f"         {line}" for line in lines[1:])]) in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIM.replace("exactly:", "exactly: &e").replace("deviceClassName", "deviceClasName")
+        + "    - name: other\n      exactly: *e\n",
+        CLAIM.replace("deviceClassName", "deviceClasName") + "---\nkind: [\n",
+        CLAIM.replace("deviceClassName", "deviceClasName") + "---\na: {{ .Values.a }}\n",
+    ],
+    ids=["alias", "broken document", "template"],
+)
+def test_a_fix_that_cannot_be_made_is_not_promised(dra: Dra, text: str) -> None:
+    Path("a.yaml").write_text(text)
+    ran = dra("lint", "a.yaml", *ONLY)
+    assert "deviceClasName" in ran.out and "--fix" not in ran.out
+    assert "(by hand: an" in ran.out
+    found = json.loads(dra("lint", "a.yaml", *ONLY, "-o", "json").out)["findings"]
+    assert "safe" not in {each["fix"]["safety"] for each in found if "fix" in each}
+    assert not any(
+        "fixes" in each for each in json.loads(dra("lint", "a.yaml", *ONLY, "-o", "sarif").out)["runs"][0]["results"]
+    )
+    fixed = dra("lint", "--fix", "a.yaml", *ONLY)
+    assert "not fixed: a.yaml:" in fixed.err and Path("a.yaml").read_text() == text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fit.worlds import claim, deployment, held, item, node, published, running, said, template
+from tests.fit.worlds import claim, deployment, fitted, held, item, node, pod_spec, published, running, said, template
 from tests.ran import ran
 
 JSON = dict[str, Any]
@@ -179,3 +179,27 @@ def test_the_text_has_a_command(tmp_path: Path) -> None:
     _, out, _ = said(tmp_path, cluster, [template(), deployment(1)])
     assert "    Destructive (in the cluster, not the snapshot): $ kubectl delete pod/other -n default\n" in out
     assert "  - Add one more node like a (1 such node exists): then it fits.\n" in out
+
+
+def test_what_makes_room_for_one_workload_is_placed_with_all(tmp_path: Path) -> None:
+    """Both lack devices, and the first workload takes the one that is freed."""
+    both = [deployment(2, "first"), deployment(2, "second")]
+    cluster = [*node("a", 2), *running("other", "a", [0]), template()]
+    _, report = fitted(tmp_path, cluster, both)
+    first, second = report["items"]
+    assert changes(second, "release-claims") == []
+    assert [change["morePods"] for change in changes(first, "release-claims")] == [1]
+    for found in (first, second):
+        _, after = fitted(tmp_path, cluster, both, "--with-node", "a,count=1")
+        (now,) = (each for each in after["items"] if each["workload"] == found["workload"])
+        (added,) = changes(found, "add-node")
+        assert now["podCounts"]["fit"] == found["podCounts"]["fit"] + added["morePods"]
+
+
+def test_a_bare_pod_beside_a_workload_is_explained_by_itself(tmp_path: Path) -> None:
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "train", "namespace": "default"}}
+    said(tmp_path, [*node("a", 2), template(), template(3)], [deployment(1), {**pod, "spec": pod_spec(3)}])
+    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out, _ = ran(*words, "--full")
+    assert code == 1
+    assert "this pod is looked at by itself" in " ".join(out.partition("Pod default/train")[2].split())

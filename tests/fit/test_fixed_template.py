@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fit.worlds import CLASS, JSON, deployment, item, node, template
+from tests.fit.worlds import CLASS, JSON, deployment, item, node, running, template
 
 CLUSTER = [CLASS, *node("n1", 4, cpu="8"), *node("n2", 2, cpu="6")]
 
@@ -40,6 +40,22 @@ def test_one_pod_is_proved_by_itself(tmp_path: Path) -> None:
     found, _ = _asked(tmp_path, [deployment(1, cpu="9"), template(1)])
     assert "fitting" not in found["stop"]["fix"]
     assert "then it fits on" in found["stop"]["fix"]["text"]
+
+
+def test_a_smaller_limit_in_the_template_is_counted_where_a_pod_would_have_to_end(tmp_path: Path) -> None:
+    served = {**CLASS, "metadata": {"name": "served"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    web = deployment(3, gpus=0)
+    container = web["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {"example.com/gpu": 2}}
+    cluster = [*CLUSTER, served, *running("other", "n1", [0])]
+    found = item(tmp_path, cluster, [web])
+    assert found["replicaCounts"]["fit"] == 2 and found["changes"]
+    assert found["stop"]["fix"] == {
+        "text": "Lower the limit of example.com/gpu in container c to 1; with that in the template all 3 replicas fit.",
+        "fitting": 3,
+    }
+    container["resources"]["limits"]["example.com/gpu"] = 1
+    assert item(tmp_path, cluster, [web])["replicaCounts"]["fit"] == 3
 
 
 def _asked(folder: Path, manifest: list[JSON]) -> tuple[JSON, list[JSON]]:

@@ -10,11 +10,15 @@ import pytest
 from tests.fit.worlds import (
     CLASS,
     HOST,
+    REPLICA_SET,
     ZONE,
     claim,
     deployment,
+    existing,
     fitted,
+    held,
     item,
+    made_claim,
     node,
     pod_spec,
     published,
@@ -107,6 +111,33 @@ def test_a_shared_claim_is_allocated_once(tmp_path: Path) -> None:
     assert len(found["byNode"]) == 1
 
 
+TERM = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOST}
+SKEW = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": TERM["labelSelector"]}
+APART: dict[str, dict[str, Any]] = {
+    "cpu": {"cpu": "5"},
+    "anti-affinity": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}},
+    "host port": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
+    "spread": {"topologySpreadConstraints": [SKEW]},
+}
+
+
+@pytest.mark.parametrize("allocated", [False, True])
+@pytest.mark.parametrize("apart", APART.values(), ids=APART)
+def test_a_shared_claim_stays_where_the_pod_before_uses_it(
+    tmp_path: Path, apart: dict[str, Any], allocated: bool
+) -> None:
+    """The scheduler gives back a claim only as long as no pod is listed in it, so two pods apart cannot share it."""
+    manifest = deployment(2, gpus=0)
+    manifest["spec"]["template"]["spec"] = pod_spec(0, **apart)
+    manifest["spec"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "ours"}]
+    ours = held("ours", "a", [0]) if allocated else claim("ours")
+    if allocated:
+        ours["status"]["allocation"]["allocationTimestamp"] = "2026-07-01T00:00:00Z"
+    found = item(tmp_path, [*node("a", 2), *node("b", 2), ours], [manifest])
+    assert (found["verdict"], found["podCounts"]["fit"]) == ("can-be-scheduled-in-part", 1)
+    assert found["stop"]["cause"] == "claim-allocated-elsewhere"
+
+
 def test_devices_of_several_nodes_run_out_for_all(tmp_path: Path) -> None:
     cluster = [*node("a"), *node("b"), published("net", 3, allNodes=True)]
     assert item(tmp_path, cluster, [template(), deployment(6)])["podCounts"]["fit"] == 3
@@ -131,9 +162,9 @@ def test_devices_are_not_freed_by_eviction(tmp_path: Path) -> None:
 
 
 def test_pods_that_run_already_count(tmp_path: Path) -> None:
-    owner = {"kind": "ReplicaSet", "name": "web-5d", "apiVersion": "apps/v1"}
-    cluster = [*node("a", 3), *running("web-5d-1", "a", [0], owner=owner)]
-    found = item(tmp_path, cluster, [template(), deployment(4)])
+    runs = f"{REPLICA_SET['name']}-x"
+    cluster = [*node("a", 3), template(), existing(runs, pod_spec(1), "a"), made_claim(runs, "a", [0])]
+    found = item(tmp_path, cluster, [deployment(4)])
     assert found["podCounts"] == {"wanted": 4, "fit": 3, "running": 1, "starting": 3, "fewest": 3, "most": 3}
     assert found["replicaCounts"]["fit"] == 3
 
@@ -143,14 +174,15 @@ def test_a_pod_that_is_being_deleted_is_no_replica(tmp_path: Path, kind: str, ru
     """Its successor is made at once, while it holds its device; that of a StatefulSet waits for it."""
     labels = {"pod-template-hash": "5d"} if kind == "ReplicaSet" else {}
     owner = {"kind": kind, "apiVersion": "apps/v1", "name": "web-5d" if labels else "web"}
-    first, last = (running(f"web-{number}", "a", [number], owner) for number in range(2))
-    for pod in (first[0], last[0]):
-        pod["metadata"]["labels"] = labels
-    last[0]["metadata"]["deletionTimestamp"] = "2026-03-01T10:00:00Z"
+    pods = [existing(f"web-{number}", pod_spec(1), "a", owner) for number in range(2)]
+    claims = [made_claim(f"web-{number}", "a", [number]) for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web", **labels}
+    pods[1]["metadata"]["deletionTimestamp"] = "2026-03-01T10:00:00Z"
     wanted = deployment(2)
     if kind == "StatefulSet":
         wanted["kind"], wanted["spec"]["serviceName"] = kind, "web"
-    found = item(tmp_path, [*node("a", 2), *first, *last, template()], [wanted])
+    found = item(tmp_path, [*node("a", 2), *pods, *claims, template()], [wanted])
     assert (found["podCounts"]["running"], found["podCounts"]["fit"]) == (runs, runs)
 
 

@@ -396,3 +396,18 @@ def test_as_many_pods_of_a_job_as_fit_are_more_than_it_has(tmp_path: Path) -> No
     assert text.startswith("At most 12 pods of Job default/tune fit; it has 10 completions, 4 at a time.")
     assert "the other consumer" not in text
     assert "Fix: Make a second claim for some of the pods, or give each pod its own claim by a template" in text
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_what_is_suspended_makes_no_pod_yet(tmp_path: Path, number: int) -> None:
+    pods = {"template": {"spec": {**pod_spec(1), "restartPolicy": "Never"}}, "parallelism": number}
+    job = written("Job", "batch/v1", {**pods, "completions": number, "suspend": True})
+    code, out, _ = said(tmp_path, [*node("a", 3), template()], [job])
+    assert code == 0 and "; it is suspended, and makes no pod until it is resumed" in " ".join(out.split())
+
+
+def test_of_a_daemon_set_explain_says_where_its_pods_fit(tmp_path: Path) -> None:
+    daemons = written("DaemonSet", "apps/v1", {"template": {"spec": pod_spec(1)}})
+    code, out, _ = said(tmp_path, [*node("a", 3), template()], [daemons])
+    assert code == 3
+    assert f"Next: kubectl dra explain -f {tmp_path / 'manifest.json'} --kubernetes-version 1.36" in out

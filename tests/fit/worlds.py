@@ -19,6 +19,7 @@ DRIVER = "gpu.example.com"
 CLASS = {"kind": "DeviceClass", "apiVersion": "resource.k8s.io/v1", "metadata": {"name": "gpu"}}
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
+REPLICA_SET: JSON = {"kind": "ReplicaSet", "name": "web-7c9d5b8f6", "uid": "o", "apiVersion": "apps/v1"}
 
 
 def node(name: str, gpus: int = 0, cpu: str = "8", pods: str = "20", zone: str = "") -> list[JSON]:
@@ -67,6 +68,30 @@ def held(name: str, on: str, gpus: Sequence[int], user: str = "") -> JSON:
     if user:
         status["reservedFor"] = [{"resource": "pods", "name": user, "uid": f"u-{user}"}]
     return {**claim(name, len(gpus)), "status": status}
+
+
+def made_claim(pod: str, on: str = "", devices: Sequence[int] = (), count: int = 1) -> JSON:
+    """The claim that was made for a pod, with devices of a node where there are any."""
+    name = f"{pod}-gpu-x7k2p"
+    made = held(name, on, devices, pod if on else "") if devices else claim(name, count)
+    owner = {"kind": "Pod", "name": pod, "uid": f"u-{pod}", "controller": True, "apiVersion": "v1"}
+    made["metadata"]["ownerReferences"] = [owner]
+    return made
+
+
+def existing(name: str, spec: JSON, on: str = "", owner: JSON = REPLICA_SET) -> JSON:
+    """A pod as the API server has it; without a node it waits."""
+    status: JSON = {"phase": "Running" if on else "Pending"}
+    if spec.get("resourceClaims"):
+        status["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": f"{name}-gpu-x7k2p"}]
+    stored = {**deepcopy(spec), **({"nodeName": on} if on else {}), "priority": 0}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"u-{name}",
+        "ownerReferences": [{"controller": True, **owner}],
+    }
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": stored, "status": status}
 
 
 def claim(name: str, count: int = 1, kind: str = "ResourceClaim") -> JSON:

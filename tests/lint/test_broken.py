@@ -203,3 +203,22 @@ def test_files_of_which_nothing_was_checked_are_counted() -> None:
     assert {one.file for one in found.findings} == {"broken-manifest.yaml", "partly.yaml"}
     assert "2 errors in 2 of 5 files" in summary(found) and summary(found).count("3 files left out.") == 1
     assert to_json(found)["summary"]["leftOut"] == 3
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_open_quote_is_shown_where_it_begins(quote: str) -> None:
+    broken = f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {quote}a\nspec:\n  a: b\n"
+    for text in (f"{CLAIM}---\n{broken}---\n{CLAIM}", f"{CLAIM}---\n{broken}"):
+        (found,) = (each for each in findings(text) if each.code == "DRA901")
+        assert (found.line, found.column) == (CLAIM.count("\n") + 5, 9)
+        assert "the text in quotes that begins here does not end" in found.message
+        assert text[found.offset] == quote and found.excerpt == f"  name: {quote}a"
+
+
+def test_what_a_file_lacks_has_an_offset() -> None:
+    text = f"{CLAIM}---\nkind: [\n---\napiVersion: v1\nkind: List\nitems: [1]\n"
+    broken = [each for each in findings(text) if each.code == "DRA901"]
+    assert len(broken) == 2
+    for each in broken:
+        lines = text[: each.offset].split("\n")
+        assert (len(lines), len(lines[-1]) + 1) == (each.line, each.column) and each.offset == each.end_offset > 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kubectl_dra.lint.locate import position_of, token_range, written_path
 from kubectl_dra.manifests.documents import Document, read_documents
 from kubectl_dra.manifests.places import source_offsets
+from tests.lint.support import findings
 
 
 def document(text: str) -> Document:
@@ -145,3 +146,14 @@ def test_tokens() -> None:
         (22, 22),
         (22, 22),
     ]
+
+
+@pytest.mark.parametrize("style", ["|", "|-", ">", ">-", "|+"])
+def test_the_end_of_an_expression_is_on_its_last_line(style: str) -> None:
+    text = (
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n  - cel:\n"
+        f"      expression: {style}\n        device.driver == 'a'\n        && (device.driver == 'b'\n\n"
+        "  extendedResourceName: example.com/gpu\n"
+    )
+    (found,) = findings(text, "DRA112")
+    assert (found.line, found.column) == (9, 33)

@@ -9,9 +9,12 @@ import pytest
 import yaml
 
 from kubectl_dra.api.releases import NEWEST_MODELLED
+from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules import FAMILIES, RULES
+from kubectl_dra.manifests.inputs import Input
+from tests.lint.support import job
 from tools.docs.folder import write
 from tools.docs.rules import pages
 
@@ -35,6 +38,20 @@ def test_metadata(rule: type[Rule]) -> None:
 def test_good_example_is_yaml(rule: type[Rule]) -> None:
     assert all(isinstance(document, dict) for document in yaml.safe_load_all(rule.good()))
     assert rule.bad() != rule.good()
+
+
+# What must be in two releases cannot be of the newest version.
+OF_TWO_RELEASES = ("DRA511",)
+
+
+@pytest.mark.parametrize(
+    "rule", [each for each in RULES if each.code not in OF_TWO_RELEASES], ids=lambda rule: rule.code
+)
+def test_the_good_example_is_good(rule: type[Rule]) -> None:
+    """What a page proposes instead has no finding of any rule."""
+    found = lint([Input("f.yaml", True, rule.good().encode())], job("DRA", NEWEST_MODELLED.minor), 1)
+    assert not found.defects
+    assert [(each.code, each.line, each.message) for each in found.findings] == []
 
 
 def test_codes_and_names_are_unique() -> None:

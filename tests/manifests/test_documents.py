@@ -157,7 +157,7 @@ def test_not_an_object(text: str, message: str) -> None:
         ("a: 1\nb: [1, 2\nc: 3\n", "f:3:2: not valid YAML"),
         ("a:\n\tb: 1\n", "f:2:1: not valid YAML: a tab cannot indent here; use spaces"),
         ("a: 1\n b: 2\n", "f:2:3: not valid YAML: mapping values are not allowed"),
-        ("a: 'x\n", "f:2:1: not valid YAML"),
+        ("a: 'x\n", "f:1:4: not valid YAML"),
         (
             "a: [\n",
             "f:2:1: not valid YAML: did not find expected node content (while parsing a flow node); the",
@@ -279,7 +279,7 @@ def _each(text: str) -> list[tuple[int, int, str]]:
         ("# x\n---\nc: 3\n---\n- a\n---\nd: 4\n", [(0, 3, '{"c": 3}'), (1, 5, "f:5:1: a"), (2, 7, '{"d": 4}')]),
         ('{"a": 1}\n{"b": 2}\n{"c": }\n', [(0, 1, '{"a": 1}'), (1, 2, '{"b": 2}'), (2, 3, "f:3:7: not valid JSON")]),
         ("{a: 1}\n{b: 2}\n---\nc: 1\n", [(0, 1, '{"a": 1}'), (1, 2, "f:2:1: not valid YAML"), (2, 4, '{"c": 1}')]),
-        ("a: 'x\n---\nb: 1\n", [(0, 1, "f:2:1: not valid YAML"), (1, 3, '{"b": 1}')]),
+        ("a: 'x\n---\nb: 1\n", [(0, 1, "f:1:4: not valid YAML"), (1, 3, '{"b": 1}')]),
         ("a: |\n  --- no marker\n--- # marker\nb: {{ x }}\n---\nc: 1\n", [
             (0, 1, '{"a": "--- no marker\\n"}'), (1, 4, "f:4: this is a template"), (2, 6, '{"c": 1}'),
         ]),

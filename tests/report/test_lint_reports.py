@@ -14,6 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from kubectl_dra.lint.finding import LocatedFinding, Report
+from kubectl_dra.lint.rule import Rule
+from kubectl_dra.lint.rules import RULES
 from kubectl_dra.report.lint_formats import MOST_RESULTS, location_of, to_json, to_sarif, write_github, write_junit
 from kubectl_dra.report.lint_text import write_text
 from kubectl_dra.report.table import with_exit_code
@@ -258,3 +260,13 @@ def test_a_proposed_expression_is_on_one_line(monkeypatch: pytest.MonkeyPatch) -
     )
     lines = [line.strip() for line in text_of(report(text, "DRA2")).splitlines()]
     assert 'device.attributes["gpu.nvidia.com"].productName.contains("A100 80GB")' in lines
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_the_reason_of_each_rule_is_prose(rule: type[Rule], clean: Report) -> None:
+    """Control characters are escaped where they are printed: none may be in what we print ourselves."""
+    found = LocatedFinding(rule.code, "error", "a.yaml", 1, 1, 1, 2, 0, 1, "Pod a", "spec", "message")
+    text = text_of(replace(clean, findings=(found,)))
+    assert "\\n" not in text
+    words = text.split("why: ")[1].split()
+    assert " ".join(words).startswith(" ".join(rule.why().split()))

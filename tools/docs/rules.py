@@ -16,7 +16,7 @@ from tools.docs.folder import write
 
 _SAFETY: Final = {
     "safe": "`--fix` repairs it{where}.",
-    "unsafe": "`--unsafe-fixes` repairs it{where}; read what it changes.",
+    "unsafe": "`--fix --unsafe-fixes` repairs it{where}; read what it changes.",
     "none": "It is not repaired automatically.",
 }
 _MIGRATES: Final = (

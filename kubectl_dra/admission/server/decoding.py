@@ -42,13 +42,14 @@ def unknown(at: Path, known: Iterable[str], note: str = "") -> Violations:
     """A field that the kind does not have there; ``known`` are the existing ones."""
     message = f"there is no field {at[-1]!r} here{note}"
     if not note:
-        close = _close(str(at[-1]), tuple(known))
+        close = closest(str(at[-1]), tuple(known))
         message += f"; did you mean {close!r}?" if close else ""
     yield violation(at, BAD_REQUEST, "unknown-field", message)
 
 
 @lru_cache(maxsize=1024)
-def _close(name: str, known: tuple[str, ...]) -> str:
+def closest(name: str, known: tuple[str, ...]) -> str:
+    """The field that an unknown one was probably meant to be, as messages propose it; empty if none is like it."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, 1, 0.75)), "")

@@ -312,7 +312,11 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     manifest = posed[0].manifest if posed else None
     reworded = posed and any(not change.of_cluster for change in posed[0].settings.supposed)
     narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
-    if narrowed or manifest is None or not manifest.workloads:
+    if narrowed or manifest is None:
+        return alone
+    diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
+    alone = Answers.of(diagnoses)
+    if not manifest.workloads:
         return alone
     # Whether a pod starts is known once all have their nodes.
     if any(
@@ -335,7 +339,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload.pods > 1 or workload.running or len(fit_answer.workloads) > 1
+        if workload.pods > 1 or workload.running or workload.replaced is not None or len(fit_answer.workloads) > 1
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
@@ -357,18 +361,28 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             ]
             refused += map(_of_all, own if missing else ())
             by_itself = len(several) > 1 and not workload.running
-            shown.extend(_of_all(diagnosis, by_itself) for diagnosis in _shown(workload, own, posed[0]))
+            # One that does not fit is looked at after those before it were placed.
+            shown.extend(
+                _of_all(diagnosis, by_itself and not diagnosis.exit_code)
+                for diagnosis in _shown(workload, own, _of(own[0], posed))
+            )
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
 
 def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
-    """The diagnosis of one pod beside the answer about all of its workload, and ``by_itself`` beside other workloads.
-
-    A pod that does not fit is looked at after those before it were placed.
-    """
+    """The diagnosis of one pod beside the answer about all of its workload; ``by_itself``: beside other workloads."""
     notes = [note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)]
-    shared = (AskedByItself(),) if by_itself and not diagnosis.exit_code else ()
-    return replace(diagnosis, notes=(*shared, *notes))
+    return replace(diagnosis, notes=(*((AskedByItself(),) if by_itself else ()), *notes))
+
+
+def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
+    """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
+    asked = [each.question for each in posed]
+    pods = [each.pod for each in asked if each.pod is not None and not (each.exists and each.pod.node_name)]
+    bare = [pod.key for pod in pods if MADE_BY not in pod.metadata.annotations]
+    if len(pods) < 2 or f"{diagnosis.namespace}/{diagnosis.name}" not in bare:
+        return diagnosis
+    return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))
 
 
 def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
@@ -391,14 +405,25 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
     return replace(answer, missing_namespaces=missing)
 
 
+def _of(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Posed:
+    """The question that a diagnosis answers."""
+    key = (diagnosis.namespace, diagnosis.name)
+    return next((each for each in posed if (each.question.namespace, each.question.name) == key), posed[0])
+
+
 def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
     """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
     if workload.stop is not None and workload.stop.diagnosis.exit_code:
         return (workload.stop.diagnosis,)
     agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
-    if agreeing or not workload.running:
+    if agreeing or not (workload.running or workload.replaced):
         return agreeing
     from kubectl_dra.fit.pod_factory import pods_of
 
-    runs = next(pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name)
+    there = [pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name]
+    if not workload.running:
+        # Those of the former template end for the new ones.
+        after = Cluster(posed.snapshot).ending(there).snapshot
+        return (diagnose(posed.question, after, posed.settings),)
+    runs = there[0]
     return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)

@@ -138,6 +138,8 @@ def _with_sharing(
     workload = answer.workloads[0].workload if answer.workloads else None
     if not lacking or workload is None or not workload.raw or flags.manifests == ("-",) or len(flags.manifests) > 1:
         return answer
+    if answer.workloads[0].refused:
+        return answer
     if flags.most or flags.replicas is not None or workload.size > 1:
         # Of pods that work together each has its part of the devices.
         return answer

@@ -15,6 +15,7 @@ class LintOutput(StrEnum):
     """Formats of findings."""
 
     text = "text"
+    concise = "concise"
     json = "json"
     sarif = "sarif"
     github = "github"
@@ -63,7 +64,7 @@ class LintFlags(SchedulingFlags, frozen=True):
     fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes in the files.")] = False
     unsafe_fixes: Annotated[
         bool,
-        typer.Option("--unsafe-fixes", help="Also make fixes that may change the meaning; with --diff, show them."),
+        typer.Option("--unsafe-fixes", help="With --fix or --diff: also the fixes that may change the meaning."),
     ] = False
     diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
     snapshots: opt.Snapshots = ()

@@ -64,11 +64,13 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
         job, inputs = _cluster_upgraded(job, flags, config, connection)
     elif job.target.upgrade is not None and job.target.snapshot is not None:
         job = _manifests_upgraded(job, flags, config, connection, inputs)
-    fixing = flags.fix or flags.unsafe_fixes or flags.diff
+    fixing = flags.fix or flags.diff
     if fixing and not flags.diff and any(file.data is not None for file in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
     report = lint(inputs, job, second=flags.verify)
     _note(report)
+    if flags.unsafe_fixes and not fixing and any(finding.promised != "none" for finding in report.findings):
+        tell("note: --unsafe-fixes changes nothing by itself: add --fix, or --diff to see the changes")
     if flags.write_baseline:
         return write_baseline(flags.baseline, report.findings, FAMILY)
     if not report.manifests and not report.findings:
@@ -268,6 +270,10 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input], cod
         from kubectl_dra.report.lint_text import write_text
 
         write_text(report, color)
+    elif output == "concise":
+        from kubectl_dra.report.lint_text import write_concise
+
+        write_concise(report)
     elif output == "json":
         from kubectl_dra.report.lint_formats import to_json
         from kubectl_dra.report.table import write
@@ -325,7 +331,7 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
         document(text)
     sys.stdout.flush()
     count = sum(len(fix.made) for fix in fixed)
-    more = 0 if unsafe else sum(finding.safety == "unsafe" for finding in report.findings)
+    more = 0 if unsafe else sum(finding.promised == "unsafe" for finding in report.findings)
     found = len(report.findings)
     hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
     left = max(0, found - count - more)

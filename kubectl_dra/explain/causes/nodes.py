@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
+from kubectl_dra.api.pods import owner_of
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.diagnosis import Finding, Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
-from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.phrase import ObjectName, Words, say, subject
 from kubectl_dra.explain.remedies import node_rules
-from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken
+from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken, kept_apart_by
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, NoDomain
 from kubectl_dra.scheduling.reasons import PluginName
@@ -76,7 +78,8 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
 
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
-        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, reasons))
+        facts = (*evidence(groups), *_pods_apart(analysis.pod_outcome, reasons))
+        yield Finding(kind, summary, facts, remedy_on(analysis.pod_outcome, reasons))
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
@@ -93,6 +96,24 @@ def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
             if isinstance(reason, AntiAffinityBroken) and reason.key == HOSTNAME:
                 return Remedy("Add a node, run fewer such pods, or correct the anti-affinity.", adds_node=True)
     return None
+
+
+_NAMED: Final = 3
+"""Pods that are named for a rule about pods."""
+
+
+def _pods_apart(outcome: Outcome | None, nodes: Iterable[str]) -> Iterator[Evidence]:
+    """The pods that a rule about pods keeps this one away from, a node each."""
+    for name in islice(nodes, _NAMED):
+        rejection = outcome.filtered.get(name) if outcome is not None else None
+        for reason in rejection.reasons if outcome is not None and rejection is not None else ():
+            if isinstance(reason, AntiAffinityBroken | ExistingAntiAffinityBroken):
+                assert outcome is not None
+                for other in islice(kept_apart_by(outcome.pod, reason, outcome.state), 1):
+                    owner = owner_of(other)
+                    of = say(" (of {owner})", owner=str(owner)) if owner is not None else ""
+                    words = say("{node}{of}", node=ObjectName("Node", other.node_name), of=of)
+                    yield Evidence(subject("Pod", other), "runs on", words, relation=Relation.DOES)
 
 
 MAX_REASONS = 4
@@ -115,7 +136,8 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
     summary = say(text, count=len(refused), node=node, reasons=counted(groups))
     if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
-        yield Finding(kind, summary, evidence(groups), remedy_on(analysis.pod_outcome, groups[0].nodes))
+        facts = (*evidence(groups), *_pods_apart(analysis.pod_outcome, refused))
+        yield Finding(kind, summary, facts, remedy_on(analysis.pod_outcome, groups[0].nodes))
         return
     first, nodes = groups[0]
     reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]

@@ -205,7 +205,7 @@ OBJECT_REFUSED = CauseKind(code="object-refused", family=Family.POD, look=Look.L
 CHANGE_REFUSED = CauseKind(
     code="change-refused", family=Family.POD, look=Look.AS_WRITTEN, state="cannot be changed like that"
 )
-_RESOURCES = {"pod": ("Pod", "pod"), "claim": ("ResourceClaim", "resourceclaim")}
+_KINDS = {"pod": "Pod", "claim": "ResourceClaim"}
 _FIXES = {
     AdmissionPlugin.NAMESPACE_LIFECYCLE: say("Create the namespace, or use one that exists and is not being deleted."),
     AdmissionPlugin.LIMIT_RANGER: say("Set requests and limits of the containers within those bounds."),
@@ -258,25 +258,27 @@ def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
 
 
 def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
-    kind, resource = _RESOURCES[context.question.kind]
-    for change in context.snapshot.refused:
-        if context.question.exists and change[:3] == (kind, context.question.namespace, context.question.name):
-            yield Finding(
-                CHANGE_REFUSED,
-                say("it exists already, and the API server lets nobody change its {fields}", fields=change.fields),
-                tuple(
-                    Evidence(
-                        Subject(kind, f"{context.question.namespace}/{context.question.name}"),
-                        field,
-                        say("differs in the manifest"),
-                    )
-                    for field in change.fields
-                ),
-                Remedy(
-                    "Delete it first, or give the one in the manifest another name.",
-                    commands=(deleting(resource, context.question.name, context.question.namespace),),
-                ),
-            )
+    if not context.snapshot.refused:
+        return
+    from kubectl_dra.explain.question.refused_changes import refused_changes
+
+    question = context.question
+    for change in refused_changes(question, context.snapshot):
+        name = f"{change.namespace}/{change.name}"
+        itself = (change.kind, change.name) == (_KINDS[question.kind], question.name)
+        who = "it" if itself else "{kind} {name}"
+        text = f"{who} exists already, and the API server lets nobody change its {{fields}}"
+        yield Finding(
+            CHANGE_REFUSED,
+            say(text, kind=change.kind, name=name, fields=change.fields),
+            tuple(
+                Evidence(Subject(change.kind, name), field, say("differs in the manifest")) for field in change.fields
+            ),
+            Remedy(
+                "Delete it first, or give the one in the manifest another name.",
+                commands=(deleting(change.kind.lower(), change.name, change.namespace),),
+            ),
+        )
 
 
 FINDERS = (

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import ALL, DeviceConstraint, DeviceRequest
 from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, edit_of
-from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.claim_edits import RequestPlace, limiting
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
@@ -99,6 +100,11 @@ class LowerCount(RequestChange, frozen=True):
         if self.place.container:
             return world.limiting(self.place.container, self.place.resource, self.count)
         return super().made_in(world)
+
+    def in_template(self, pod: Pod) -> Pod:
+        if not self.place.container:
+            return pod
+        return limiting(pod, self.place.container, self.place.resource, self.count)
 
     def step(self, world: WhatIf) -> ChangeStep:
         before = ALL if self.every else world.request(self.place).count

@@ -19,6 +19,7 @@ from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
 from kubectl_dra.manifests.inputs import STDIN_NAME, arguments
 from kubectl_dra.manifests.workloads import CONTAINER_LISTS
+from kubectl_dra.text import edit_distance
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -180,6 +181,26 @@ def references_of(pod: Mapping[str, Any]) -> Iterator[Reference]:
         if len(named) == 1:
             path = ("spec", "resourceClaims", index)
             yield Reference(path, str(pod_claim.get("name") or ""), named[0], pod_claim[named[0]])
+
+
+_OF_RESOURCES: Final = ("limits", "requests", "claims")
+
+
+def misread_uses(pod: Mapping[str, Any]) -> bool:
+    """Whether a container may use claims in a field that does not exist, or has another type than it must have."""
+    holders = [container for place in CONTAINER_LISTS for container in items(pod, "spec", *place)]
+    return any(map(_may_use, holders))
+
+
+def _may_use(container: Mapping[str, Any]) -> bool:
+    resources = container.get("resources")
+    if any(key != "resources" and edit_distance(str(key), "resources", 2) is not None for key in container):
+        return True
+    if not isinstance(resources, dict):
+        return resources is not None
+    claims = resources.get("claims")
+    named = claims is None or (isinstance(claims, list) and all(isinstance(each, dict) for each in claims))
+    return not named or any(key not in _OF_RESOURCES for key in resources)
 
 
 def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:

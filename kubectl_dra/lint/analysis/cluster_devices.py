@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from kubectl_dra.api.shared_devices import PerDeviceColumn
 from kubectl_dra.api.slices import newest_slices
-from kubectl_dra.lint.context import Context
+from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs
+from kubectl_dra.lint.context import Context, once
 
 if TYPE_CHECKING:
     from kubectl_dra.api.slices import Device, ResourceSlice
@@ -107,3 +109,33 @@ def admitted_places(places: Sequence[DeviceOnNode], programs: Sequence[Program])
         outcomes = program.evaluate_devices([each.device for each in places])
         places = [each for each, outcome in zip(places, outcomes, strict=True) if outcome is True]
     return places
+
+
+@once
+def evaluated(
+    context: Context,
+) -> Sequence[tuple[AskedSelector, Sequence[Device], Sequence[bool | EvaluationError]]]:
+    """The selectors of requests, each with the devices admitted by its class and the earlier selectors, and what it
+    says of them; without those that have no such device.
+    """
+    snapshot = context.snapshot
+    targets = asked(context) if snapshot is not None and not hidden(context, "ResourceSlice") else ()
+    found = []
+    for target in targets:
+        programs = class_programs(context, target.device_class)
+        if snapshot is None or programs is None:
+            continue
+        if devices := admitted(of_class(snapshot, tuple(programs)), target.before):
+            found.append((target, devices, target.program.evaluate_devices(devices)))
+    return found
+
+
+def reads_without_error(context: Context, target: AskedSelector) -> bool:
+    """Whether the slices of the cluster show all devices of the class, and the selector is no error on any of them."""
+    snapshot = context.snapshot
+    for known, devices, outcomes in evaluated(context) if snapshot is not None else ():
+        if known is target and snapshot is not None:
+            in_part = snapshot.derived(_known).in_part
+            seen_whole = not any(device.driver in in_part for device in devices)
+            return seen_whole and not any(isinstance(outcome, EvaluationError) for outcome in outcomes)
+    return False

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.cel import ast
+from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.data.product_names import alike
-from kubectl_dra.lint.analysis.cel_terms import column_of, constant
+from kubectl_dra.lint.analysis.cel_terms import Constant, column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_of
 from kubectl_dra.lint.analysis.product_names import common_part
 from kubectl_dra.lint.analysis.selector_targets import class_of
 from kubectl_dra.lint.context import Context, items
@@ -47,8 +49,19 @@ def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
         if not any(start < other_end and other_start < end for other_start, other_end, _ in changes):
             changes.append((start, end, put))
     if not changes:
-        return Fix(keys[0].advice, expression=keys[0].expression) if keys else None
+        return Fix(keys[0].advice, expression=keys[0].expression) if keys else _condition(root, text)
     return Fix(news[0][0], (spliced(path, text, changes),), "unsafe")
+
+
+def _condition(root: ast.Expression, text: str) -> Fix | None:
+    """What to write in place of an expression that is a value and no condition."""
+    if _is_capacity(root):
+        new = f'{text.strip()}.compareTo(quantity("40Gi")) >= 0'
+        return Fix(f"Compare it with an amount: {new}", expression=new)
+    is_text = isinstance(root, ast.Literal) and not isinstance(root.value, bool)
+    if is_text or _made(root) or isinstance(root, ast.ListLiteral):
+        return Fix('Write a condition on the device: device.driver == "…", or an attribute and == "…" behind it.')
+    return None
 
 
 def parsed(text: str) -> ast.Expression | None:
@@ -85,14 +98,19 @@ def _ordered(node: ast.Expression, text: str) -> _New | None:
     operator = _ORDER[node.function]
     if (_made(left) and not _made(right)) or (_is_capacity(right) and constant(left) is not None):
         left, right, operator = right, left, _TURNED[operator]
-    subject = text[left.start : left.end].strip()
+    subject, how = text[left.start : left.end].strip(), "Compare by compareTo"
     if _made(right):
         other = text[right.start : right.end].strip()
     elif _is_capacity(left) and (value := constant(right)) is not None and value.type in ("int", "string", "double"):
-        other = f'quantity("{value.text}")'
+        least = Published(size := _size(left, value))
+        if operator in (">=", ">") and is_measured(_column(left)) and size != value.text:
+            least = published(size)
+        other = f'quantity("{least.amount}")'
+        if size != value.text:
+            how = f"Compare with {least.amount}{f': {least.why}' if least.why else ''}"
     else:
         return None
-    return "Compare by compareTo", node.start, node.end, f"{subject}.compareTo({other}) {operator} 0"
+    return how, node.start, node.end, f"{subject}.compareTo({other}) {operator} 0"
 
 
 def _as_quantity(node: ast.Expression, text: str) -> _New | None:
@@ -103,7 +121,7 @@ def _as_quantity(node: ast.Expression, text: str) -> _New | None:
     value = constant(right)
     if not _is_capacity(left) or value is None or value.type not in ("int", "string", "double"):
         return None
-    put = f'quantity("{value.text}")'
+    put = f'quantity("{_size(left, value)}")'
     return f"Compare with {put}", right.start, right.end, put
 
 
@@ -132,8 +150,16 @@ def _made(node: ast.Expression) -> bool:
 
 
 def _is_capacity(node: ast.Expression) -> bool:
-    column = column_of(node, {})
-    return column is not None and column.kind == "capacity"
+    return _column(node).kind == "capacity"
+
+
+def _column(node: ast.Expression) -> Column:
+    return column_of(node, {}) or Column("", None, None)
+
+
+def _size(capacity: ast.Expression, value: Constant) -> str:
+    """A constant as the quantity that is meant."""
+    return size_of(_column(capacity), value.value) if value.type == "int" else value.text
 
 
 # Guesses which name was meant when an object refers to a missing part of itself.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.cel import ast
@@ -138,6 +139,7 @@ def _of_resource(read: _Read, driver: Driver) -> MeantKey:
 
 def _of_driver(read: _Read, driver: Driver, told: str) -> MeantKey:
     """A key whose domain is, or stands for, that of a driver."""
+    read = replace(read, name=_right_name(read, driver, read.name))
     named, field = read.has(driver, read.name), bool(read.field) and read.has(driver, read.field)
     if not read.field and (named or not driver.complete):
         return _split(read, driver.name, told)
@@ -146,6 +148,13 @@ def _of_driver(read: _Read, driver: Driver, told: str) -> MeantKey:
     if named and not field:
         return _without_field(read, driver.name, told)
     return _listed(read, driver, told)
+
+
+def _right_name(read: _Read, driver: Driver, name: str) -> str:
+    """The name under which the driver has what is called otherwise; the same for any other."""
+    kind, _, other = driver.instead.get(name, "").partition(" ")
+    known = driver.knows(Column(read.kind, driver.name, name))
+    return other if not known and kind == read.kind and is_identifier(other) else name
 
 
 def _plain(read: _Read) -> MeantKey:

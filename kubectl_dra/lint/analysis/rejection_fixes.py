@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.admission.server.decoding import decoding_errors
+from kubectl_dra.admission.server.decoding import closest, decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
+from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
+from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix
@@ -90,7 +92,8 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     """The fix for a violation if one is certain, or advice."""
     path = tuple(str(part) if isinstance(part, str) else part for part in violation.path)
     if violation.rule == "unknown-field":
-        return _unknown_field(context, path)
+        version = real_version(context)
+        return version_fix(version) if version else _unknown_field(context, path)
     if violation.reason == "NotSupported":
         return _member(context.raw, path)
     if violation.reason == BAD_REQUEST:
@@ -104,7 +107,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return Fix("Leave value out: Exists matches every value", (Delete(path),), "unsafe")
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
-        return Fix(f"Put the driver's name before it, as in gpu.nvidia.com/{name}.") if is_identifier(name) else None
+        return domain_fix(context, path, name) if isinstance(name, str) and is_identifier(name) else None
     if fix := selector_fix(context.raw, violation):
         return fix
     if flat := _of_flat_request(context, violation):
@@ -301,12 +304,14 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     holder = value_at(context.raw, path[:-1])
     if not known or not isinstance(holder, dict):
         return None
-    near = [name for name in nearest(str(path[-1]), known) if name not in holder]
+    proposed = closest(str(path[-1]), tuple(known))
+    alike = nearest(str(path[-1]), known)
+    near = [name for name in (proposed, *alike) if name and name not in holder]
     if not near:
         # Of other kinds only what is read is known.
         return Fix(f"Known here are {', '.join(known)}.") if context.item.kind in KINDS else None
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
-    if not sure:
+    if not sure or near[0] not in alike:
         return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),), "unsafe")
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
-from kubectl_dra.lint.analysis.cluster_devices import admitted, hidden, of_class
+from kubectl_dra.lint.analysis.cluster_devices import evaluated, hidden, of_class
 from kubectl_dra.lint.analysis.kustomized import has_old_name
-from kubectl_dra.lint.analysis.selector_targets import AskedSelector, asked, class_programs, columns, read_text
-from kubectl_dra.lint.context import Context, items, once
+from kubectl_dra.lint.analysis.selector_targets import class_programs, columns, read_text
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.names import span_of
+from kubectl_dra.lint.rules.attribute_names import span_of
 from kubectl_dra.lint.rules.pod_references import replicas_of
 from kubectl_dra.manifests.changes import Set
 from kubectl_dra.text import nearest
@@ -95,7 +95,7 @@ class MatchesNothing(
     """A selector that no device satisfies."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for target, devices, outcomes in _evaluated(context):
+        for target, devices, outcomes in evaluated(context):
             if any(outcome is True for outcome in outcomes):
                 continue
             errors = Counter(str(outcome) for outcome in outcomes if isinstance(outcome, EvaluationError))
@@ -120,7 +120,7 @@ class AbsentOnSome(
     """An attribute that some devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for target, devices, outcomes in _evaluated(context):
+        for target, devices, outcomes in evaluated(context):
             failing = [
                 device
                 for device, outcome in zip(devices, outcomes, strict=True)
@@ -182,25 +182,6 @@ def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]
     known = context.snapshot.templates if context.snapshot is not None else {}
     target = known.get((context.item.namespace or "default", template))
     return items(target.spec, "devices", "requests") if target is not None else ()
-
-
-@once
-def _evaluated(
-    context: Context,
-) -> Sequence[tuple[AskedSelector, Sequence[Device], Sequence[bool | EvaluationError]]]:
-    """The selectors of requests, each with the devices admitted by its class and the earlier selectors, and what it
-    says of them; without those that have no such device.
-    """
-    snapshot = context.snapshot
-    targets = asked(context) if snapshot is not None and not hidden(context, "ResourceSlice") else ()
-    found = []
-    for target in targets:
-        programs = class_programs(context, target.device_class)
-        if snapshot is None or programs is None:
-            continue
-        if devices := admitted(of_class(snapshot, tuple(programs)), target.before):
-            found.append((target, devices, target.program.evaluate_devices(devices)))
-    return found
 
 
 def _first_false(program: Program, devices: Sequence[Device]) -> Program | None:

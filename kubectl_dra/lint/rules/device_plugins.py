@@ -113,7 +113,7 @@ def _or_a_class(context: Context, resource: str, name: str) -> str:
         return ""
     driver = catalogue().driver(name)
     if driver is not None and driver.offers(resource):
-        return "; only its newest release offers the name too, by a DeviceClass with extendedResourceName"
+        return "; the newest release of that driver can serve it, too, if a DeviceClass has it as extendedResourceName"
     return ", unless a DeviceClass has it as extendedResourceName"
 
 

@@ -26,7 +26,7 @@ from kubectl_dra.lint.analysis.selector_targets import (
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.lint.rules.names import span_of
+from kubectl_dra.lint.rules.attribute_names import span_of
 from kubectl_dra.lint.rules.selector_comparisons import constant_replaced
 from kubectl_dra.manifests.changes import Path, Rename, Set, Splice, fields_at, items_at, value_at
 from kubectl_dra.text import nearest

@@ -10,6 +10,7 @@ from kubectl_dra.lint.analysis.claim_requests import (
     REFERENCES,
     drivers_of_claim,
     is_given,
+    misread_uses,
     references,
     speaks_of_network,
     uses,
@@ -28,6 +29,9 @@ class UnusedClaim(Rule, code="DRA401", name="unused-claim", severity="warning", 
     def check(self, context: Context) -> Iterator[LintFinding]:
         if context.item.is_patch:
             # What it is laid over may use it.
+            return
+        if misread_uses(context.raw):
+            # Which claims the containers use, is not written where it is read.
             return
         used = {name for _, name, _ in uses(context.raw)}
         entries = items(context.raw, "spec", "resourceClaims")

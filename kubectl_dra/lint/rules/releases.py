@@ -19,9 +19,11 @@ from kubectl_dra.api.releases import (
     versions_of,
 )
 from kubectl_dra.lint.analysis.claim_requests import classic_advice, gated_fields, migrate
+from kubectl_dra.lint.analysis.foreign_shapes import real_version
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
+from kubectl_dra.lint.groups import right_group
 from kubectl_dra.lint.locate import path_text
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set, fields_at
@@ -44,12 +46,21 @@ class UnknownVersion(
     severity="error",
     kinds=ANY_KIND,
     fixable="unsafe",
-    fixed_where="only the kind is misspelled",
+    fixed_where="only the kind or the group is wrong",
 ):
-    """A kind or version that has never existed."""
+    """A group, kind or version that has never existed."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         item = context.item
+        group = right_group(item.group, item.kind)
+        if group is not None:
+            wanted = _api_version(group, item, context.release)
+            yield self.finding(
+                ("apiVersion",),
+                f"{item.kind} is in {wanted}, not in {item.api_version}",
+                fix=Fix(f"Write {wanted}", (Set(("apiVersion",), wanted),), "unsafe"),
+            )
+            return
         if not item.is_dra or lifecycle(item.version, item.kind) is not None or item.kind.endswith("List"):
             return
         kinds = {life.kind for life in LIFECYCLES}
@@ -69,6 +80,14 @@ class UnknownVersion(
             f"{item.kind} has never been in {item.api_version}; it is in {', '.join(versions)}",
             fix=f"Write {GROUP}/{versions[0]}, in its shape.",
         )
+
+
+def _api_version(group: str, item: Item, release: Release) -> str:
+    """The apiVersion of an object whose group is wrong: its own version, if the release has the kind in it."""
+    if group != GROUP:
+        return f"{group}/v1" if group else "v1"
+    served = versions_of(item.kind, release) or tuple(life.version for life in LIFECYCLES if life.kind == item.kind)
+    return f"{group}/{item.version if item.version in served else served[0]}"
 
 
 class VersionMissing(
@@ -270,6 +289,8 @@ def _move(context: Context, better: str) -> Fix:
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
+    if real_version(context) == better:
+        return Fix(f"{title}, in whose shape the fields are already.")
     title += ", and the fields as that version has them"
     unclear = _unclear(context, better)
     if unclear is not None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike
-from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons
+from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
 from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
 from kubectl_dra.lint.analysis.corrections import spliced
+from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_in
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
     MistypedCall,
@@ -152,21 +155,60 @@ class QuantityEquality(
                     continue
                 example = (facts or {}).get("example")
                 shown = f", for example {example}" if example else ""
-                text = read_text(column)
+                least = published(value.text) if facts is not None else Published(value.text)
+                new = f'{read_text(column)}.compareTo(quantity("{least.amount}")) >= 0'
                 changes: tuple[Splice, ...] = ()
                 if comparison.operator == "==" and not comparison.called:
-                    new = f'{text}.compareTo(quantity("{value.text}")) >= 0'
                     changes = (Splice(target.selector.path, comparison.node.start, comparison.node.end, new),)
                 yield self.finding(
                     target.selector.path,
                     f"{column.id} hardly ever equals {value.text} exactly: devices publish a measured size{shown}",
                     fix=Fix(
-                        f'Ask for at least that much, and mind the unit: compareTo(quantity("{value.text}")) >= 0',
+                        f"Ask for at least that much: {new}{f': {least.why}' if least.why else ''}",
                         changes,
                         "unsafe" if changes else "none",
+                        expression=new,
                     ),
                     cel=(comparison.node.start, comparison.node.end),
                 )
+            yield from self._more_than_sold(target)
+
+    def _more_than_sold(self, target: AskedSelector) -> Iterator[LintFinding]:
+        """A product whose name has a size, beside as much memory as only the size itself would be."""
+        terms = demands(target.program)
+        sizes = {
+            (term.column.domain, size_in(term.constants[0].text))
+            for program in (*target.before, target.program)
+            for term in demands(program)
+            if term.operator == "==" and _names_products(term.column)
+        }
+        for term in terms:
+            value = term.constants[0]
+            if term.operator not in (">=", ">") or not is_measured(term.column) or value.type != "quantity":
+                continue
+            for domain, size in sizes:
+                least = published(size)
+                if domain != term.column.domain or not least.why or value.value < Quantity.parse(size):
+                    continue
+                new = f'{read_text(term.column)}.compareTo(quantity("{least.amount}")) {term.operator} 0'
+                yield self.finding(
+                    target.selector.path,
+                    f"{term.column.id} of such a product is hardly ever {value.text}: devices publish a measured size, "
+                    "which is smaller",
+                    fix=Fix(
+                        f"Write {new}: {least.why}",
+                        (Splice(target.selector.path, term.node.start, term.node.end, new),),
+                        "unsafe",
+                        expression=new,
+                    ),
+                    cel=(term.node.start, term.node.end),
+                )
+
+
+def _names_products(column: Column) -> bool:
+    driver = catalogue().driver(column.domain or "") if column.kind == "attribute" else None
+    attribute = driver.attributes.get(column.id or "") if driver is not None else None
+    return attribute is not None and attribute.names == "products"
 
 
 class Contradiction(

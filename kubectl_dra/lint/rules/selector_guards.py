@@ -9,6 +9,7 @@ from typing import Any
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column, columns_of
 from kubectl_dra.data.drivers import Kind, catalogue
+from kubectl_dra.lint.analysis.cluster_devices import reads_without_error
 from kubectl_dra.lint.analysis.corrections import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
 from kubectl_dra.lint.analysis.selector_targets import (
@@ -36,11 +37,15 @@ class UnguardedAttribute(
     scope="set",
     fixable="safe",
     otherwise={"info": "it is not known whether there are such devices"},
+    # No guard belongs into an expression that is never true: it would only hide that.
+    told_by=("DRA213", "DRA215", "DRA216", "DRA218", "DRA219", "DRA601", "DRA605", "DRA606"),
 ):
     """An attribute is read that a device may not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
+            if reads_without_error(context, target):
+                continue
             for column, reads, reason, proven in _unguarded(target):
                 if catalogue().driver(column.domain or "") is None and drivers_of(context, column.domain or ""):
                     # It is the name of a class, so no device has it, and a guard would hide that.

@@ -123,8 +123,9 @@ class UnknownField(
         seen: set[tuple[Path, str]] = set()
         for finding in super().check(context):
             if finding.fix is not None and finding.fix.safety != "none":
-                # Fixes with one title in one place are the same.
-                key = (finding.path[:-1], finding.fix.title)
+                # Fixes with one title in one place are the same, as are those that change the same.
+                whole = any(change.path == ("apiVersion",) for change in finding.fix.changes)
+                key = (() if whole else finding.path[:-1], finding.fix.title)
                 if key in seen:
                     continue
                 seen.add(key)
@@ -159,7 +160,10 @@ class Invalid(
     name="invalid-value",
     fixable="unsafe",
     reasons=("Invalid", "TypeInvalid"),
-    fixed_where="the value is one letter or two from a known name, or labels have to match a selector",
+    fixed_where=(
+        "the value is one letter or two from a known name, an attribute lacks only its domain, or labels have to match "
+        "a selector"
+    ),
 ):
     """A value that the server's validation refuses."""
 

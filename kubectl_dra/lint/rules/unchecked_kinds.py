@@ -10,6 +10,7 @@ from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import migrate
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding
+from kubectl_dra.lint.groups import BUILT_IN
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, SPECS, TEMPLATES, key_of, pod_specs
@@ -24,15 +25,6 @@ _NO_REQUESTS: Final = frozenset(
 """Fields whose keys and values look like names of resources and ask for none."""
 _NAMES: Final = re.compile(r"(?<![\w./:-])[a-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(?=\s*[\"']?\s*:)")
 """A key of a text that may be the name of a resource."""
-_BUILT_IN: Final = frozenset(
-    f"{group}.k8s.io"
-    for group in (
-        *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization"),
-        *("certificates", "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver"),
-        *("networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
-    )
-)
-"""Groups of Kubernetes itself: those of their kinds that ask for devices are checked."""
 _POLICIES: Final = ("gatekeeper.sh", "kyverno.io")
 """Groups whose objects say what others may ask for."""
 _CONTAINERS: Final = ("initContainers", "containers", *SINGLE_CONTAINERS)
@@ -59,7 +51,7 @@ class NamedElsewhere(Rule, code="DRA705", name="devices-not-checked", severity="
 def named_devices(raw: Mapping[str, Any]) -> Mapping[str, Path]:
     """The resources of device plugins that an object names where no rule looks, each with its first place."""
     key = key_of(raw)
-    if "." not in key[0] or key[0] in _BUILT_IN or key[0].endswith(_POLICIES):
+    if "." not in key[0] or key[0] in BUILT_IN or key[0].endswith(_POLICIES):
         return {}
     checked: set[Path] = set()
     if key in TEMPLATES or key in SPECS:

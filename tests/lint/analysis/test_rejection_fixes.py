@@ -108,7 +108,8 @@ def test_fixes(before: str, after: str) -> None:
             "d.example.com/model",
         ),
         (
-            HEAD % ("v1beta1", "ResourceClaim") + "  devices:\n    requests:\n    - name: a\n      exactly: {}\n",
+            HEAD % ("v1beta1", "ResourceClaim")
+            + "  devices:\n    requests:\n    - {name: a, exactly: {}}\n    - {name: b, deviceClassName: b}\n",
             "came with v1beta2",
         ),
     ],
@@ -148,5 +149,8 @@ def test_migrate_is_proposed_for_what_it_can_read() -> None:
     moved = "rite apiVersion: resource.k8s.io/v1, and the fields as that version has them. To see the result:"
     assert findings(template + good) == [f"W{moved}"]
     new = "  spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: a}}]}}\n"
-    assert findings(template + new)[0] == f"W{moved}"
+    assert findings(template + new) == [
+        "Write apiVersion: resource.k8s.io/v1, in whose shape the fields are already.",
+        "Write apiVersion: resource.k8s.io/v1: the fields are in the shape of v1, and only apiVersion is wrong",
+    ]
     assert findings(template + bad)[0] == f"First correct spec.devices. Then w{moved}"

@@ -1,10 +1,10 @@
-"""Names of objects that are nearly right, or right in another namespace."""
+"""Names of attributes, capacities and domains that no known driver publishes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,11 +12,11 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, is_given, references
+from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
-from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
+from kubectl_dra.lint.analysis.slips import is_slip
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
@@ -25,123 +25,6 @@ from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
-
-
-class MissingName(
-    Rule,
-    code="DRA406",
-    name="misspelt-name",
-    severity="warning",
-    kinds=("Pod", *CLAIM_KINDS),
-    scope="set",
-    fixable="unsafe",
-):
-    """A name that nearly matches another object."""
-
-    def check(self, context: Context) -> Iterator[LintFinding]:
-        if context.item.kind == "Pod":
-            for reference in references(context):
-                if is_given(context, reference.kind, reference.target, context.item.namespace):
-                    continue
-                if has_old_name(context, reference.kind, reference.target):
-                    continue
-                names = context.world.names(reference.kind)
-                yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
-            return
-        for alternative in alternatives(context):
-            name = alternative.content.get("deviceClassName")
-            if (
-                not isinstance(name, str)
-                or not name
-                or catalogue().of_class(name) is not None
-                or context.world.classes(name)
-                or has_old_name(context, "DeviceClass", name)
-            ):
-                continue
-            if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
-                continue
-            names = (*context.world.names("DeviceClass"), *catalogue().classes)
-            yield from self._near((*alternative.path, "deviceClassName"), "DeviceClass", name, names)
-
-    def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
-        near = _meant(name, names)
-        if near:
-            yield self.finding(
-                path,
-                f'{kind} "{name}" is not known; "{near}" is',
-                fix=Fix(f'Write "{near}"', (Set(path, near),), "unsafe"),
-            )
-
-
-@lru_cache(maxsize=4096)
-def _meant(name: str, names: tuple[str, ...]) -> str:
-    """The name that was probably meant by a misspelled one; empty if there is none."""
-    bound = _bound(name)
-    near = [other for other in names if abs(len(other) - len(name)) <= bound and _slip(name, other)]
-    return next(iter(nearest(name, near)), "")
-
-
-class OtherNamespace(
-    Rule,
-    code="DRA409",
-    name="claim-in-another-namespace",
-    severity="warning",
-    kinds=("Pod",),
-    scope="set",
-    otherwise={"error": "the pod names its namespace", "info": "the other namespace is called default"},
-):
-    """A claim or template in another namespace than the pod."""
-
-    def check(self, context: Context) -> Iterator[LintFinding]:
-        own = context.item.namespace
-        for reference in references(context):
-            given = context.world.find(reference.kind, reference.target)
-            places = {item.namespace for item in given}
-            if not given or own in places or (own and "" in places):
-                continue
-            near = {item.namespace for item in given if item.place.file == context.item.place.file} or places
-            near -= {""}
-            first, *others = sorted(near)
-            where = (
-                first if not others else f"{first} and {len(others)} others" if others[1:] else f"{first}, {others[0]}"
-            )
-            own_text = f"namespace {own}" if own else "whatever namespace kubectl is set to"
-            # Mostly that is the namespace called default.
-            unset: Severity | None = "info" if first == "default" and not others else None
-            yield self.finding(
-                (*reference.path, reference.field),
-                f"{reference.kind} {reference.target} is in namespace {where}, and the pod is in {own_text}",
-                fix=f"Put metadata.namespace: {first} on the {'workload' if context.item.is_template else 'pod'}.",
-                severity="error" if own else unset,
-            )
-
-
-def _slip(name: str, other: str) -> bool:
-    """Whether two names differ only by a slip: a letter or two, not another word."""
-
-    if len(name) < 4 > len(other):
-        # c is not a misspelling of j, nor cpu of gpu.
-        return False
-    first, second = name.partition(".")[0], other.partition(".")[0]
-    if "." in name and first != second and len(first) == len(second) and sorted(first) != sorted(second):
-        # cpu.example.com is not a misspelling of gpu.example.com.
-        return False
-    if any(char.isdigit() for char in name + other) and _digits(name) != _digits(other):
-        return False
-    return name != other and edit_distance(name, other, _bound(name)) is not None
-
-
-def _bound(name: str) -> int:
-    return 1 if len(name) < 8 else 2
-
-
-def _digits(text: str) -> str:
-    return "".join(char for char in text if char.isdigit())
-
-
-# Attributes, capacities and domains that no known driver publishes.
-
-_STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
 
 
 class Mention(Struct, frozen=True):
@@ -168,24 +51,10 @@ def _mentions(context: Context) -> Iterator[Mention]:
             continue
         for column in columns(program):
             yield Mention(selector.path, column, span_of(program, column), classes.get(selector.path, ""), program)
-    for path, text in _constraints(context.raw, ()):
+    for path, text in named_attributes(context.raw):
         domain, slash, name = text.partition("/")
         if slash and name:
             yield Mention(path, Column("attribute", domain, name), None)
-
-
-def _constraints(raw: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(raw, dict):
-        for key, below in raw.items():
-            if isinstance(below, str):
-                if key in ("matchAttribute", "distinctAttribute"):
-                    yield (*path, key), below
-            elif isinstance(below, (dict, list)) and key not in ("opaque", "parameters", "metadata", "status"):
-                yield from _constraints(below, (*path, key))
-    elif isinstance(raw, list):
-        for index, below in enumerate(raw):
-            if isinstance(below, (dict, list)):
-                yield from _constraints(below, (*path, index))
 
 
 @lru_cache(1024)
@@ -240,35 +109,35 @@ class UnknownAttribute(
                 )
             elif not driver.complete and (slip := _misspelled(driver, column)):
                 text = f"{message} that is known"
-                yield self._told(mention, text, f"Did you mean {slip}?", "warning", f"{what} {slip}")
+                yield self._told(mention, text, _meaning(mention, slip), "warning", f"{what} {slip}")
             elif driver.complete:
                 names = driver.capacities if what == "capacity" else driver.attributes
                 near = nearest(name, names, 1)
                 yield self._told(
                     mention,
                     f"{message} (as of {driver.as_of})",
-                    f"Did you mean {near[0]}?" if near else f"It has {', '.join(names)}." if names else "",
+                    _meaning(mention, near[0]) if near else f"It has {', '.join(names)}." if names else "",
                     "warning",
                     f"{what} {near[0]}" if near else "",
                 )
 
     def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
         fix = _with_rename(mention, advice, "", instead) if instead else Fix(advice)
-        if instead and not _is_slip(mention.column.id or "", instead.partition(" ")[2]):
+        if instead and not _one_for_other(mention.column.id or "", instead.partition(" ")[2]):
             # Another word, though like it: for people to decide.
             fix = Fix(advice, fix.changes)
         return self.finding(mention.path, message, fix=fix, cel=mention.cel, severity=severity)
 
     def _standard(self, mention: Mention) -> Iterator[LintFinding]:
         name = mention.column.id or ""
-        if name in _STANDARD_NAMES or mention.column.kind == "capacity":
+        if name in STANDARD_NAMES or mention.column.kind == "capacity":
             return
-        near = nearest(name, _STANDARD_NAMES, 1)
+        near = nearest(name, STANDARD_NAMES, 1)
         change = _renamed(mention, f"attribute {STANDARD}/{near[0]}") if near else None
         yield self.finding(
             mention.path,
             f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
-            fix=Fix(f"Did you mean {near[0]}?", (change,) if change else (), "unsafe" if change else "none")
+            fix=Fix(f"Did you mean {STANDARD}/{near[0]}?", (change,) if change else (), "unsafe" if change else "none")
             if near
             else None,
             cel=mention.cel,
@@ -354,17 +223,23 @@ def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...
     return tuple(sorted(literals, key=lambda node: node.start))
 
 
-def _is_slip(name: str, other: str) -> bool:
+def _meaning(mention: Mention, name: str) -> str:
+    """The question whether another name is meant; in a constraint that is the full name."""
+    full = name if mention.program is not None or "/" in name else f"{mention.column.domain}/{name}"
+    return f"Did you mean {full}?"
+
+
+def _one_for_other(name: str, other: str) -> bool:
     """Whether two names of attributes differ by a letter or two, by capitals, or by the order of letters."""
     left, right = (text.lower().replace("_", "").replace("-", "") for text in (name, other))
-    return left == right or _slip(left, right) or sorted(left) == sorted(right)
+    return left == right or is_slip(left, right) or sorted(left) == sorted(right)
 
 
 def _misspelled(driver: Driver, column: Column) -> str:
     """The known name of which this one is a slip; empty for any other, which the driver may publish."""
     name = column.id or ""
     names = driver.capacities if column.kind == "capacity" else driver.attributes
-    return next((other for other in names if _slip(name, other) or sorted(name) == sorted(other)), "")
+    return next((other for other in names if is_slip(name, other) or sorted(name) == sorted(other)), "")
 
 
 def _instead(driver: Driver, column: Column) -> str | None:
@@ -446,4 +321,4 @@ def _typo(domain: str, driver: str) -> bool:
     )
 
 
-RULES = (MissingName, OtherNamespace, UnknownAttribute, ClassAsDomain)
+RULES = (UnknownAttribute, ClassAsDomain)

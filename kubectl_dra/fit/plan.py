@@ -1,0 +1,159 @@
+"""What is to be placed of each workload: its new pods, and what becomes of those that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+
+from kubectl_dra.allocation.budgets import FEWEST_TRIED, MOST_TRIED
+from kubectl_dra.api.pod_resources import amounts
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.fit import pod_factory as existing
+from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, without
+from kubectl_dra.fit.pod_names import ordinals, with_free_names
+from kubectl_dra.fit.result import FitOptions
+from kubectl_dra.fit.rollout import PodReplacement, refused_change, what_becomes_of
+from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.scheduling.node_resources import PODS
+
+_NANOS: Final = 10**9
+
+
+class FitPlan(Struct, frozen=True):
+    """A workload with all that is needed to place it, and its ``existing`` pods by their places.
+
+    ``own`` are the keys of all pods of the manifest's workloads that exist: ending one only makes its successor wait.
+    Of each role ``most`` pods are tried, more than nodes can take: a count may be larger than any list.
+    ``rollout`` replaces pods of a former template, ``former`` is how many of them stay, and ``unclear`` why that is
+    open. ``refused`` are changes of its pods, of it or of its templates that the API server refuses.
+    """
+
+    workload: WorkloadPods
+    number: int
+    factories: tuple[PodFactory, ...]
+    replicas: int
+    existing: Mapping[PodPlace, Pod]
+    most: int
+    own: frozenset[str] = frozenset()
+    rollout: PodReplacement | None = None
+    former: int = 0
+    unclear: Words = ""
+    refused: tuple[RefusedChange, ...] = ()
+
+    @property
+    def tried(self) -> int:
+        """How many replicas are tried; the nodes have no room for those after."""
+        return min(self.replicas, _replicas(self.workload, self.most))
+
+    @property
+    def listed(self) -> int:
+        """How many pods are tried, or run already."""
+        return self.tried * sum(min(role.each, self.most) for role in self.workload.roles)
+
+    @property
+    def running(self) -> int:
+        """How many of its pods have a node already."""
+        changeable = (pod for place, pod in self.existing.items() if not self.factories[place.role].unchangeable)
+        return sum(bool(pod.node_name) for pod in changeable)
+
+    def pods_of(self, replica: int, snapshot: Snapshot) -> list[NewPod]:
+        """The pods of one replica, but those that run already."""
+        pods = []
+        for number, (factory, role) in enumerate(zip(self.factories, self.workload.roles, strict=True)):
+            for ordinal in ordinals(role, replica, self.most):
+                known = self.existing.get(PodPlace(number, ordinal))
+                if known is None:
+                    pods.append(factory.make(ordinal, snapshot))
+                elif factory.unchangeable:
+                    pods.append(structs.replace(factory.keep(known, ordinal, snapshot), refused=True))
+                elif not known.node_name:
+                    pods.append(factory.keep(known, ordinal, snapshot))
+        return pods
+
+
+def _room(snapshot: Snapshot) -> int:
+    """More pods than the nodes can take beside those that are there, and than any small workload has."""
+    limits = (amounts(node.allocatable).get(PODS) for node in snapshot.nodes.values())
+    room = sum(limit.nanos // _NANOS for limit in limits if limit is not None) + len(snapshot.pods) + 1
+    return min(max(FEWEST_TRIED, room), MOST_TRIED)
+
+
+def _replicas(workload: WorkloadPods, most: int) -> int:
+    """How many replicas of a workload have so many pods."""
+    return -(-most // max(1, workload.size))
+
+
+def plans_of(
+    workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings, options: FitOptions
+) -> tuple[list[FitPlan], Snapshot]:
+    """What is to be placed of each workload, and the cluster without the pods that end before."""
+    most, names = _room(snapshot), dict[Key, tuple[str, str]]()
+    every_own = [existing.pods_of(workload, snapshot) for workload in workloads]
+    workloads = with_free_names(workloads, every_own, snapshot, most)
+    plans = list[FitPlan]()
+    for number, (workload, own) in enumerate(zip(workloads, every_own, strict=True)):
+        plan, snapshot = _plan(workload, number, own, snapshot, settings, options, most, names)
+        plans.append(plan)
+    every = frozenset(pod.key for own in every_own for pod in own)
+    return [structs.replace(plan, own=every) for plan in plans], snapshot
+
+
+def _plan(
+    workload: WorkloadPods,
+    number: int,
+    own: Sequence[Pod],
+    snapshot: Snapshot,
+    settings: Settings,
+    options: FitOptions,
+    most: int,
+    names: dict[Key, tuple[str, str]],
+) -> tuple[FitPlan, Snapshot]:
+    def made() -> tuple[PodFactory, ...]:
+        roles = range(len(workload.roles))
+        return tuple(PodFactory(workload, number, role, snapshot, settings, names) for role in roles)
+
+    factories = made()
+    change = refused_change(workload, own, [pod for pod in own if not any(each.made(pod) for each in factories)])
+    if change is not None:
+        snapshot = structs.replace(snapshot, refused=(*snapshot.refused, change))
+        factories = made()
+    refused = tuple(dict.fromkeys(change for factory in factories for change in factory.unchangeable))
+    replicas = workload.replicas if options.replicas is None else options.replicas
+    if refused and workload.raw:
+        # All stays as it is.
+        return FitPlan(workload, number, factories, replicas, {}, most, refused=refused), snapshot
+    gone = [pod for pod in own if workload.raw and not _stays(pod, factories)]
+    former = what_becomes_of([pod for pod in gone if pod.node_name], workload, replicas)
+    # A pod that waits is made anew where it ends, or is no longer as it is written.
+    ended = [pod for pod in gone if not pod.node_name]
+    if options.most and former.rollout is not None:
+        ended += former.rollout.old
+    snapshot = without(ended, snapshot)
+    rolled = former.rollout.old if former.rollout is not None else ()
+    away = {pod.key for pod in (*ended, *rolled)}
+    kept = existing.filled(
+        workload, [pod for pod in own if pod.key not in away], min(replicas, _replicas(workload, most)), most
+    )
+    plan = FitPlan(
+        workload,
+        number,
+        factories,
+        replicas,
+        kept,
+        most,
+        rollout=former.rollout if not options.most else None,
+        former=len(former.kept),
+        unclear=former.unclear,
+        refused=refused,
+    )
+    return plan, snapshot
+
+
+def _stays(pod: Pod, factories: Sequence[PodFactory]) -> bool:
+    """Whether a pod that exists counts as one of those that are wanted."""
+    return bool(pod.node_name or pod.is_queued) and any(factory.is_as_written(pod) for factory in factories)

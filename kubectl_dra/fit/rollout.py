@@ -1,0 +1,207 @@
+"""How a controller replaces the pods of a former template, and in which steps pods come and go.
+
+Sources: the controllers of Deployments (rolling.go, recreate.go, ResolveFenceposts) and StatefulSets
+(updateStatefulSet), and what the API server lets nobody change (ValidateJobSpecUpdate, selectors of apps/v1, JobSet's
+webhook).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+from msgspec import Struct, ValidationError
+from msgspec.structs import replace
+
+from kubectl_dra.api.labels import LabelSelector
+from kubectl_dra.api.meta import EMPTY, convert
+from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.snapshot import RefusedChange
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.fit.place import Placement, Placer, Unplaced
+from kubectl_dra.fit.pod_factory import NewPod
+from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.manifests.workloads import key_of
+from kubectl_dra.text import whole_number
+
+_FIXED: Final = {("batch", "Job"): "spec.template", ("jobset.x-k8s.io", "JobSet"): "spec.replicatedJobs"}
+"""What nobody can change of workloads whose pods exist."""
+_SELECTING: Final = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"))
+_KEEPING: Final = (("apps", "ReplicaSet"), ("", "ReplicationController"), ("apps", "DaemonSet"))
+"""They end no pod because their template has changed, or (DaemonSets) are not followed here."""
+
+
+class PodReplacement(Struct, frozen=True):
+    """The pods of a former template, in the order in which they end.
+
+    There are at most ``surge`` pods more than ``replicas``, and all but ``unavailable`` of these run. ``in_order``: a
+    pod has the name of the one that it replaces.
+    """
+
+    old: tuple[Pod, ...]
+    replicas: int
+    surge: int
+    unavailable: int
+    in_order: bool = False
+
+    def mixed(self, chance: Random) -> PodReplacement:
+        """The same with another order, where that is open."""
+        return self if self.in_order else replace(self, old=tuple(chance.sample(self.old, len(self.old))))
+
+
+class Former(Struct, frozen=True):
+    """What becomes of pods of a former template: a rollout replaces them, or they stay (``kept``).
+
+    ``unclear`` is why that is not known.
+    """
+
+    rollout: PodReplacement | None = None
+    kept: tuple[Pod, ...] = ()
+    unclear: Words = ""
+
+
+def refused_change(workload: WorkloadPods, own: Sequence[Pod], former: Sequence[Pod]) -> RefusedChange | None:
+    """What the API server refuses to change of a workload that has these pods, some of a ``former`` template."""
+    key = key_of(workload.raw) if workload.raw else ("", "")
+    fields = []
+    if key in _FIXED and former:
+        fields.append(_FIXED[key])
+    if key in _SELECTING:
+        try:
+            selector = convert(_object(_object(workload.raw, "spec"), "selector"), LabelSelector)
+        except ValidationError:
+            return None
+        # A file may lack the labels.
+        if any(pod.metadata.labels and not selector.matches(pod.metadata.labels) for pod in own):
+            fields.append("spec.selector")
+    return RefusedChange(workload.kind, workload.namespace, workload.name, tuple(fields)) if fields else None
+
+
+def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int) -> Former:
+    """What the controller of a workload does with running pods of a former template."""
+    if not former:
+        return Former()
+    key, spec = key_of(workload.raw), _object(workload.raw, "spec")
+    if key == ("apps", "Deployment") and spec.get("paused") is not True:
+        return Former(_of_deployment(former, spec, replicas))
+    if key == ("apps", "StatefulSet"):
+        strategy = _object(spec, "updateStrategy")
+        if strategy.get("type") == "OnDelete":
+            return Former(kept=tuple(former))
+        return _of_stateful_set(former, _object(strategy, "rollingUpdate"), replicas)
+    if key in _KEEPING:
+        return Former(kept=tuple(former))
+    text = "pod {pod} is of a former template, and how a {kind} replaces such pods is not modelled"
+    return Former(kept=tuple(former), unclear=say(text, pod=former[0].key, kind=workload.kind))
+
+
+def _object(raw: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """A field as it is written, if that is an object."""
+    value = raw.get(field)
+    return value if isinstance(value, Mapping) else EMPTY
+
+
+def _of_deployment(former: Sequence[Pod], spec: Mapping[str, Any], replicas: int) -> PodReplacement:
+    # The newest end first.
+    old = tuple(sorted(former, key=lambda pod: pod.metadata.creation_timestamp, reverse=True))
+    strategy = _object(spec, "strategy")
+    if strategy.get("type") == "Recreate":
+        return PodReplacement(old, replicas, 0, max(replicas, 1))
+    rolling = _object(strategy, "rollingUpdate")
+    surge = _number(rolling.get("maxSurge"), replicas, up=True)
+    unavailable = min(_number(rolling.get("maxUnavailable"), replicas, up=False), replicas)
+    return PodReplacement(old, replicas, surge, unavailable or (not surge))
+
+
+def _of_stateful_set(former: Sequence[Pod], rolling: Mapping[str, Any], replicas: int) -> Former:
+    partition = rolling.get("partition")
+    first = partition if isinstance(partition, int) else 0
+    kept = [pod for pod in former if _ordinal(pod) < first]
+    old = sorted((pod for pod in former if _ordinal(pod) >= first), key=_ordinal, reverse=True)
+    unavailable = max(1, _number(rolling.get("maxUnavailable", 1), replicas, up=True))
+    rollout = PodReplacement(tuple(old), replicas, 0, unavailable, in_order=True) if old else None
+    return Former(rollout, tuple(kept))
+
+
+def _ordinal(pod: Pod) -> int:
+    _, _, number = pod.metadata.name.rpartition("-")
+    return whole_number(number) or 0
+
+
+def _number(written: Any, replicas: int, *, up: bool) -> int:
+    """A number of pods, or a share of them, 25% by default."""
+    if isinstance(written, int):
+        return max(0, written)
+    share = whole_number(written.removesuffix("%")) if isinstance(written, str) else None
+    share = 25 if share is None else share
+    return -(-share * replicas // 100) if up else share * replicas // 100
+
+
+class Rolling:
+    """A workload while its pods come and go: ``old`` are those of a former template that run still, ``later`` the new
+    ones that are not created yet, ``kept`` how many run that are as they should be.
+    """
+
+    def __init__(self, number: int, pods: Sequence[NewPod], rollout: PodReplacement | None, kept: int) -> None:
+        self.number = number
+        """The workload's."""
+        self._rollout = rollout
+        self._kept = kept
+        self._created = 0
+        self.old = list(rollout.old) if rollout is not None else []
+        self.later = list(pods)
+        self.chosen = False
+        """Whether other old pods could have ended first."""
+
+    def end(self, placed: int) -> list[Pod]:
+        """The old pods that end now, while so many of the new ones have a node."""
+        rollout = self._rollout
+        if rollout is None or not self.old:
+            return []
+        if rollout.in_order:
+            # Pods that replace none come first.
+            behind = self._created - placed if not any(map(self._replaces_none, self.later)) else rollout.unavailable
+            number = rollout.unavailable - behind
+        else:
+            number = len(self.old) + self._kept + placed - (rollout.replicas - rollout.unavailable)
+        number = max(0, number)
+        self.chosen = self.chosen or (not rollout.in_order and 0 < number < len(self.old))
+        ended, self.old = self.old[:number], self.old[number:]
+        return ended
+
+    def create(self) -> list[NewPod]:
+        """The pods that are created now."""
+        rollout = self._rollout
+        if rollout is None:
+            created = self.later
+        elif rollout.in_order:
+            created = [new for new in self.later if self._replaces_none(new)]
+        else:
+            room = rollout.replicas + rollout.surge - len(self.old) - self._kept - self._created
+            created = self.later[: max(0, room)]
+        there = set(map(id, created))
+        self.later = [new for new in self.later if id(new) not in there]
+        self._created += len(created)
+        return created
+
+    def _replaces_none(self, new: NewPod) -> bool:
+        return all(pod.metadata.name != new.pod.metadata.name for pod in self.old)
+
+
+def roll(placer: Placer, workloads: Sequence[Rolling]) -> Placement:
+    """Places the pods of workloads while those of former templates end, until no step is left."""
+    while True:
+        placed = Counter(placed_pod.new.workload for placed_pod in placer.placed_pods)
+        ended = [pod for rolling in workloads for pod in rolling.end(placed[rolling.number])]
+        if ended:
+            placer.end(ended)
+        created = [new for rolling in workloads for new in rolling.create()]
+        if not (ended or created):
+            break
+        placer.place_all(created)
+    placer.chosen = placer.chosen or any(rolling.chosen for rolling in workloads)
+    later = [Unplaced(new, placer.state, later=True) for rolling in workloads for new in rolling.later]
+    placer.refused.extend(later)
+    return placer.placement()

@@ -1,0 +1,109 @@
+"""Why it is open whether the pods of a workload fit: what is not modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
+from kubectl_dra.api.policy import PodGroup
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.causes.ending import AT_ONCE
+from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.explain.unclear import OBSTACLES
+from kubectl_dra.fit.place import Placement, Unplaced
+from kubectl_dra.fit.plan import FitPlan
+from kubectl_dra.fit.pod_factory import NewPod
+from kubectl_dra.fit.pod_names import held_name
+from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority
+
+_EXCLUSIVE: Final = frozenset(
+    (
+        "alpha.jobset.sigs.k8s.io/exclusive-topology",
+        "leaderworkerset.sigs.k8s.io/exclusive-topology",
+        "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology",
+    )
+)
+"""Annotations by which controllers add affinity to pods, one after the other as they get nodes."""
+
+
+# What is not modelled about groups of pods, so that it is undetermined whether they fit.
+
+
+def unclear_groups(pods: Sequence[NewPod], refused: Sequence[Unplaced], placement: Placement) -> Iterator[Words]:
+    """Why it is open whether the pods of a group fit.
+
+    Args:
+        pods: one of each sort.
+        refused: those of the workload that do not fit.
+        placement: what was placed.
+    """
+    state = placement.state
+    for new in {new.group: new for new in pods if new.group[2]}.values():
+        gang = gang_of(new.pod, state)
+        if isinstance(gang, Gang) and gang.nested:
+            yield say(OBSTACLES[Obstacle.NESTED], group=gang.name)
+        elif isinstance(gang, Gang) and domains_of(gang, state) is None:
+            yield say(OBSTACLES[Obstacle.DOMAIN], group=gang.name)
+        group: PodGroup | None = state.others("PodGroup").get((new.pod.metadata.namespace, new.pod.pod_group))
+        together = group is not None and state.release in GROUP_OF_ONE_PRIORITY
+        if group is not None and together and group_priority(group, state) is None:
+            text = "the priority of group {group} is not known: class {name} was not seen"
+            yield say(text, group=new.pod.pod_group, name=group.spec.priority_class_name)
+    for unplaced in refused:
+        preemption = unplaced.outcome.preemption if unplaced.outcome is not None and unplaced.new.group[2] else None
+        if preemption is not None and preemption.best:
+            best = preemption.best[0]
+            text = (
+                "the scheduler may end pods of lower priority for the group, such as {victims:some 2} on {node}: whom "
+                "it ends for several pods at a time is not modelled"
+            )
+            yield say(text, victims=[victim.key for victim in best.victims], node=best.node)
+            return
+
+
+def not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
+    """What a controller does with the pods of a workload that is not known here."""
+    workload = plan.workload
+    if plan.unclear:
+        yield plan.unclear
+    if workload.of_each_node:
+        yield (
+            "a DaemonSet makes a pod for each node that its pods may run on, and one was placed: explain -f says on "
+            "which nodes such a pod fits"
+        )
+    if pod := held_name(workload, snapshot, plan.most):
+        text = "pod {pod} exists and is none of {workload}, which would give that name to a pod of its own"
+        yield say(text, pod=pod, workload=workload.title)
+    for annotation in sorted(_EXCLUSIVE & _annotations(workload))[:1]:
+        text = (
+            "{annotation} gives each group of pods nodes of its own: a controller adds the affinity for that after a "
+            "first pod has its node, which is not modelled"
+        )
+        yield say(text, annotation=annotation)
+
+
+def unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
+    """Why nobody can say whether the first pod of a role fits at all."""
+    quick = structs.replace(settings, with_ways=False)
+    for factory, role in zip(plan.factories, plan.workload.roles, strict=True):
+        if role.each and plan.replicas:
+            first = factory.make(factory.first, snapshot)
+            diagnosis = diagnose(factory.question_about(first, snapshot, settings), snapshot, quick)
+            if diagnosis.verdict is Verdict.UNDETERMINED:
+                yield from diagnosis.unclear or ("the search did not end in time",)
+                return
+            if diagnosis.findings and diagnosis.findings[0].kind is AT_ONCE:
+                yield say("pods would be scheduled and evicted at once: {why}", why=diagnosis.findings[0].summary)
+                return
+
+
+def _annotations(workload: WorkloadPods) -> frozenset[str]:
+    written = (workload.raw.get("metadata") or {}).get("annotations") or {}
+    return frozenset(written).union(*(role.pod.metadata.annotations for role in workload.roles))

@@ -1,0 +1,82 @@
+"""The attributes that constraints name, and the full names of those without a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kubectl_dra.data.drivers import STANDARD, Driver
+from kubectl_dra.lint.analysis.claim_requests import alternatives_of
+from kubectl_dra.lint.analysis.selector_targets import drivers_of
+from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.finding import Fix
+from kubectl_dra.manifests.changes import Path, Set, items_at, value_at
+from kubectl_dra.text import join, nearest
+
+STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
+"""The names in the domain of attributes that all drivers share."""
+
+
+def named_attributes(raw: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The attributes that constraints name below a path, each with its place."""
+    if isinstance(raw, dict):
+        for key, below in raw.items():
+            if isinstance(below, str):
+                if key in ("matchAttribute", "distinctAttribute"):
+                    yield (*path, key), below
+            elif isinstance(below, (dict, list)) and key not in ("opaque", "parameters", "metadata", "status"):
+                yield from named_attributes(below, (*path, key))
+    elif isinstance(raw, list):
+        for index, below in enumerate(raw):
+            if isinstance(below, (dict, list)):
+                yield from named_attributes(below, (*path, index))
+
+
+def domain_fix(context: Context, path: Path, name: str) -> Fix:
+    """What to write for an attribute without a domain, given the known drivers of the constraint's requests."""
+    drivers = tuple({driver.name: driver for driver in _drivers(context, path)}.values())
+    full = _full(name, drivers)
+    if full:
+        return Fix(f"Write {full}", (Set(path, full),), "unsafe")
+    known = {written.rpartition("/")[2]: written for driver in drivers for written in _written(driver)}
+    known |= {standard: f"{STANDARD}/{standard}" for standard in STANDARD_NAMES}
+    near = nearest(name, known, 1)
+    if near:
+        return Fix(f"Did you mean {known[near[0]]}?", (Set(path, known[near[0]]),), "unsafe")
+    return Fix(f"Put a domain before it: the driver's, or {STANDARD} for {join(STANDARD_NAMES)}.")
+
+
+def _full(name: str, drivers: tuple[Driver, ...]) -> str:
+    """The one full name that can be meant; empty if there is none, or are several."""
+    names = {written for driver in drivers for written in _names(driver, name)}
+    # Other drivers publish the standard one, too.
+    standard = f"{STANDARD}/{name}"
+    if name in STANDARD_NAMES and (not names or standard in names or len(drivers) > 1):
+        return standard
+    return names.pop() if len(names) == 1 else ""
+
+
+def _names(driver: Driver, name: str) -> Iterator[str]:
+    """How an attribute is called in full by a driver that has it, or has another one that does the same."""
+    found = [full for full in _written(driver) if full.rpartition("/")[2] == name]
+    if not found and driver.instead.get(name, "").startswith("attribute "):
+        other = driver.instead[name].removeprefix("attribute ")
+        found = [other if "/" in other else f"{driver.name}/{other}"]
+    yield from found
+
+
+def _written(driver: Driver) -> Iterator[str]:
+    return (name if "/" in name else f"{driver.name}/{name}" for name in driver.attributes)
+
+
+def _drivers(context: Context, path: Path) -> Iterator[Driver]:
+    """The known drivers of the devices that a constraint is about: those of its requests, or of all."""
+    constraint = value_at(context.raw, path[:-1])
+    wanted = [str(name).partition("/")[0] for name in items_at(constraint, "requests")]
+    for request in context.item.requests:
+        if wanted and request.get("name") not in wanted:
+            continue
+        for alternative in alternatives_of(request):
+            device_class = alternative.get("deviceClassName")
+            if isinstance(device_class, str):
+                yield from drivers_of(context, device_class)

@@ -1,0 +1,55 @@
+"""The groups of Kubernetes' own kinds, and which other groups can only be mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kubectl_dra.api.releases import GROUP, LIFECYCLES
+from kubectl_dra.manifests.workloads import SPECS, TEMPLATES
+from kubectl_dra.text import edit_distance
+
+BUILT_IN: Final = frozenset(
+    f"{group}.k8s.io"
+    for group in (
+        *("admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization"),
+        *("certificates", "coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver"),
+        *("networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration"),
+    )
+)
+"""Groups of Kubernetes itself that have a dot. A group without one is Kubernetes' own, too, or does not exist."""
+OWN: Final[Mapping[str, str]] = {
+    **{kind: group for group, kind in (*TEMPLATES, *SPECS) if "." not in group},
+    **dict.fromkeys(("Namespace", "ResourceQuota"), ""),
+    **{life.kind: GROUP for life in LIFECYCLES},
+}
+"""The group of each kind of Kubernetes' own that some rule is about."""
+_FORMER: Final = ("extensions",)
+"""Groups that had kinds which others have now."""
+_INSTEAD: Final = ("k8s.io", "resource.kubernetes.io")
+"""Groups that do not exist and stand for resource.k8s.io."""
+_NO_MISSPELLING: Final = ".x-k8s.io"
+"""How the groups of Kubernetes' own projects outside of its core end."""
+_LETTERS: Final = 2
+"""So many letters of resource.k8s.io can be wrong: no registered group is as near."""
+
+
+def shares_kind(group: str, kind: str) -> bool:
+    """Whether an object has the kind of another group's: what holds for that kind does not hold for it."""
+    return OWN.get(kind, group) != group
+
+
+def right_group(group: str, kind: str) -> str | None:
+    """The group that is meant; None if the group is right, or may have such a kind of its own."""
+    right = OWN.get(kind)
+    if right is None or group == right or group in _FORMER:
+        return None
+    if "." not in group or group in BUILT_IN:
+        return right
+    if right == GROUP and (group in _INSTEAD or _is_misspelt(group)):
+        return right
+    return None
+
+
+def _is_misspelt(group: str) -> bool:
+    return not group.endswith(_NO_MISSPELLING) and edit_distance(group.lower(), GROUP, _LETTERS) is not None

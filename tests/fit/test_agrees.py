@@ -1,0 +1,74 @@
+"""``fit -f`` and ``explain -f`` of the same manifest: what one says does not fit, the other does not call fitting."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from tests.explain.authored import authored
+from tools.asked import Asked
+from tools.cases import JSON, QUICK_CASES, Case, asked
+
+KINDS_OF_PODS = ("Pod", "Job", "Deployment", "StatefulSet", "JobSet", "DaemonSet", "ReplicaSet")
+WRITTEN = [
+    case
+    for case in QUICK_CASES
+    if "explain" not in case.raw and any(each["kind"] in KINDS_OF_PODS for each in case.raw["manifest"])
+]
+NARROWED = ("--what-if", "--request", "--node", "--with-node")
+APPLIED = [
+    case
+    for case in QUICK_CASES
+    # A device that is not ready yet has its node: one of them says where, the other what is waited for.
+    if case.raw.get("explain", "").startswith("pod/")
+    and case.file != "binding-condition-pending"
+    and not any(str(word).startswith(NARROWED) for word in case.raw.get("flags", ()))
+]
+
+
+def codes(case: Case, folder: Path, manifest: JSON | None = None) -> tuple[int, int, str]:
+    """The exit codes of both about a manifest, and what they say."""
+    question = asked(case)
+    rest = [word for word in question.arguments[1:] if word not in (case.raw.get("explain"), "--full")]
+    files = dict(question.files)
+    if manifest is not None:
+        files["again.yaml"] = [manifest]
+        rest += ["-f", "again.yaml"]
+    explained, fitted = (Asked(case.name, files, (verb, *rest)).ask(folder=folder) for verb in ("explain", "fit"))
+    assert fitted.code != 2, fitted.errors
+    return explained.code, fitted.code, f"{explained.out}\n{fitted.out}"
+
+
+@pytest.mark.parametrize("case", WRITTEN, ids=[f"{case.file}: {case.name}" for case in WRITTEN])
+def test_a_manifest(case: Case, tmp_path: Path) -> None:
+    explained, fitted, said = codes(case, tmp_path)
+    assert (explained == 0) is (fitted == 0), said
+
+
+@pytest.mark.parametrize("case", APPLIED, ids=[f"{case.file}: {case.name}" for case in APPLIED])
+def test_a_pod_that_is_new(case: Case, tmp_path: Path) -> None:
+    """The pod of the case, as if it had not been there."""
+    name = case.raw["explain"].removeprefix("pod/")
+    own = [each for each in case.objects if each["kind"] == "Pod" and each["metadata"]["name"] == name]
+    if len(own) != 1:
+        pytest.skip("which pod is meant, its namespace says")
+    case = case._replace(objects=[each for each in case.objects if each is not own[0]])
+    explained, fitted, said = codes(case, tmp_path, authored(own[0]))
+    assert (explained == 0) is (fitted == 0), said
+
+
+QUEUED = [case for case in WRITTEN if case.file == "kueue-rejected"]
+
+
+@pytest.mark.parametrize("case", QUEUED, ids=[case.name for case in QUEUED])
+def test_what_kueue_refuses_of_several_pods(case: Case, tmp_path: Path) -> None:
+    manifest = deepcopy(case.raw["manifest"])
+    for each in manifest:
+        if each["kind"] == "Job":
+            each["spec"] |= {"parallelism": 2, "completions": 2}
+    case = case._replace(raw={**case.raw, "manifest": manifest})
+    explained, fitted, said = codes(case, tmp_path)
+    assert (explained == 0) is (fitted == 0), said
+    assert ("Kueue has to admit it first" in " ".join(said.rpartition("Job default")[2].split())) is (fitted == 0), said
