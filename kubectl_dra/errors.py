@@ -29,6 +29,14 @@ class InputError(DraError):
     """A file or an object in it is unusable: unreadable, not YAML, of the wrong kind, ambiguous."""
 
 
+def about(what: str, error: InputError | UsageError) -> InputError | UsageError:
+    """The error of a part as one of the whole: ``what`` comes first, the lines and commands below it stay."""
+    text = f"{what}: {error}"
+    whole = UsageError(text) if isinstance(error, UsageError) else InputError(text)
+    whole.more, whole.commands = error.more, error.commands
+    return whole
+
+
 class FileError(InputError):
     """An input, or something at a position in it, is unusable.
 

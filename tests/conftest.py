@@ -212,6 +212,7 @@ MANY_CASES = 40
 """Of a test with more cases than these, make check runs every fourth."""
 SAMPLED = {
     "docs/test_site.py::test_pages_fit_and_ask_nobody_else": 2,
+    "examples/test_with_node.py::test_what_an_error_proposes_can_be_used": 3,
     "explain/test_applied_again.py::test_all_subjects_of_examples": 3,
     "explain/test_further_causes.py::test_both_causes_are_named": 3,
     "explain/test_nothing_unproved.py::test_without_proofs": 3,

@@ -259,6 +259,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
             published=more.slices,
             slices=(*self.snapshot.slices, *more.slices),
             others=others,
+            supposed=self.snapshot.supposed | {more.node.name},
         )
 
     def tainting(self, taints: Iterable[tuple[DeviceID, DeviceTaint]], rules: Container[str] = ()) -> Cluster:

@@ -162,7 +162,8 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     ``others`` holds the objects of ``cluster.kinds.SCHEDULING_KINDS`` by kind, then by namespace (empty if
     none) and name. ``gaps`` has an entry for every kind that was not read whole; only ``missing`` and ``unread`` tell
     whether an object that is not here may exist. ``declared``: somebody said that the files are complete.
-    ``refound`` are those notes that follow from the objects: whoever reads these again finds them again.
+    ``refound`` are those notes that follow from the objects: whoever reads these again finds them again. ``supposed``
+    are the nodes that somebody only thinks of.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -194,6 +195,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     refused: tuple[RefusedChange, ...] = ()
     declared: bool = False
     refound: tuple[str, ...] = ()
+    supposed: frozenset[str] = frozenset()
 
     @property
     def whole(self) -> bool:
@@ -238,6 +240,11 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """With no nodes but these, and without the devices of the others."""
         slices = tuple(slice_ for slice_ in self.slices if slice_.scope.node_name in ("", *nodes))
         return replace(self, nodes={name: node for name, node in self.nodes.items() if name in nodes}, slices=slices)
+
+    @property
+    def real(self) -> Snapshot:
+        """Without the nodes that are only supposed, and what was supposed with them."""
+        return self.derived(_real) if self.supposed else self
 
     def missing(self, kind: str, namespace: str = "") -> Gap | None:
         """The gap that makes a kind (in that namespace) incomplete, if any."""
@@ -306,3 +313,14 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         return tuple(
             event for event in about if event.reason in reasons and (not uid or not event.uid or event.uid == uid)
         )
+
+
+def _real(snapshot: Snapshot) -> Snapshot:
+    gone = snapshot.supposed
+    return replace(
+        snapshot,
+        nodes={name: node for name, node in snapshot.nodes.items() if name not in gone},
+        pods={key: pod for key, pod in snapshot.pods.items() if pod.node_name not in gone},
+        slices=tuple(slice_ for slice_ in snapshot.slices if slice_.scope.node_name not in gone),
+        supposed=frozenset(),
+    )

@@ -15,10 +15,20 @@ FILE: Final = Path(__file__).with_name("machine_types.yaml")
 
 
 class MachineType(Struct, frozen=True):
-    """The devices of a node: how many, and of which product, as its driver publishes it."""
+    """The devices of a node: how many, and of which product, as its driver publishes it.
+
+    ``cpu`` and ``memory`` are all that it has; pods get less. They are 0 and empty where they are not known.
+    """
 
     product: str
     devices: int
+    cpu: int = 0
+    memory: str = ""
+
+    @property
+    def room(self) -> dict[str, str]:
+        """What is known of its resources, as a node has them."""
+        return {"cpu": str(self.cpu), "memory": self.memory} if self.cpu and self.memory else {}
 
 
 class CloudMachines(Struct, frozen=True):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
+
+_OTHER_NAMES: Final = {"v5e": ("v5", "lite")}
+"""Words by which people know a product, with those that its driver has in their place."""
 
 
 @lru_cache(1024)
@@ -29,4 +33,5 @@ def _words(text: str) -> list[str]:
 
 
 def _plain(text: str) -> list[str]:
-    return text.lower().replace("-", " ").replace("_", " ").split()
+    words = text.lower().replace("-", " ").replace("_", " ").split()
+    return [part for word in words for part in _OTHER_NAMES.get(word, (word,))]

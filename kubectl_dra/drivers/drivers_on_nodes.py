@@ -118,8 +118,11 @@ def _blocked(entry: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> Iterator
 
 
 def joined(snapshot: Snapshot) -> NodeDrivers:
-    """Every driver on every node that it publishes for, runs on, or should run on."""
-    return snapshot.derived(_joined)
+    """Every driver on every node that it publishes for, runs on, or should run on.
+
+    Of nodes that are only supposed nobody saw how a driver is there.
+    """
+    return snapshot.real.derived(_joined)
 
 
 def _joined(snapshot: Snapshot) -> NodeDrivers:
@@ -296,7 +299,7 @@ def _without_pods(
 def bare_nodes(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Drivers and nodes that have their hardware, as labels say, and on which nothing of the vendor is found."""
     rows = {(row.driver, row.node): row for row in joined(snapshot).rows}
-    for driver, node in unserved(snapshot.nodes, rows, {driver for driver, _ in rows}):
+    for driver, node in unserved(snapshot.real.nodes, rows, {driver for driver, _ in rows}):
         yield driver, node.name
 
 

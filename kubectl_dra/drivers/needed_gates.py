@@ -26,13 +26,7 @@ class GateNeeded(NamedTuple):
 
     def known_on(self, node: str, snapshot: Snapshot) -> bool:
         """Whether the driver's pod on a node was seen, and tells its gates."""
-        if not snapshot.has_plugins:
-            return False
-        from kubectl_dra.drivers.drivers_on_nodes import joined
-
-        on = self.driver, node
-        rows = (row for row in joined(snapshot).rows if (row.driver, row.node) == on)
-        return any(row.pod is not None and row.pod.gates_known for row in rows)
+        return bool(_telling(snapshot, self.driver, node))
 
 
 def gates_needed(
@@ -100,12 +94,16 @@ def gate_on(snapshot: Snapshot, driver: str, gate: DriverGate) -> bool:
 
 
 def _telling(snapshot: Snapshot, driver: str, node: str = "") -> Sequence[NodeDriver]:
-    """The driver on the node, or on all nodes, where its pod tells its gates."""
+    """The driver on the node, or on all nodes, where its pod tells its gates.
+
+    On a node that is only supposed it is taken to have the gates that it has everywhere else.
+    """
     if not snapshot.has_plugins:
         return ()
     from kubectl_dra.drivers.drivers_on_nodes import joined
 
-    own = [row for row in joined(snapshot).rows if row.driver == driver and node in ("", row.node)]
+    everywhere = not node or node in snapshot.supposed
+    own = [row for row in joined(snapshot).rows if row.driver == driver and (everywhere or row.node == node)]
     return [row for row in own if row.pod is not None and row.pod.gates_known]
 
 

@@ -27,7 +27,7 @@ from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.other_schedulers_groups import gang_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeGroup, RemedyPlan
-from kubectl_dra.explain.outcomes import no_help
+from kubectl_dra.explain.outcomes import AutoscalerView, no_help
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
@@ -104,18 +104,21 @@ def answer_notes(
     )
 
 
-def _of_new_nodes(analysis: Analysis) -> Iterator[Phrase]:
+def _of_new_nodes(analysis: Analysis) -> Iterator[Words]:
     """What an autoscaler makes of nodes that are only supposed, and what is assumed of them."""
     settings = analysis.settings
     if settings.new_nodes:
         from kubectl_dra.explain.autoscaling import autoscaler_notes
         from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in
 
+        # The scheduler may take a node that was there.
+        yield from evicted_at_once.eviction_notes(analysis)
+        yield from assumed_of(settings.new_nodes)
         yield from filled_in(settings.new_nodes)
         # Nobody looks for a node for a pod that has its devices.
         if analysis.outlook is not Outlook.PLACED:
-            yield from autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)
-        yield from assumed_of(settings.new_nodes)
+            views = autoscaler_notes([analysis.question], settings.new_nodes, analysis.snapshot, settings)
+            yield from map(AutoscalerView, views)
 
 
 def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[Phrase]:

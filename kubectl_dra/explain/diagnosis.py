@@ -262,7 +262,7 @@ class Diagnosis(Struct, frozen=True):
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
     ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start; ``refused``
     is what drivers refuse of what its claims get on nodes that fit. ``asked_node``: only this node was asked about.
-    ``on_new_nodes``: why nodes that are only supposed do not help.
+    ``on_new_nodes``: why nodes that are only supposed do not help. ``provided`` is what a yes supposes of them.
     """
 
     kind: str
@@ -295,6 +295,7 @@ class Diagnosis(Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
     asked_node: str = ""
     on_new_nodes: Words = ""
+    provided: Words = ""
 
     @property
     def of_template(self) -> bool:

@@ -45,14 +45,14 @@ def _found(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) ->
     known: Mapping[tuple[str, str], NodeDriver] | None = None
     for name, drivers in placed:
         node = snapshot.nodes.get(name)
+        if name in snapshot.supposed:
+            continue
         if drivers and node is not None and node.ready is False:
             yield NotStarting(name, NodeDriver(min(drivers), name, DriverState.NODE_DOWN))
             continue
         known = snapshot.derived(_troubled) if known is None else known
         row = next((known[driver, name] for driver in sorted(drivers) if (driver, name) in known), None)
-        # Of a node that is only supposed nothing says which pods will run there.
-        supposed = node is not None and node.ready is None
-        if row is not None and not (supposed and row.state is DriverState.NO_POD):
+        if row is not None:
             yield NotStarting(name, row)
 
 

@@ -90,6 +90,13 @@ class NoHelp(Statement, frozen=True):
     reason: Words
 
 
+class AutoscalerView(Statement, frozen=True):
+    """What an autoscaler makes of new nodes that are only supposed."""
+
+    TEXT = "{view}"
+    view: Words
+
+
 def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[NoHelp]:
     """Why new nodes that are only supposed do not take the pod."""
     for group in groups:

@@ -106,7 +106,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     look = next_step(analysis, judged.verdict, shown, judged.unclear)
     if idle and judged.verdict is Verdict.SCHEDULABLE and not shown:
         look = NextStep(Look.EXPLAIN_NODE, idle[0].node)
-    return Diagnosis(
+    found = Diagnosis(
         kind=question.kind,
         namespace=question.namespace,
         name=question.name,
@@ -133,6 +133,11 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         not_starting=idle,
         refused=refused,
     )
+    if not snapshot.supposed:
+        return found
+    from kubectl_dra.explain.unseen_nodes import without_commands_for
+
+    return without_commands_for(snapshot.supposed, found)
 
 
 def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDevices]) -> tuple[NotStarting, ...]:

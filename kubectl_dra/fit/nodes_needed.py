@@ -11,6 +11,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.on_new_nodes import kept_off
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.new_nodes import FLAG
 from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes
@@ -33,10 +34,11 @@ def fit_with_nodes(
     progress: Progress,
     added: Sequence[Addition],
     notes: Sequence[Words] = (),
+    provided: Words = "",
 ) -> FitAnswer:
     """Places the workloads on the cluster with new nodes; the smallest number of them, where nobody said how many.
 
-    ``notes`` are what to say of the new nodes.
+    ``notes`` are what to say of the new nodes, ``provided`` what a yes supposes of each.
 
     Raises:
         UsageError: of several sorts of nodes nobody said how many.
@@ -83,7 +85,7 @@ def fit_with_nodes(
     pods = sum(workload.pods for workload in answer.workloads)
     idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
-    needed = NodesNeeded(*known, idle)
+    needed = NodesNeeded(*known, idle, provided=provided)
     if answer.first and needed.enough:
         after = _smallest(lambda count: attempt(count, after_others), number)
         enough = _fits(after_others[after])
@@ -95,7 +97,8 @@ def fit_with_nodes(
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:
     """Why new nodes refuse the first pod: what their devices lack, else what the scheduler says of them."""
     first = next(iter(alone.findings), None) if alone is not None else None
-    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES):
+    barred = kept_off(all_nodes, new) if all_nodes is not None else ()
+    if first is not None and first.kind.family in (Family.REQUEST, Family.DEVICES) and not barred:
         return first.summary
     groups = all_nodes.nodes if all_nodes is not None else ()
     return next((group.reason for group in groups if not new.isdisjoint(group.nodes)), "")

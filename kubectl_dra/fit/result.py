@@ -164,7 +164,7 @@ class NodesNeeded(Struct, frozen=True):
     ``fewer`` is the next smaller number that was tried, and how many do with it; ``most`` the greatest number that was
     tried. ``idle``: with some number, pods have a node where they do not start. ``others`` are pods that wait already,
     each as ``namespace/name``; ``after`` is the number where they are placed first; None where none that was tried
-    is enough.
+    is enough. ``provided`` is what is supposed of each node.
     """
 
     nodes: str
@@ -176,6 +176,7 @@ class NodesNeeded(Struct, frozen=True):
     idle: bool = False
     others: tuple[str, ...] = ()
     after: int | None = None
+    provided: Words = ""
 
     @property
     def enough(self) -> bool:

@@ -15,6 +15,7 @@ from kubectl_dra.explain.assumptions import RequestOfContainer
 from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeGroup, Remedy, RemedyPlan, SecondOpinion, Trace
 from kubectl_dra.explain.next_step import OUR_PAGE
+from kubectl_dra.explain.outcomes import AutoscalerView
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import DropConstraint, RequestChange
@@ -76,6 +77,8 @@ MAX_PLACEMENTS: Final = 3
 MAX_GROUPS: Final = 12
 MAX_NAMES: Final = 6
 MAX_NOTE: Final = 600
+_VIEW: Final = 220
+"""What an autoscaler makes of new nodes stands on the full page where it is longer: two lines."""
 _BRIEF_FACTS: Final = (1, 7)
 _BRIEF_NOTES: Final = (6, 11)
 _BRIEF_ASSUMED: Final = 10
@@ -392,6 +395,9 @@ def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) 
     # What keeps a pod has a name of its own in brief text.
     named = diagnosis.verdict is Verdict.UNSCHEDULABLE
     names = {written(note) for note in diagnosis.notes if isinstance(note, RequestOfContainer)} if named else set()
+    names |= {
+        text for note in diagnosis.notes if isinstance(note, AutoscalerView) and len(text := written(note)) > _VIEW
+    }
     for text in (*sentences(diagnosis.notes, alone=first), *map(written, more), everywhere):
         brief = SAID
         if len(text) > MAX_NOTE:

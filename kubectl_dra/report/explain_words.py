@@ -122,7 +122,8 @@ def _allocated(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str
 
 def _changed(diagnosis: Diagnosis) -> str:
     count = len(diagnosis.supposed)
-    return f" with {'this change' if count == 1 else 'these changes'}" if count else ""
+    provided = f", if {written(diagnosis.provided)}" if diagnosis.provided else ""
+    return f" with {'this change' if count == 1 else 'these changes'}{provided}" if count else ""
 
 
 def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:

@@ -227,7 +227,8 @@ def needed(needed: NodesNeeded) -> str:
         does = f"{placed or 'none'} of {amount(needed.pods, 'pod')}" if needed.pods > 1 else "the pod does not"
         fewer = f"; with {count or 'none'}, {does} {fits}"
     if needed.enough:
-        takes = f"It takes {number} {which}{fewer}" if needed.number else f"No new node {which} is needed"
+        provided = f", if {written(needed.provided)}" if needed.provided else ""
+        takes = f"It takes {number} {which}{provided}{fewer}" if needed.number else f"No new node {which} is needed"
         return takes + _after_others(needed)
     if not needed.number:
         return f"New nodes {which} do not help: {_tried(needed)}"
@@ -358,8 +359,8 @@ def code(workload: WorkloadFit) -> str:
 def change(what: ClusterChange) -> str:
     """A change in words."""
     if isinstance(what, OneMoreNode):
-        exist = f"{amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'}"
-        return f"add one more node like {what.like} ({exist})"
+        exist = f" ({amount(what.alike, 'such node')} {'exists' if what.alike == 1 else 'exist'})" if what.alike else ""
+        return f"add one more node like {what.like}{exist}"
     if isinstance(what, EndRule):
         return f"delete DeviceTaintRule {what.rule} once the maintenance is over"
     if isinstance(what, EndPods):

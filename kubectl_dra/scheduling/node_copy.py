@@ -8,7 +8,7 @@ name; a name that is only a part of another text says nothing.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -63,6 +63,8 @@ _ADDRESS: Final = re.compile(r"(pci)?[0-9A-Fa-f]*:[0-9A-Fa-f:.]+(/[0-9]+)?|[0-9]
 def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Container[str] = ()) -> Iterator[NodeCopy]:
     """One copy of each kind of node, the most frequent first, with the devices that it publishes by itself.
 
+    Nodes that are only supposed do not count among those that exist.
+
     Nodes that are ``troubled`` are samples only where no other one is there, those that are ``broken`` never: the next
     one of the kind would be as they are.
     """
@@ -77,19 +79,22 @@ def node_copies(state: ClusterState, troubled: Container[str] = (), broken: Cont
         like = next((node for node in usable if node.name not in troubled), next(iter(usable), None))
         if like is not None:
             slices = local.get(like.name, ())
-            yield _Copier(like, slices, state, index).copied(len(nodes))
+            supposed = state.snapshot.supposed
+            yield _Copier(like, slices, state, index).copied(sum(node.name not in supposed for node in nodes))
 
 
 def copies_of(name: str, state: ClusterState, *, as_is: bool = False, tainted: bool = False) -> Iterator[NodeCopy]:
     """As many copies of one node as are wanted, each with names of its own.
 
     ``as_is``: the node is itself one that is not there yet, so nothing of it has passed; but for names, they are equal.
-    ``tainted``: the devices have the taints of those that are there, as cluster-autoscaler takes it.
+    ``tainted``: the devices have the taints of those that are there, as cluster-autoscaler takes it. A pool of which
+    slices are missing is a complete one of those that are there.
     """
     index, number = state.cycle.index, 1
     slices = _local(state.snapshot.nodes, index).get(name, ())
     while True:
-        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, as_is=as_is, tainted=tainted)
+        how = {"as_is": as_is, "tainted": tainted, "completed": not as_is}
+        copier = _Copier(state.snapshot.nodes[name], slices, state, index, number, **how)
         yield copier.copied(1)
         number = copier.number + 1
 
@@ -167,7 +172,8 @@ def _only_node(scope: NodeScope, hosts: Mapping[str, str]) -> str:
     return ""
 
 
-def _passes(key: str) -> bool:
+def passes(key: str) -> bool:
+    """Whether a taint tells the state of a node or of its start, which says nothing of the next one."""
     return key in _PASSING or key.startswith(_PASSING_PREFIXES)
 
 
@@ -184,6 +190,7 @@ class _Copier:
         *,
         as_is: bool = False,
         tainted: bool = False,
+        completed: bool = False,
     ) -> None:
         """``number`` of the copy; the next one of which no name is taken."""
         self._like = like
@@ -191,6 +198,7 @@ class _Copier:
         self._state = state
         self._as_is = as_is
         self._tainted = as_is or tainted
+        self._found = Counter(slice_.pool for slice_ in slices) if completed else None
         self._pools = {slice_.pool: slice_.pool for slice_ in slices}
         self.number = number
         while self._name in state.snapshot.nodes or any(self._pool(pool) in index.by_pool for pool in self._pools):
@@ -218,7 +226,7 @@ class _Copier:
         new = structs.replace(meta, name=self._name, uid=f"more:{self._name}", labels=labels, annotations=notes)
         if self._as_is:
             return Node(new, self._like.spec, self._like.status)
-        taints = tuple(taint for taint in self._like.taints if not _passes(taint.key))
+        taints = tuple(taint for taint in self._like.taints if not passes(taint.key))
         status = structs.replace(self._like.status, conditions=())
         return Node(new, structs.replace(self._like.spec, unschedulable=False, taints=taints), status)
 
@@ -284,6 +292,7 @@ class _Copier:
             pool=self._pool(slice_.pool),
             scope=self._scope(slice_.scope),
             devices=devices,
+            slice_count=slice_.slice_count if self._found is None else self._found[slice_.pool],
         )
 
     def _device(self, device: Device) -> Device:

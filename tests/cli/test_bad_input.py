@@ -84,6 +84,15 @@ def test_a_file_that_is_no_snapshot(dra: Dra, tmp_path: Path, what: str) -> None
     assert expected in sentence(ran)
 
 
+@pytest.mark.parametrize("what", FILES)
+def test_a_file_that_is_no_new_node(dra: Dra, tmp_path: Path, what: str) -> None:
+    path = snapshot(tmp_path, NODE, SLICE, CLASS, claim(), name="there.yaml")
+    (tmp_path / "cluster.yaml").write_text(FILES[what][0])
+    ran = dra("explain", "claim/gpus", "--snapshot", path, "--with-node", str(tmp_path / "cluster.yaml"))
+    assert ran.code == 2 and not ran.out
+    assert f'--with-node "{tmp_path / "cluster.yaml"}"' in sentence(ran)
+
+
 def test_a_file_that_does_not_exist(dra: Dra) -> None:
     ran = dra("explain", "claim/gpus", "--snapshot", "missing.yaml")
     assert ran.code == 2 and "missing.yaml" in sentence(ran)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,272 @@ def test_why_a_new_node_does_not_help_stays_a_note_where_the_pod_fits(dra: Dra, 
     gated = pending({"selectors": [{"cel": {"expression": text}}]}, schedulingGates=[{"name": "wait"}])
     found = asked(dra, tmp_path, [*there[:2], *gated], "--with-node", "like=gpu-0")
     assert "on gpu-0-more" not in found["answer"] and "elsewhere" not in found["answer"]
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
+
+
+def of_example(dra: Dra, example: str, *words: str) -> Ran:
+    """What is said of the pod of an example, with these words more."""
+    snapshot = str(EXAMPLES / example / "cluster.yaml")
+    return dra("explain", *words, "--snapshot", snapshot)
+
+
+def nvidia(items: list[JSON]) -> list[JSON]:
+    """The devices as the NVIDIA driver publishes them, in a class of its own."""
+    for item in items:
+        if item["kind"] == "ResourceSlice":
+            item["spec"]["driver"] = "gpu.nvidia.com"
+            for device in item["spec"]["devices"]:
+                device["attributes"] = {"type": {"string": "gpu"}, "productName": {"string": "NVIDIA L4"}}
+    return items
+
+
+def first(dra: Dra, folder: Path, cluster: list[JSON], words: str) -> str:
+    found = asked(dra, folder, cluster, "--with-node", words)
+    return f"{found['verdict']}: {found['answer']}"
+
+
+def test_a_node_in_words_has_the_taints_of_all_such_nodes(dra: Dra) -> None:
+    words = ("pod/mistral-0", "-n", "serving", "--with-node")
+    ran = of_example(dra, "devices-on-tainted-nodes", *words, "nvidia.com/gpu=1", "--full")
+    assert ran.code == 1
+    said = " ".join(ran.out.split())
+    assert "with this change: new-node would not take the pod: untolerated node taint sku=gpu:NoSchedule" in said
+    assert "taint sku=gpu:NoSchedule as all nodes with such devices here" in said
+
+
+def test_what_a_node_in_words_rests_on_is_said_first(dra: Dra, tmp_path: Path) -> None:
+    pod = pending()
+    pod[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "300", "memory": "16Gi"}
+    said = first(dra, tmp_path, [*node("cpu"), *pod], "1xL4")
+    assert said.startswith(
+        "can-be-scheduled: Pod default/train could be scheduled with this change, if driver gpu.nvidia.com is "
+        "installed, which nothing here shows, and new-node has room for the pod (cpu 300, memory 16Gi) and no taint: "
+    )
+    # Nodes that have such devices show the driver, and that such nodes have no taint.
+    said = first(dra, tmp_path, [*nvidia(node("gpu-0", 1)), *running("other", "gpu-0", [0]), *pod], "1xL4")
+    assert "with this change, if new-node has room for the pod (cpu 300, memory 16Gi): " in said
+    # The CPUs of a machine type are known.
+    said = first(dra, tmp_path, [*node("cpu"), *pod], "p5.48xlarge")
+    assert said.startswith("cannot-be-scheduled: ") and "room for the pod" not in said
+    pod[1]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "150"
+    said = first(dra, tmp_path, [*node("cpu"), *pod], "p5.48xlarge")
+    assert said.startswith("can-be-scheduled: ") and "and new-node has no taint: " in said
+
+
+def test_a_driver_that_is_nowhere_is_a_condition(dra: Dra, tmp_path: Path) -> None:
+    pod = str(EXAMPLES / "driver-not-installed" / "pod.yaml")
+    ran = of_example(dra, "driver-not-installed", "-f", pod, "--with-node", "8xMI300X")
+    assert ran.code == 0 and "if driver gpu.amd.com is installed, which nothing here shows" in " ".join(ran.out.split())
+    ran = of_example(dra, "driver-not-installed", "-f", pod, "--with-node", "mi300x-1")
+    assert ran.code == 1 and "mi300x-1-more" not in ran.out.partition("Note")[0]
+
+
+def test_a_driver_that_is_broken_everywhere_is_so_on_a_new_node(dra: Dra, tmp_path: Path) -> None:
+    """As far as its pods tell: this one runs and publishes nothing."""
+    image = {"name": "plugin", "image": "docker.io/rocm/k8s-gpu-dra-driver:v1.0.0", "command": ["gpu-kubeletplugin"]}
+    folders = ("plugins_registry", "plugins")
+    volumes = [{"name": name, "hostPath": {"path": f"/var/lib/kubelet/{name}"}} for name in folders]
+    owner = {"kind": "DaemonSet", "name": "k8s-gpu-dra-driver-kubeletplugin", "apiVersion": "apps/v1"}
+    (plugin,) = running("k8s-gpu-dra-driver-kubeletplugin-5x", "cpu", owner=owner, containers=[image], volumes=volumes)
+    began = {"running": {"startedAt": "2026-03-01T08:00:10Z"}}
+    plugin["status"]["containerStatuses"] = [{"name": "plugin", "ready": True, "restartCount": 0, "state": began}]
+    plugin["metadata"]["creationTimestamp"] = "2026-03-01T08:00:00Z"
+    own = {**CLASS, "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.amd.com"'}}]}}
+    own["metadata"] = {"name": "gpu.amd.com"}
+    cluster = [own, *node("cpu"), plugin, *pending({"deviceClassName": "gpu.amd.com"})]
+    said = first(dra, tmp_path, cluster, "8xMI300X")
+    assert said.startswith("cannot-be-scheduled: ") and "runs and publishes no devices" in said
+    assert "driver-unhealthy" in json.dumps(asked(dra, tmp_path, cluster, "--with-node", "8xMI300X"))
+
+
+def test_labels_that_nobody_knows_leave_it_open(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*node("cpu"), *pending(nodeSelector={"team": "ml"})]
+    said = first(dra, tmp_path, cluster, "1xL4")
+    assert said.startswith("undetermined: ")
+    assert "whether new-node has label team=ml is not known; add label:team=ml if it has" in said
+    assert first(dra, tmp_path, cluster, "1xL4,label:team=ml").startswith("can-be-scheduled: ")
+    assert first(dra, tmp_path, cluster, "1xL4,label:team=web").startswith("cannot-be-scheduled: ")
+    # What a node is like may have other labels, too.
+    cluster = [*FULL, *pending(nodeSelector={"team": "ml"})]
+    assert first(dra, tmp_path, cluster, "gpu-0").startswith("cannot-be-scheduled: ")
+    assert first(dra, tmp_path, cluster, "gpu-0,label:team=ml").startswith("can-be-scheduled: ")
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "verdict"),
+    [
+        ("nvidia-l4", "1xL4", "can-be-scheduled"),
+        ("nvidia-tesla-t4", "1xL4", "cannot-be-scheduled"),
+        # One of two that such nodes may have.
+        ("nvidia-h100-80gb", "product=NVIDIA H100 80GB HBM3,devices=1", "undetermined"),
+        ("nvidia-l4", "product=NVIDIA H100 80GB HBM3,devices=1", "cannot-be-scheduled"),
+    ],
+)
+def test_gke_labels_a_node_by_its_product(dra: Dra, tmp_path: Path, value: str, words: str, verdict: str) -> None:
+    cluster = [*node("cpu"), *pending(nodeSelector={"cloud.google.com/gke-accelerator": value})]
+    assert first(dra, tmp_path, cluster, words).startswith(f"{verdict}: ")
+
+
+def test_the_machine_type_is_a_label(dra: Dra, tmp_path: Path) -> None:
+    for machine, verdict in (("p5.48xlarge", "can-be-scheduled"), ("p4d.24xlarge", "cannot-be-scheduled")):
+        cluster = [*node("cpu"), *pending(nodeSelector={"node.kubernetes.io/instance-type": machine})]
+        assert first(dra, tmp_path, cluster, "p5.48xlarge").startswith(f"{verdict}: ")
+    assert first(dra, tmp_path, cluster, "8xH100").startswith("undetermined: ")
+
+
+def test_tpus_have_their_label(dra: Dra) -> None:
+    ran = of_example(dra, "tpu-all-one-held", "pod/gemma-tune-0", "-n", "ml", "--with-node", "4xv6e")
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "4xL4",
+            'on new-node, request "gpu" wants architecture Hopper; all 4 devices have Ada Lovelace; elsewhere, no',
+        ),
+        ("8xB200", 'on new-node, request "gpu" wants architecture Hopper; all 8 devices have Blackwell; elsewhere,'),
+        ("8xGaudi3", "match class gpu.nvidia.com: driver is gaudi.intel.com on 8; elsewhere, no node has such devices"),
+    ],
+)
+def test_why_a_new_node_does_not_help_is_said_before_the_autoscaler(dra: Dra, words: str, told: str) -> None:
+    ran = of_example(dra, "scale-from-zero", "pod/pretrain-0", "-n", "ml", "--with-node", words)
+    assert ran.code == 1 and told in " ".join(ran.out.split())
+
+
+def test_what_an_autoscaler_makes_of_it_stands_on_the_full_page(dra: Dra) -> None:
+    words = ("pod/pretrain-0", "-n", "ml", "--with-node", "8xH100")
+    assert "Karpenter does not come" not in of_example(dra, "scale-from-zero", *words).out
+    assert "Karpenter does not come" in of_example(dra, "scale-from-zero", *words, "--full").out
+
+
+def published(folder: Path, cluster: list[JSON], **device: Any) -> list[JSON]:
+    """The cluster, whose devices have these fields."""
+    for item in cluster:
+        if item["kind"] == "ResourceSlice":
+            item["spec"]["devices"] = [{**each, **device} for each in item["spec"]["devices"]]
+    return cluster
+
+
+def test_what_devices_here_publish_may_be_typed(dra: Dra, tmp_path: Path) -> None:
+    """Though the catalogue does not have it, such as an attribute of a newer release, or one that all drivers share."""
+    text = 'device.attributes["gpu.example.com"].{} == "whole"'
+    cluster = published(tmp_path, [*node("gpu-0", 1), *running("other", "gpu-0", [0])], attributes={})
+    cluster[1]["spec"]["devices"][0]["attributes"] = {"kind": {"string": "half"}}
+    cluster += pending({"selectors": [{"cel": {"expression": text.format("kind")}}]})
+    words = "driver=gpu.example.com,devices=1"
+    for more, verdict in (("kind=whole", "can-be-scheduled"), ("kind=half", "cannot-be-scheduled")):
+        assert first(dra, tmp_path, cluster, f"{words},{more}").startswith(f"{verdict}: ")
+    more = "kind=whole,resource.kubernetes.io/pcieRoot=pci0000:00"
+    assert first(dra, tmp_path, cluster, f"{words},{more}").startswith("can-be-scheduled: ")
+    flags = ("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node")
+    # What the claims read is asked for, with a value that they take.
+    ran = dra(*flags, words)
+    assert ran.code == 2 and "read kind of devices" in ran.err and "kind=whole" in ran.err.splitlines()[-1]
+    assert "did you mean kind?" in dra(*flags, f"{words},kidn=whole").err
+
+
+def test_a_capacity_in_words_is_had_as_those_here(dra: Dra, tmp_path: Path) -> None:
+    policy = {"default": "4Gi", "validRange": {"min": "4Gi", "max": "16Gi", "step": "4Gi"}}
+    memory = {"value": "40Gi", "requestPolicy": policy}
+    cluster = published(tmp_path, node("gpu-0", 1), capacity={"memory": memory}, allowMultipleAllocations=True)
+    for amount, verdict in (("16Gi", "can-be-scheduled"), ("20Gi", "cannot-be-scheduled")):
+        pod = pending({"capacity": {"requests": {"memory": amount}}})
+        for words in ("driver=gpu.example.com,devices=1,memory=40Gi", "gpu-0"):
+            assert first(dra, tmp_path, [*cluster, *pod], words).startswith(f"{verdict}: ")
+
+
+def test_the_new_node_is_the_example(dra: Dra, tmp_path: Path) -> None:
+    """On the one that is there, the pod would be evicted at once, which is said as well."""
+    tolerating = {"tolerations": [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]}
+    cluster = tainted(node("gpu-0", 1), tolerating)
+    asked(dra, tmp_path, cluster, "--with-node", "gpu-0")
+    words = ("pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--kubernetes-version", "1.36")
+    out = dra("explain", *words, "--with-node", "gpu-0").out
+    assert "on gpu-0-more: gpu: " in out and "on gpu-0: gpu: " not in out
+    assert "on gpu-0 the pod would be evicted at once" in out
+
+
+def test_an_example_is_what_the_claims_take(dra: Dra) -> None:
+    ran = of_example(dra, "mixed-fleet", "pod/serve-0", "-n", "ml", "--with-node", "8xMI300X")
+    assert ran.code == 2 and "--with-node 8xMI300X,computePartition=spx" in ran.err
+
+
+def test_a_copy_of_an_incomplete_pool_is_complete(dra: Dra, tmp_path: Path) -> None:
+    """What is missing of it passes; of what nobody has seen, nothing is said."""
+    cluster = node("gpu-0", 2)
+    cluster[1]["spec"]["pool"]["resourceSliceCount"] = 2
+    assert asked(dra, tmp_path, [*cluster, *pending()])["verdict"] == "cannot-be-scheduled"
+    found = asked(dra, tmp_path, [*cluster, *pending()], "--with-node", "gpu-0")
+    assert found["verdict"] == "can-be-scheduled"
+    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+    told = (
+        "1 of 2 slices of pool gpu.example.com/gpu-0 are published, so a new node is taken to have the devices of these"
+    )
+    assert told in notes(found)
+    # More devices than are published may be there.
+    found = asked(dra, tmp_path, [*cluster, *pending({"count": 3})], "--with-node", "gpu-0")
+    assert found["verdict"] == "undetermined" and told in found["answer"]
+    assert "gpu-0-more is" not in json.dumps(found)
+    tainted_node = [{**cluster[0], "spec": {"taints": [{"key": "team", "effect": "NoSchedule"}]}}, cluster[1]]
+    found = asked(dra, tmp_path, [*tainted_node, *pending()], "--with-node", "gpu-0")
+    assert found["verdict"] == "cannot-be-scheduled" and "gpu-0-more would not take the pod: " in found["answer"]
+
+
+UNKNOWN = (
+    ("8H100", ["gpu-1", "8xH100"]),
+    ("DGX-H100", ["gpu-1", "8xH100"]),
+    ("RTX 4090", ["gpu-1"]),
+    ("MIG", ["gpu-1"]),
+    ("-1xH100", ["gpu-1", "1xH100"]),
+    ("trn2.48xlarge", ["gpu-1"]),
+    ("node-7", ["gpu-1"]),
+    ("p5.47xlarge", ["p5.48xlarge"]),
+)
+
+
+@pytest.mark.parametrize(("typed", "proposed"), UNKNOWN, ids=[typed for typed, _ in UNKNOWN])
+def test_a_value_that_is_nothing_known_says_what_there_is(dra: Dra, typed: str, proposed: list[str]) -> None:
+    """First the nodes of the cluster; of machine types only those of the same family."""
+    words = ("pod/train-0", "-n", "ml", "--with-node")
+    ran = of_example(dra, "no-device-matches", *words, typed)
+    sentence, *more = ran.err.splitlines()
+    assert ran.code == 2 and sentence.startswith("error: ")
+    assert f"there is neither a file {typed} nor a Node of that name" in " ".join(ran.err.split())
+    values = [shlex.split(line)[shlex.split(line).index("--with-node") + 1] for line in more if "kubectl dra" in line]
+    assert values == proposed
+
+
+def test_a_resource_with_another_sign_is_understood_as_one(dra: Dra) -> None:
+    words = ("pod/train-0", "-n", "ml", "--with-node")
+    for typed in ("nvidia.com/gpu", "nvidia.com/gpu:8"):
+        errors = of_example(dra, "no-device-matches", *words, typed).err
+        assert "--with-node gpu-1 " in errors and "--with-node 'nvidia.com/gpu=8,product=" in errors
+
+
+@pytest.mark.parametrize(
+    ("typed", "count"), [("4xv5e", 4), ("TPU v5e x 4", 4), ("ct5lp-hightpu-4t", 4), ("ct5lp-hightpu-8t", 8)]
+)
+def test_tpu_v5e_is_known(dra: Dra, tmp_path: Path, typed: str, count: int) -> None:
+    pod = pending({"allocationMode": "All"}) if count > 1 else pending()
+    found = asked(dra, tmp_path, [*node("cpu"), *pod], "--with-node", typed)
+    assert found["verdict"] == "can-be-scheduled"
+    (placement,) = found["placements"]
+    assert len(placement["devices"]) == count and "tpu.google.com" in json.dumps(placement)
+
+
+def test_a_zone_that_nobody_knows_leaves_it_open(dra: Dra, tmp_path: Path) -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": "topology.kubernetes.io/zone"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    (cache,) = running("cache", "cpu")
+    cache["metadata"]["labels"] = {"app": "cache"}
+    cluster = [*node("cpu", zone="a"), cache, *pending(affinity=affinity)]
+    said = first(dra, tmp_path, cluster, "1xL4")
+    assert said.startswith("undetermined: ") and "add label:topology.kubernetes.io/zone=VALUE" in said
+    for zone, verdict in (("a", "can-be-scheduled"), ("b", "cannot-be-scheduled")):
+        said = first(dra, tmp_path, cluster, f"1xL4,label:topology.kubernetes.io/zone={zone}")
+        assert said.startswith(f"{verdict}: ")
+    assert "new-node would not take the pod: pod affinity: no pod that it wants is in" in said

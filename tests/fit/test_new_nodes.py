@@ -161,6 +161,7 @@ WRONG = (
     ("driver=nvidia,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
     ("driver=gpu.nvidia.com,devices=1,vram=1Gi", "have no vram (did you mean memory?)"),
     ("like=", '"like=" is not NAME=VALUE'),
+    ("1xL4,label:=ml", '"label:=ml" is not NAME=VALUE'),
     ("like=gpv", "there is no Node gpv; did you mean gpu?"),
     ("{folder}/none.yaml", "there is no such file"),
     ("{folder}/cluster.json", "it holds a DeviceClass; it has to hold Nodes and their ResourceSlices alone"),
@@ -413,3 +414,59 @@ def test_others_that_wait_may_take_new_nodes_first(tmp_path: Path) -> None:
         "number": 2,
     }
     assert found["text"].endswith("If pod default/other, which waits already, is placed first, it takes 2")
+
+
+FROM_ZERO = str(Path(__file__).parents[2] / "examples" / "explain" / "scale-from-zero" / "cluster.yaml")
+
+
+def hoppers(tmp_path: Path, replicas: int = 3) -> tuple[str, str]:
+    """A workload whose pods ask for eight of them, and a file of a node that is not there, with eight."""
+    made = template(8)
+    made["metadata"]["namespace"] = "ml"
+    request = made["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    request |= {"deviceClassName": "gpu.nvidia.com", "selectors": [{"cel": {"expression": HOPPER_ONLY}}]}
+    wanted = deployment(replicas, gpus=8)
+    wanted["metadata"]["namespace"] = "ml"
+    new = node("big", 8)
+    new[0]["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    new[1]["spec"]["driver"] = "gpu.nvidia.com"
+    for device in new[1]["spec"]["devices"]:
+        device["attributes"] = {"type": {"string": "gpu"}, "architecture": {"string": "Hopper"}}
+    paths = []
+    for name, objects in (("manifest", [made, wanted]), ("big", new)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+        paths.append(str(tmp_path / f"{name}.json"))
+    return paths[0], paths[1]
+
+
+HOPPER_ONLY = 'device.attributes["gpu.nvidia.com"].architecture == "Hopper"'
+
+
+@pytest.mark.parametrize("count", ["", ",count=3"])
+def test_the_driver_runs_on_a_node_of_a_file(tmp_path: Path, count: str) -> None:
+    """Its DaemonSet has no pod on a node that is only supposed, as on none that a cluster is about to get."""
+    manifest, file = hoppers(tmp_path)
+    code, out, errors = ran("fit", "-f", manifest, "--snapshot", FROM_ZERO, "--with-node", file + count)
+    assert (code, errors) == (0, "")
+    assert "has no pod there" not in out and "node/big" not in out and "All 3 replicas" in out
+
+
+def test_supposed_nodes_are_not_counted_as_existing(tmp_path: Path) -> None:
+    """And one more of them is a change that is enough."""
+    manifest, _ = hoppers(tmp_path)
+    code, out, _ = ran("fit", "-f", manifest, "--snapshot", FROM_ZERO, "--with-node", "p5.48xlarge,count=2")
+    assert code == 1 and "Add one more node like new-node: 1 more replica fits, and so all 3" in " ".join(out.split())
+    assert "No single change" not in out
+
+
+def test_what_is_supposed_of_each_new_node_is_said_first(tmp_path: Path) -> None:
+    manifest = [template(), deployment(2, gpus=1, cpu="100m", nodeSelector={"team": "ml"})]
+    code, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4")
+    assert (code, report["newNodes"]["number"]) == (0, 2)
+    assert report["newNodes"]["text"].startswith(
+        "It takes 2 new nodes (1xL4), if driver gpu.nvidia.com is installed, which nothing here shows, and each has "
+        "room for the pod (cpu 100m), no taint and label team=ml; with 1, "
+    )
+    assert any("whether a new node has label team=ml is not known" in note for note in report["notes"])
+    _, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4,label:team=ml")
+    assert "team=ml" not in report["newNodes"]["text"].partition("), ")[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -35,7 +36,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import AskedByItself, OneOfItsPods, rules_notes
 from kubectl_dra.explain.attributes_read import complete
@@ -58,7 +59,6 @@ from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
-    from kubectl_dra.explain.question.new_nodes import NewNodes
     from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
 
 
@@ -115,8 +115,8 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     unchanged = snapshot
     changes = [with_whole_name(change, snapshot) for change in changes]
     settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
-    if wanted := new_nodes(flags.with_nodes):
-        snapshot, settings = _with_nodes(wanted, [question for question, _ in questions], snapshot, settings)
+    if flags.with_nodes:
+        snapshot, settings = _with_nodes(flags.with_nodes, [question for question, _ in questions], snapshot, settings)
     environment, supposes = settings.scheduler.environment, bool(settings.supposed)
     return [
         Posed(
@@ -134,24 +134,28 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     ]
 
 
-def new_nodes(texts: Sequence[str]) -> list[NewNodes]:
-    """What ``--with-node`` says. Raises UsageError: that is not understood."""
+def check_new_nodes(texts: Sequence[str]) -> None:
+    """Reads what ``--with-node`` says. Raises UsageError: that is nothing for which another value can be proposed.
+
+    Whether one can be used depends on the cluster and on what is asked.
+    """
     if not texts:
-        return []
+        return
     from kubectl_dra.explain.question.new_nodes import parse
 
-    return [parse(text) for text in texts]
+    for text in texts:
+        with suppress(FlagValueError):
+            parse(text)
 
 
 def _with_nodes(
-    wanted: Sequence[NewNodes], questions: Sequence[Question], snapshot: Snapshot, settings: Settings
+    texts: Sequence[str], questions: Sequence[Question], snapshot: Snapshot, settings: Settings
 ) -> tuple[Snapshot, Settings]:
     """The cluster with the new nodes, and the settings that say so."""
-    from kubectl_dra.explain.question.with_node_flag import additions, known, with_nodes
+    from kubectl_dra.explain.question.with_node_flag import new_additions, with_nodes
 
-    scheduler = settings.scheduler
-    added = tuple(known(additions(wanted, snapshot, scheduler), questions, snapshot, scheduler))
-    supposed = (*settings.supposed, *(new_nodes.change for new_nodes in wanted))
+    added = tuple(new_additions(texts, questions, snapshot, settings.scheduler))
+    supposed = (*settings.supposed, *(addition.new.change for addition in added))
     after = with_nodes(snapshot, added, settings.scheduler)
     names = frozenset(after.nodes.keys() - snapshot.nodes.keys())
     return after, replace(settings, supposed=supposed, new_nodes=added, added=names)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
-from kubectl_dra.cli.explain.questions import new_nodes
+from kubectl_dra.cli.explain.questions import check_new_nodes
 from kubectl_dra.cli.explain.reading import (
     applied,
     completed_for_new,
@@ -60,7 +60,7 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
 
 def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
     _check(flags)
-    new_nodes(flags.with_nodes)
+    check_new_nodes(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
     if (flags.most or flags.replicas is not None) and all(each.kind == DAEMON_SET for each in workloads):
@@ -75,8 +75,8 @@ def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
         if flags.with_nodes:
             from kubectl_dra.fit.nodes_needed import fit_with_nodes
 
-            added, notes = _new_nodes(flags, workloads, snapshot, settings)
-            answer = fit_with_nodes(workloads, snapshot, settings, options, progress, added, notes)
+            said = _new_nodes(flags, workloads, snapshot, settings)
+            answer = fit_with_nodes(workloads, snapshot, settings, options, progress, *said)
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
             answer = with_fixed_template(answer, snapshot, settings, options, progress)
@@ -116,16 +116,18 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
 
 def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
-) -> tuple[list[Addition], list[Words]]:
-    """The new nodes, and what to say of them."""
+) -> tuple[list[Addition], list[Words], Words]:
+    """The new nodes, what to say of them, and what a yes supposes of each."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes
-    from kubectl_dra.explain.question.with_node_flag import additions, assumed_of, filled_in, known
+    from kubectl_dra.explain.on_new_nodes import conditions, doubts, drivers_of
+    from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
-    added = additions(new_nodes(flags.with_nodes), snapshot, settings.scheduler)
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
-    added = known(added, questions, snapshot, settings.scheduler)
-    return added, [*filled_in(added), *autoscaler_notes(questions, added, snapshot, settings), *assumed_of(added)]
+    added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
+    views = autoscaler_notes(questions, added, snapshot, settings)
+    notes: list[Words] = [*doubts(added, snapshot), *assumed_of(added), *filled_in(added), *views]
+    return added, notes, conditions(pods, drivers_of(added), added, snapshot, each="each")
 
 
 def _with_sharing(

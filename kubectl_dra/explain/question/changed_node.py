@@ -7,13 +7,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import attribute_text, drivers_of, facts_of, own_name, products_meant
-from kubectl_dra.explain.question.node_in_words import Described, amount, of_type, unknown_name, unknown_product
+from kubectl_dra.explain.question.node_in_words import LABEL, Described, amount, of_type, unknown_name, unknown_product
 
 
 def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> NodeCopy:
@@ -22,11 +23,16 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
     Raises:
         InputError: an attribute, capacity, product or value that its devices cannot have.
     """
+    if described.labels:
+        old = copy.node
+        meta = replace(old.metadata, labels={**old.labels, **described.labels})
+        copy = copy._replace(node=Node(meta, old.spec, old.status))
+    words = {name: text for name, text in described.words.items() if not name.startswith(LABEL)}
     devices = [device for slice_ in copy.slices for device in slice_.devices]
-    if not devices:
+    if words and not devices:
         raise InputError(f"node {copy.like} has no devices")
     drivers = [known for each in copy.slices if (known := catalogue().driver(each.driver)) is not None]
-    for name, text in described.words.items():
+    for name, text in words.items():
         if name == "product":
             copy = _with_product(copy, text, drivers, described, snapshot)
             continue

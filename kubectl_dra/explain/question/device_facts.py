@@ -58,6 +58,17 @@ def published_by(driver: str, snapshot: Snapshot, node: str = "") -> Iterator[tu
                     yield f"{slice_.pool.name}/{device.name}", device
 
 
+def names_there(driver: str, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
+    """What devices of a driver that are there publish: each name with its kind (attribute or capacity) and type."""
+    out: dict[str, tuple[str, str]] = {}
+    for _, device in published_by(driver, snapshot):
+        for full, value in device.attributes.items():
+            out.setdefault(own_name(driver, full), ("attribute", next(iter(value), "string").removesuffix("s")))
+        for full in device.capacity:
+            out.setdefault(own_name(driver, full), ("capacity", ""))
+    return out
+
+
 def attribute_text(device: Device, name: str) -> str:
     """The value of a device's attribute as people write it; empty if it has none."""
     value = device.attributes.get(name) or device.attributes.get(f"{device.driver}/{name}") or {}
@@ -123,17 +134,23 @@ def _of_product(driver: Driver, kind: Kind, product: str, snapshot: Snapshot) ->
 
 
 def as_published(device: Device, driver: Driver, kind: Kind, snapshot: Snapshot) -> Device:
-    """The device as its driver publishes others of the kind in the cluster: with the same names, shared or not."""
-    others = (other for _, other in published_by(driver.name, snapshot) if _is(other, kind))
-    like = next(others, None)
-    if like is None:
+    """The device as its driver publishes others of the kind in the cluster: with the same names, shared or not, and
+    with the same rules for how much of a capacity a request gets.
+    """
+    others = [other for _, other in published_by(driver.name, snapshot) if _is(other, kind)]
+    if not others:
         return device
-    names = {own_name(driver.name, full): full for full in (*like.attributes, *like.capacity)}
+    names = {own_name(driver.name, full): full for full in (*others[0].attributes, *others[0].capacity)}
+    capacity: dict[str, Mapping[str, Any]] = {}
+    for name, value in device.capacity.items():
+        full = names.get(name, name)
+        like = next((other.capacity[full] for other in others if full in other.capacity), {})
+        capacity[full] = {**like, **value}
     return replace(
         device,
         attributes={names.get(name, name): value for name, value in device.attributes.items()},
-        capacity={names.get(name, name): value for name, value in device.capacity.items()},
-        allow_multiple_allocations=like.allow_multiple_allocations,
+        capacity=capacity,
+        allow_multiple_allocations=others[0].allow_multiple_allocations,
     )
 
 

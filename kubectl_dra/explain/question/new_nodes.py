@@ -10,14 +10,14 @@ from msgspec import Struct
 from kubectl_dra.data.drivers import STANDARD, catalogue
 from kubectl_dra.errors import FlagValueError, UsageError
 from kubectl_dra.explain.question.device_facts import is_product
-from kubectl_dra.explain.question.node_in_words import MOST_DEVICES, Described
+from kubectl_dra.explain.question.node_in_words import LABEL, MOST_DEVICES, Described
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.text import nearest, whole_number
 
 FLAG: Final = f"--{WITH_NODE}"
 GRAMMAR: Final = (
     "FILE[,count=N], [like=]NODE[,ATTRIBUTE=VALUE]...[,count=N], NxPRODUCT, or "
-    "[driver=NAME,][product=NAME,]devices=N[,ATTRIBUTE=VALUE]...[,count=N]"
+    "[driver=NAME,][product=NAME,]devices=N[,ATTRIBUTE=VALUE]...[,label:KEY=VALUE]...[,count=N]"
 )
 _SUCH_AS: Final = "product=NVIDIA H100 80GB HBM3,devices=8"
 _KEYS: Final = frozenset(("driver", "product", "devices", "like"))
@@ -55,6 +55,8 @@ class NewNodes(Struct, frozen=True):
 
 def parse(text: str) -> NewNodes:
     """Read a value of the flag. Raises UsageError: an unknown form."""
+    if not text.strip():
+        raise UsageError(f"{FLAG} is empty: is a variable of the shell not set? Write one of: {GRAMMAR}")
     parts = [part.strip() for part in text.split(",")]
     first, resource = parts[0], ""
     if "=" not in first or first.startswith((".", "/")):
@@ -88,7 +90,7 @@ def _pairs(parts: Iterable[str], text: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in parts:
         key, equal, value = part.partition("=")
-        if not equal or not key or not value or key in pairs:
+        if not equal or not key.removeprefix(LABEL) or not value or key in pairs:
             what = f'"{key}" is there twice' if key in pairs else f'"{part}" is not NAME=VALUE'
             raise UsageError(f'{FLAG} "{text}": {what}; write one of: {GRAMMAR}')
         pairs[key.strip()] = value.strip()

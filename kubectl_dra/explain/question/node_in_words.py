@@ -15,7 +15,8 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.drivers import Driver, Kind, catalogue, vendor_files
+from kubectl_dra.data.drivers import STANDARD, Driver, Kind, catalogue, vendor_files
+from kubectl_dra.data.machine_types import MachineType, machine_types
 from kubectl_dra.data.product_names import meant
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import (
@@ -23,6 +24,7 @@ from kubectl_dra.explain.question.device_facts import (
     as_published,
     drivers_of,
     facts_of,
+    names_there,
     products_meant,
     products_there,
     typed_value,
@@ -32,6 +34,8 @@ from kubectl_dra.text import nearest, some, whole_number
 
 MOST_DEVICES: Final = 128
 """What one ResourceSlice has at most."""
+LABEL: Final = "label:"
+"""How the name of a node's label begins where it is typed."""
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
@@ -59,6 +63,11 @@ class Described(Struct, frozen=True):
     def all(self) -> dict[str, str]:
         """All NAME=VALUE that it stands for."""
         return {**self.base, **self.words}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels among what was typed."""
+        return {name.removeprefix(LABEL): text for name, text in self.words.items() if name.startswith(LABEL)}
 
     def written(self, changes: Mapping[str, str], without: str = "") -> str:
         """The value of the flag with other or further words; the short form goes where it says something else."""
@@ -88,6 +97,12 @@ class NodeInWords(Struct, frozen=True):
     others: Sequence[str] = ()
     not_there: Sequence[str] = ()
 
+    @property
+    def machine(self) -> MachineType | None:
+        """The machine type, where its CPUs and memory are known."""
+        found = machine_types().get(self.described.machine)
+        return found if found is not None and found.room else None
+
 
 def of_first_product(words: NodeInWords, snapshot: Snapshot) -> NodeInWords:
     """The same node with devices of the first of the products that may be meant."""
@@ -103,7 +118,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     Raises:
         UsageError, InputError: a driver, product, attribute or value that nobody knows.
     """
-    typed = described.all
+    typed = {name: text for name, text in described.all.items() if not name.startswith(LABEL)}
     driver = _driver(described, snapshot)
     typed.pop("driver", None)
     count = whole_number(typed.pop("devices", ""))
@@ -121,7 +136,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     ):
         products = (exact,)
     kind = _kind(driver, typed)
-    said = _typed(driver, typed, described)
+    said = _typed(driver, typed, described, snapshot)
     certain = {
         name: next(iter(known.values))
         for name in sorted(kind.always)
@@ -134,7 +149,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     name, used = called or _NAME, set(names)
     while name in used:
         name = f"{_NAME}-{len(used)}"
-    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described.machine)
+    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described)
     beside = DeviceFacts(
         {name: value for name, value in facts.attributes.items() if full.attributes[name] is value},
         {name: value for name, value in facts.capacity.items() if full.capacity[name] is value},
@@ -145,7 +160,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     return NodeInWords(node, device, driver, kind, products, beside, described, not_there=not_there)
 
 
-def _node(name: str, device: Device, kind: Kind, count: int, machine: str) -> NodeCopy:
+def _node(name: str, device: Device, kind: Kind, count: int, described: Described) -> NodeCopy:
     known = kind.attributes
     own = [each for each in sorted(kind.always) if known[each].unique and each not in device.attributes]
     devices = tuple(
@@ -158,9 +173,11 @@ def _node(name: str, device: Device, kind: Kind, count: int, machine: str) -> No
     )
     driver = device.driver
     slice_ = ResourceSlice(f"{name}-{driver}", driver, PoolID(driver, name), 1, 1, NodeScope(name), None, (), devices)
-    labels = {HOSTNAME: name, **_SYSTEM, **({INSTANCE_TYPE: machine} if machine else {})}
+    machine = described.machine
+    labels = {HOSTNAME: name, **_SYSTEM, **({INSTANCE_TYPE: machine} if machine else {}), **described.labels}
     meta = ObjectMeta(name=name, labels=labels)
-    return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=dict(_ROOM))), slices=(slice_,))
+    allocatable: dict[str, str | int | float] = {**_ROOM, **(machine_types()[machine].room if machine else {})}
+    return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=allocatable)), slices=(slice_,))
 
 
 def _driver(described: Described, snapshot: Snapshot) -> Driver:
@@ -247,17 +264,22 @@ def unknown_product(wanted: str, products: Sequence[str], described: Described, 
     return FlagValueError(f'product "{wanted}" is not in the catalogue; {known}', instead=instead)
 
 
-def _typed(driver: Driver, typed: Mapping[str, str], described: Described) -> DeviceFacts:
-    """Attributes and capacities that were typed."""
+def _typed(driver: Driver, typed: Mapping[str, str], described: Described, snapshot: Snapshot) -> DeviceFacts:
+    """Attributes and capacities that were typed: those of the catalogue, and those that devices of the cluster have."""
     attributes: dict[str, Any] = {}
     capacity: dict[str, Any] = {}
+    there = names_there(driver.name, snapshot)
     for name, value in typed.items():
+        kind, type_ = there.get(name, ("attribute", "string") if name.startswith(f"{STANDARD}/") else ("", ""))
         if name in driver.attributes:
             attributes[name] = _value(driver, name, value)
-        elif name in driver.capacities:
+        elif name in driver.capacities or kind == "capacity":
             capacity[name] = {"value": amount(name, value)}
+        elif kind:
+            attributes[name] = of_type(name, type_, value)
         else:
-            raise unknown_name(name, value, driver, described, f"devices of driver {driver.name}")
+            known = (*there, *driver.attributes, *driver.capacities) if there else ()
+            raise unknown_name(name, value, driver, described, f"devices of driver {driver.name}", known)
     return DeviceFacts(attributes, capacity)
 
 
@@ -265,7 +287,7 @@ def unknown_name(
     name: str, value: str, driver: Driver | None, described: Described, whose: str, there: Sequence[str] = ()
 ) -> FlagValueError:
     """That devices have no such attribute or capacity, and which one may be meant."""
-    known = there or ((*driver.attributes, *driver.capacities) if driver is not None else ())
+    known = tuple(dict.fromkeys(there)) or ((*driver.attributes, *driver.capacities) if driver is not None else ())
     other = driver.instead.get(name, "").partition(" ")[2] if driver is not None else ""
     near = (other,) if other in known else nearest(name, known)
     if driver is not None and near[:1] == (driver.product_attribute,):
@@ -282,6 +304,15 @@ def amount(name: str, text: str) -> str:
     except QuantityError as error:
         raise InputError(f"{name}: {error}") from None
     return text
+
+
+def is_quantity(text: str) -> bool:
+    """Whether a text is an amount of a capacity."""
+    try:
+        Quantity.parse(text)
+    except QuantityError:
+        return False
+    return True
 
 
 def _value(driver: Driver, name: str, text: str) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,14 +17,26 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import name_in
-from kubectl_dra.explain.question.device_facts import DeviceFacts, facts_of, plausible, products_there
-from kubectl_dra.explain.question.node_in_words import NodeInWords
+from kubectl_dra.explain.question.device_facts import (
+    DeviceFacts,
+    facts_of,
+    names_there,
+    plausible,
+    products_there,
+    typed_value,
+)
+from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import join
 
 _MOST_PRODUCTS: Final = 3
 """How many products are proposed."""
+_LITERAL: Final = re.compile(r"""==\s*(?:"([^"\\,]+)"|'([^'\\,]+)'|([0-9]+|true|false)\b)""")
+"""What something is compared with in a selector."""
+_MOST_VALUES: Final = 6
+_MOST_TRIED: Final = 64
+"""How many values of a name, and how many examples, are tried."""
 
 
 class Completion(NamedTuple):
@@ -38,6 +53,7 @@ def missing(words: NodeInWords, question: Question, snapshot: Snapshot, schedule
     """
     device, kind = words.device, words.kind
     unsaid: dict[str, str] = {}
+    there = names_there(device.driver, snapshot)
     for column in _columns(question, snapshot, scheduler):
         if column.id is None or column.kind not in ("attribute", "capacity"):
             continue
@@ -47,7 +63,8 @@ def missing(words: NodeInWords, question: Question, snapshot: Snapshot, schedule
         of_kind = name in (kind.attributes if column.kind == "attribute" else capacities)
         unique = name in kind.attributes and kind.attributes[name].unique
         said = name in (device.capacity if column.kind == "capacity" else device.attributes)
-        if of_kind and not unique and not said and kind.publishes(column):
+        published = of_kind and kind.publishes(column)
+        if (published or there.get(name, ("",))[0] == column.kind) and not unique and not said:
             unsaid[name] = column.kind
     return dict(sorted(unsaid.items()))
 
@@ -96,9 +113,50 @@ def saying_all(
         shown = list(variants)[:_MOST_PRODUCTS]
         values = [(f"With {product}", words.described.written({"product": product})) for product in shown]
         return Completion(values, products=True)
-    examples = {name: plausible(words.driver, kind, name, snapshot) for name, kind in names.items()}
+    examples = _examples(words, names, question, snapshot, scheduler)
     pairs = join(f"{name}={value}" for name, value in examples.items())
     return Completion([(f"For example with {pairs}", words.described.written(examples))])
+
+
+def _examples(
+    words: NodeInWords, names: Mapping[str, str], question: Question, snapshot: Snapshot, scheduler: Scheduler
+) -> dict[str, str]:
+    """A value of each name: of those that selectors compare it with, and those of devices, the first that they take."""
+    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
+    texts = list(dict.fromkeys(text for spec in specs for text in _selectors(spec, snapshot)))
+    usual = {name: plausible(words.driver, kind, name, snapshot) for name, kind in names.items()}
+    values = []
+    for name, known in usual.items():
+        # Each literal of a selector that reads it may be what it is compared with.
+        found = ("".join(match.groups("")) for text in texts if name in text for match in _LITERAL.finditer(text))
+        values.append(tuple(islice(dict.fromkeys((known, *found)), _MOST_VALUES)))
+    for chosen in islice(itertools.product(*values), _MOST_TRIED):
+        example = dict(zip(usual, chosen, strict=True))
+        facts = _said(words, names, example, snapshot)
+        if facts is not None and _taken([_device(words, facts)], question, snapshot, scheduler):
+            return example
+    return usual
+
+
+def _said(
+    words: NodeInWords, names: Mapping[str, str], values: Mapping[str, str], snapshot: Snapshot
+) -> DeviceFacts | None:
+    """What devices have with these values; None where one is none of the type."""
+    there, known = names_there(words.driver.name, snapshot), words.driver.attributes
+    attributes: dict[str, Mapping[str, Any]] = {}
+    capacity: dict[str, Mapping[str, Any]] = {}
+    for name, text in values.items():
+        if names[name] == "capacity":
+            if not is_quantity(text):
+                return None
+            capacity[name] = {"value": text}
+            continue
+        type_ = known[name].type if name in known else there.get(name, ("", "string"))[1]
+        value = typed_value(type_, text)
+        if value is None:
+            return None
+        attributes[name] = value
+    return DeviceFacts(attributes, capacity)
 
 
 def all_the_same(words: NodeInWords, questions: Sequence[Question], snapshot: Snapshot, scheduler: Scheduler) -> bool:

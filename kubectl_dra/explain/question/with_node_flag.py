@@ -10,40 +10,64 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
-from kubectl_dra.command import is_name
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.data.machine_types import machine_types
-from kubectl_dra.errors import FlagValueError, InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.phrase import Phrase, say
+from kubectl_dra.errors import DraError, FlagValueError, InputError, UndeterminedError, UsageError, about
+from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
-from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes
+from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes, parse
+from kubectl_dra.explain.question.node_around import Around, furnished
 from kubectl_dra.explain.question.node_in_words import FILE, Described, NodeInWords, node_in_words, of_first_product
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
+from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
 from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all
 from kubectl_dra.scheduling.node_copy import copies_of
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest, some
+from kubectl_dra.text import some
+
+_MOST_PROPOSALS: Final = 4
+
+
+class Incomplete(Struct, frozen=True):
+    """A pool of which ``found`` slices are there, of ``expected``."""
+
+    pool: PoolID
+    found: int
+    expected: int
+
+    @property
+    def words(self) -> Phrase:
+        """What that means for a new node."""
+        text = (
+            "{found} of {expected:slice} of pool {pool} are published, so a new node is taken to have the devices of "
+            "these, and may have more"
+        )
+        return say(text, found=self.found, expected=self.expected, pool=str(self.pool))
 
 
 class Addition(Struct, frozen=True):
     """New nodes that are ready to be added: those of a file or in words, each once, or the node that they are like.
 
-    ``words`` is what is known of a node in words.
+    ``words`` is what is known of a node in words, ``around`` what it has besides its devices. ``incomplete`` are the
+    pools of the node that it is like of which slices are missing.
     """
 
     new: NewNodes
     like: str
     nodes: tuple[NodeCopy, ...] = ()
     words: NodeInWords | None = None
+    around: Around = Around()
+    incomplete: tuple[Incomplete, ...] = ()
 
     @property
     def countable(self) -> bool:
@@ -91,7 +115,7 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot, scheduler: Scheduler)
         except FlagValueError as error:
             raise FlagValueError(f'{FLAG} "{new_nodes.text}": {error}', new_nodes.text, error.instead) from None
         except (InputError, UsageError) as error:
-            raise type(error)(f'{FLAG} "{new_nodes.text}": {error}') from None
+            raise about(f'{FLAG} "{new_nodes.text}"', error) from None
         names.update(dict.fromkeys(copy.node.name for copy in addition.nodes))
         pools.update(slice_.pool for copy in addition.nodes for slice_ in copy.slices)
         additions.append(addition)
@@ -112,26 +136,19 @@ def _addition(new: NewNodes, names: Collection[str], cluster: Callable[[], Snaps
     if described is not None:
         found = node_in_words(described, names, cluster())
         return Addition(new, found.node.node.name, (found.node,), found)
-    if first and not is_name(named):
+    if first and is_path(first):
         return _of_file(new)
-    wanted = like or named
     if (gap := cluster().missing("Node")) is not None:
+        wanted = like or named
         raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {wanted} is unknown')
-    what = f"neither a file {first} nor a Node of that name" if first else f"no Node {wanted}"
-    near = nearest(wanted, {*names, *(machine_types() if first else ())})
-    machines = [name for name in near if name not in names] if near and near[0] not in names else []
-    hint = f"as a machine type, {did_you_mean(machines)}" if machines else did_you_mean_or_known(wanted, names)
-    there = (slice_.scope.node_name for slice_ in cluster().slices if slice_.scope.node_name in names)
-    other = next(iter((*near, *there)), "")
-    label = "Write" if near else "Like a node that is there"
-    instead = [(label, new.described(other).written({}))] if other else []
-    raise FlagValueError(f"there is {what}; {hint}", instead=instead)
+    raise unknown_node(new, like, names, cluster())
 
 
 def _like(like: str, new: NewNodes, cluster: Callable[[], Snapshot], scheduler: Scheduler) -> Addition:
-    if not new.words:
-        return Addition(new, like)
     snapshot = cluster()
+    incomplete = tuple(_incomplete(like, snapshot))
+    if not new.words:
+        return Addition(new, like, incomplete=incomplete)
     if other := next((name for name, _ in new.words if name in ("devices", "driver")), ""):
         raise FlagValueError(
             f"only count=N goes with {'like=' if new.like else 'a node'}, and attributes of its devices, not {other}=",
@@ -139,7 +156,14 @@ def _like(like: str, new: NewNodes, cluster: Callable[[], Snapshot], scheduler: 
         )
     copy = next(copies_of(like, scheduler.sees(Cluster(snapshot).with_named_nodes())))
     changed = changed_node(copy, new.described(new.first or f"like={like}"), snapshot)
-    return Addition(new, changed.node.name, (changed,))
+    return Addition(new, changed.node.name, (changed,), incomplete=incomplete)
+
+
+def _incomplete(like: str, snapshot: Snapshot) -> Iterator[Incomplete]:
+    own = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name == like]
+    for pool, slices in newest_slices(own).items():
+        if len(slices) < slices[0].slice_count:
+            yield Incomplete(pool, len(slices), slices[0].slice_count)
 
 
 def _of_its_products(like: str, new: NewNodes, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -199,12 +223,72 @@ def filled_in(wanted: Sequence[Addition]) -> Iterator[Phrase]:
 
 
 def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
-    """What is taken for granted of nodes in words."""
-    if any(addition.words is not None for addition in wanted):
-        yield say(
-            "of a node in words only the devices are known: it is taken to have enough CPU and memory, Linux on amd64, "
-            "no taints and no other labels; a file of the Node and its ResourceSlices says more"
-        )
+    """What is taken for granted of new nodes."""
+    for addition in wanted:
+        yield from (pool.words for pool in addition.incomplete)
+        drivers = {slice_.driver for copy in addition.nodes for slice_ in copy.slices}
+        if addition.words is None and drivers:
+            text = "driver {drivers:some} is taken to run on {nodes:some 2}, and nobody has seen how it does"
+            yield say(text, drivers=sorted(drivers), nodes=[copy.node.name for copy in addition.nodes])
+        elif addition.words is not None:
+            yield _around(addition, addition.words)
+
+
+def _around(addition: Addition, words: NodeInWords) -> Phrase:
+    around = addition.around
+    parts: list[Words] = ["enough CPU and memory, Linux on amd64"]
+    if words.machine is not None:
+        text = "{cpu} CPUs and {memory} memory, less what its system takes, Linux on amd64"
+        parts = [say(text, **words.machine.room)]
+    own = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
+    if own:
+        parts.append(say("{own:some 4} as all nodes with such devices here", own=own))
+    none = " and ".join(["no other labels"] if around.taints else ["no taints", "no other labels"])
+    return say(
+        "of a node in words only the devices are known: {node} is taken to have {parts}, {none}; a file of the Node "
+        "and its ResourceSlices says more",
+        node=addition.like,
+        parts=Joined(tuple(parts), ", "),
+        none=none,
+    )
+
+
+def new_additions(
+    texts: Sequence[str], questions: Sequence[Question], snapshot: Snapshot, scheduler: Scheduler
+) -> list[Addition]:
+    """What the values of the flag add to a cluster in which these questions are asked.
+
+    Raises:
+        UsageError, InputError: see ``additions`` and ``known``; each proposal of such an error can be used.
+    """
+    try:
+        return known(additions([parse(text) for text in texts], snapshot, scheduler), questions, snapshot, scheduler)
+    except FlagValueError as error:
+        usable = _usable(error, texts, questions, snapshot, scheduler)
+        error.instead = list({value: (label, value) for label, value in usable}.values())[:_MOST_PROPOSALS]
+        raise
+
+
+def _usable(
+    error: FlagValueError,
+    texts: Sequence[str],
+    questions: Sequence[Question],
+    snapshot: Snapshot,
+    scheduler: Scheduler,
+    again: bool = True,
+) -> Iterator[tuple[str, str]]:
+    """The proposals of an error that can be used; in place of another one what is proposed for that."""
+    for label, value in error.instead:
+        others = [value if text == error.typed else text for text in texts]
+        try:
+            known(additions([parse(text) for text in others], snapshot, scheduler), questions, snapshot, scheduler)
+        except FlagValueError as next_error:
+            if again:
+                yield from _usable(next_error, others, questions, snapshot, scheduler, again=False)
+        except DraError:
+            continue
+        else:
+            yield label, value
 
 
 def known(
@@ -224,7 +308,10 @@ def known(
             for question in questions:
                 if names := missing(words, question, snapshot, scheduler):
                     raise _unsaid(each, words, names, question, snapshot, scheduler)
-            each = replace(each, nodes=(words.node,), words=words)
+        if words is not None:
+            pods = [question.pod for question in questions if question.pod is not None]
+            words, around = furnished(words, pods, snapshot)
+            each = replace(each, nodes=(words.node,), words=words, around=around)
         out.append(each)
     return out
 
@@ -263,5 +350,10 @@ def _of_file(new: NewNodes) -> Addition:
         if home not in slices:
             raise InputError(f"ResourceSlice {slice_.name} is of node {home}, which is not in the file")
         slices[home].append(slice_)
-    copies = tuple(NodeCopy("", 0, read.nodes[name], slices=own) for name, own in slices.items())
+    copies = tuple(NodeCopy("", 0, _as_new(read.nodes[name]), slices=own) for name, own in slices.items())
     return Addition(new, copies[0].node.name, copies)
+
+
+def _as_new(node: Node) -> Node:
+    """A node of a file as it will be: how the one was whose file this is says nothing of it."""
+    return Node(node.metadata, node.spec, replace(node.status, conditions=()))
