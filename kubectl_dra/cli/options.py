@@ -87,7 +87,7 @@ WithNodes = Annotated[
         metavar="NODES",
         help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), [like=]NODE, "
         "8xH100, a machine type (a3-highgpu-8g), nvidia.com/gpu=8, or product=NAME,devices=N; of all but a file, "
-        ",ATTRIBUTE=VALUE says what devices have; ,count=N how many nodes.",
+        ",ATTRIBUTE=VALUE says what devices have, ,label:KEY=VALUE what the node has; ,count=N how many nodes.",
     ),
 ]
 Snapshots = Annotated[
