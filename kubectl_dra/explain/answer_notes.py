@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of
+from kubectl_dra.api.defects import SCORING_FAILS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.releases import SCORING_FAILS
 from kubectl_dra.command import kubectl
 from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.assumptions import NO_CONSUMER, notes_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
-from kubectl_dra.api.behaviour import RULE_FOR_ALL, SORTED_POOLS
-from kubectl_dra.api.releases import RULES_UNSEEN
+from kubectl_dra.api.behaviour import SORTED_POOLS
+from kubectl_dra.api.defects import RULE_FOR_ALL, RULES_UNSEEN
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS

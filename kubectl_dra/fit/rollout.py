@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, ValidationError
 from msgspec.structs import replace
@@ -29,8 +29,13 @@ from kubectl_dra.text import whole_number
 _FIXED: Final = {("batch", "Job"): "spec.template", ("jobset.x-k8s.io", "JobSet"): "spec.replicatedJobs"}
 """What nobody can change of workloads whose pods exist."""
 _SELECTING: Final = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"))
-_KEEPING: Final = (("apps", "ReplicaSet"), ("", "ReplicationController"), ("apps", "DaemonSet"))
-"""They end no pod because their template has changed, or (DaemonSets) are not followed here."""
+_KEEPING: Final = (
+    ("apps", "ReplicaSet"),
+    ("", "ReplicationController"),
+    ("apps", "DaemonSet"),
+    ("apps", "StatefulSet"),
+)
+"""Without limits of a rollout they end no pod because their template has changed, or (DaemonSets) are not followed."""
 
 
 class PodReplacement(Struct, frozen=True):
@@ -79,18 +84,52 @@ def refused_change(workload: WorkloadPods, own: Sequence[Pod], former: Sequence[
     return RefusedChange(workload.kind, workload.namespace, workload.name, tuple(fields)) if fields else None
 
 
+class RolloutLimits(NamedTuple):
+    """How far a rollout may leave the number of replicas: ``surge`` pods more, ``unavailable`` fewer.
+
+    ``first`` is the lowest number of a pod that it replaces.
+    """
+
+    surge: int
+    unavailable: int
+    first: int = 0
+
+
+def limits_of(workload: WorkloadPods, replicas: int) -> RolloutLimits | None:
+    """The limits of a workload's rollouts; None where its controller replaces no pod by itself."""
+    key, spec = key_of(workload.raw) if workload.raw else ("", ""), _object(workload.raw, "spec")
+    if key == ("apps", "Deployment") and spec.get("paused") is not True:
+        strategy = _object(spec, "strategy")
+        if strategy.get("type") == "Recreate":
+            return RolloutLimits(0, max(replicas, 1))
+        rolling = _object(strategy, "rollingUpdate")
+        surge = _number(rolling.get("maxSurge"), replicas, up=True)
+        unavailable = min(_number(rolling.get("maxUnavailable"), replicas, up=False), replicas)
+        # Where neither more nor fewer pods than wanted may be there, one may be missing.
+        return RolloutLimits(surge, unavailable or (not surge))
+    strategy = _object(spec, "updateStrategy")
+    if key == ("apps", "StatefulSet") and strategy.get("type") != "OnDelete":
+        rolling = _object(strategy, "rollingUpdate")
+        partition = rolling.get("partition")
+        unavailable = max(1, _number(rolling.get("maxUnavailable", 1), replicas, up=True))
+        return RolloutLimits(0, unavailable, partition if isinstance(partition, int) else 0)
+    return None
+
+
 def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int) -> Former:
     """What the controller of a workload does with running pods of a former template."""
     if not former:
         return Former()
-    key, spec = key_of(workload.raw), _object(workload.raw, "spec")
-    if key == ("apps", "Deployment") and spec.get("paused") is not True:
-        return Former(_of_deployment(former, spec, replicas))
-    if key == ("apps", "StatefulSet"):
-        strategy = _object(spec, "updateStrategy")
-        if strategy.get("type") == "OnDelete":
-            return Former(kept=tuple(former))
-        return _of_stateful_set(former, _object(strategy, "rollingUpdate"), replicas)
+    key, limits = key_of(workload.raw), limits_of(workload, replicas)
+    if limits is not None and key == ("apps", "Deployment"):
+        # The newest end first.
+        old = sorted(former, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+        return Former(PodReplacement(tuple(old), replicas, limits.surge, limits.unavailable))
+    if limits is not None:
+        kept = [pod for pod in former if _ordinal(pod) < limits.first]
+        old = sorted((pod for pod in former if _ordinal(pod) >= limits.first), key=_ordinal, reverse=True)
+        rollout = PodReplacement(tuple(old), replicas, 0, limits.unavailable, in_order=True) if old else None
+        return Former(rollout, tuple(kept))
     if key in _KEEPING:
         return Former(kept=tuple(former))
     text = "pod {pod} is of a former template, and how a {kind} replaces such pods is not modelled"
@@ -101,28 +140,6 @@ def _object(raw: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     """A field as it is written, if that is an object."""
     value = raw.get(field)
     return value if isinstance(value, Mapping) else EMPTY
-
-
-def _of_deployment(former: Sequence[Pod], spec: Mapping[str, Any], replicas: int) -> PodReplacement:
-    # The newest end first.
-    old = tuple(sorted(former, key=lambda pod: pod.metadata.creation_timestamp, reverse=True))
-    strategy = _object(spec, "strategy")
-    if strategy.get("type") == "Recreate":
-        return PodReplacement(old, replicas, 0, max(replicas, 1))
-    rolling = _object(strategy, "rollingUpdate")
-    surge = _number(rolling.get("maxSurge"), replicas, up=True)
-    unavailable = min(_number(rolling.get("maxUnavailable"), replicas, up=False), replicas)
-    return PodReplacement(old, replicas, surge, unavailable or (not surge))
-
-
-def _of_stateful_set(former: Sequence[Pod], rolling: Mapping[str, Any], replicas: int) -> Former:
-    partition = rolling.get("partition")
-    first = partition if isinstance(partition, int) else 0
-    kept = [pod for pod in former if _ordinal(pod) < first]
-    old = sorted((pod for pod in former if _ordinal(pod) >= first), key=_ordinal, reverse=True)
-    unavailable = max(1, _number(rolling.get("maxUnavailable", 1), replicas, up=True))
-    rollout = PodReplacement(tuple(old), replicas, 0, unavailable, in_order=True) if old else None
-    return Former(rollout, tuple(kept))
 
 
 def _ordinal(pod: Pod) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -28,17 +28,16 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.pod_factory import pods_of
 from kubectl_dra.fit.result import FitOptions, WorkloadFit
+from kubectl_dra.fit.rollout import limits_of
 from kubectl_dra.fit.share_answer import Spread, TriedWay
 from kubectl_dra.fit.sharing import IN_ONE_POD, SharingNeed, SharingWay, SharingWriter, WrittenWay
 from kubectl_dra.fit.workload import WorkloadPods, workloads_of
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.manifests.workloads import key_of
-from kubectl_dra.text import whole_number
 
 MOST_STEPS: Final = 20
 """So many numbers of old pods are tried; a rollout of more steps is not promised."""
 _SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
-_DEPLOYMENT: Final = ("apps", "Deployment")
 
 
 class Replaced(Enum):
@@ -54,12 +53,10 @@ class Replaced(Enum):
 
 def replaced(workload: WorkloadPods, running: int, beside: Callable[[int], int]) -> Replaced:
     """How so many running pods give way. ``beside``: how many new pods get a node while that many old ones stay."""
-    if key_of(workload.raw) == _DEPLOYMENT and _field(workload.raw, "strategy", "type") == "Recreate":
-        return Replaced.BY_ROLLOUT
-    missing = _may_be_missing(workload)
-    if missing is None:
+    limits = limits_of(workload, workload.replicas)
+    if limits is None or limits.first:
         return Replaced.BY_HAND
-    fewest, old = workload.replicas * workload.size - missing, running
+    fewest, old = workload.replicas * workload.size - limits.unavailable, running
     for _ in range(MOST_STEPS):
         if old <= 0:
             return Replaced.BY_ROLLOUT
@@ -69,38 +66,6 @@ def replaced(workload: WorkloadPods, running: int, beside: Callable[[int], int])
             return Replaced.ROLLOUT_HANGS
         old = left
     return Replaced.ROLLOUT_HANGS
-
-
-def _may_be_missing(workload: WorkloadPods) -> int | None:
-    """How many pods may be unavailable in a rollout; None where the controller replaces none."""
-    key, raw = key_of(workload.raw) if workload.raw else ("", ""), workload.raw
-    if key == _DEPLOYMENT:
-        limits = _field(raw, "strategy", "rollingUpdate")
-        limits = limits if isinstance(limits, Mapping) else {}
-        missing = _part(limits.get("maxUnavailable", "25%"), workload.replicas, up=False)
-        # Where neither more nor fewer pods than wanted may be there, one may be missing.
-        return missing or (0 if _part(limits.get("maxSurge", "25%"), workload.replicas, up=True) else 1)
-    if key == ("apps", "StatefulSet") and _field(raw, "updateStrategy", "type") != "OnDelete":
-        limits = _field(raw, "updateStrategy", "rollingUpdate")
-        most = limits.get("maxUnavailable", 1) if isinstance(limits, Mapping) else 1
-        return max(1, _part(most, workload.replicas, up=True))
-    return None
-
-
-def _field(raw: Mapping[str, Any], strategy: str, name: str) -> Any:
-    found = (raw.get("spec") or {}).get(strategy)
-    return found.get(name) if isinstance(found, Mapping) else None
-
-
-def _part(value: Any, whole: int, *, up: bool) -> int:
-    """A number, or a percentage of the replicas."""
-    text = str(value)
-    number = whole_number(text.removesuffix("%"))
-    if number is None:
-        return 0
-    if not text.endswith("%"):
-        return number
-    return -(-number * whole // 100) if up else number * whole // 100
 
 
 def ending(workload: WorkloadPods) -> tuple[CommandLine, ...]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.defects import RULES_UNSEEN
 from kubectl_dra.api.dra_fields import fields
-from kubectl_dra.api.releases import RULES_UNSEEN, Release, gate_default
+from kubectl_dra.api.releases import Release, gate_default
 from kubectl_dra.api.slices import MAPPINGS, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 

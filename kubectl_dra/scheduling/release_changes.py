@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct
 
 from kubectl_dra.allocation.features import BEHAVIOUR, DEFECTS, ReleaseBehaviour
-from kubectl_dra.api.releases import Defect, gate_default, kep_of
+from kubectl_dra.api.defects import Defect
+from kubectl_dra.api.releases import gate_default, kep_of
 from kubectl_dra.scheduling.scheduler import DEFECTS_BESIDE, FILTERS, SELECTORS, Scheduler
 
 

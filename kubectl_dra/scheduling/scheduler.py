@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import ALPHA, Features, KnownDefects, ReleaseBehaviour
-from kubectl_dra.api.behaviour import RULE_FOR_ALL
+from kubectl_dra.api.defects import CRASH_ON_ALL, RULE_FOR_ALL, RULES_UNSEEN, Defect
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.releases import CRASH_ON_ALL, RULES_UNSEEN, Defect, Release
+from kubectl_dra.api.releases import Release
 from kubectl_dra.api.taints import EVERY_DEVICE
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from kubectl_dra.api.defects import TAINTS_NAMED
 from kubectl_dra.api.nodes import NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.releases import TAINTS_NAMED
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.api import behaviour
-from kubectl_dra.api.releases import Defect
+from kubectl_dra.api import defects
+from kubectl_dra.api.defects import OF_ALLOCATOR, Defect
 from kubectl_dra.cli.main import run
 from kubectl_dra.data.messages import known_messages
 from kubectl_dra.explain.causes.pod_does_not_start import NOT_STARTED
@@ -16,7 +16,8 @@ from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_driver import with_meaning
 from kubectl_dra.report.phrases import written
 
-DEFECTS = {each.number: each for each in vars(behaviour).values() if isinstance(each, Defect) and each.number}
+OF_OTHERS = [each for each in vars(defects).values() if isinstance(each, Defect) and each not in OF_ALLOCATOR]
+DEFECTS = {each.number: each for each in OF_OTHERS if each.number}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kubectl_dra.api.defects import last_fix
 from kubectl_dra.api.releases import (
     EXPLAINED,
     GROUP,
@@ -15,7 +16,6 @@ from kubectl_dra.api.releases import (
     default_features,
     gate_default,
     gate_locked,
-    last_fix,
 )
 from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.options import ConnectionFlags

@@ -8,18 +8,19 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
-from kubectl_dra.api.behaviour import (
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.defects import (
     HALF_A_CLAIM,
     JOINS_UNPREPARED,
     LATER_CLAIMS_UNPREPARED,
     OUT_OF_EXTENDED,
     UNPREPARED_IN_USE,
+    Defect,
 )
-from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.pods import Pod, replaced_by
-from kubectl_dra.api.releases import Defect, parse_release
+from kubectl_dra.api.releases import parse_release
 from kubectl_dra.cluster.claim_relation import ClaimRelation, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import Analysis

@@ -22,7 +22,6 @@ from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, 
 from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
-from kubectl_dra.explain.remedies.made_values import made_side, made_values
 from kubectl_dra.text import nearest, whole_number
 
 MAX_VALUES = 8
@@ -354,6 +353,8 @@ def _texts(slot: Slot, program: Program, seen: Seen) -> Iterator[tuple[str, str]
 
 def _made_texts(slot: Slot, program: Program, seen: Seen) -> list[tuple[str, str]]:
     """The same where a function makes of devices' values what is compared: what it makes of them, the nearest first."""
+    from kubectl_dra.explain.remedies.made_values import made_side, made_values
+
     side = made_side(slot.comparison, slot.start, slot.end)
     if side is None or slot.kind not in ("string", "list", "int"):
         return []
