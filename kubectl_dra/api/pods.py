@@ -129,7 +129,10 @@ class WorkloadReference(Wire, frozen=True):
 
 
 class PodSpec(Wire, frozen=True):
-    """``spec`` of a pod, as far as the scheduler reads it. ``Pod.node_name`` is apart, so that pods can share it."""
+    """``spec`` of a pod, as far as the scheduler reads it. ``Pod.node_name`` is apart, so that pods can share it.
+
+    The annotations say what a snapshot and an anonymized copy keep (``api.core_fields``).
+    """
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[InitContainer, ...] = ()

@@ -13,8 +13,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit import pod_factory as existing
-from kubectl_dra.fit.pod_factory import NewPod, PodFactory, PodPlace, without
+from kubectl_dra.fit import existing_pods
+from kubectl_dra.fit.existing_pods import PodPlace
+from kubectl_dra.fit.pod_factory import NewPod, PodFactory, without
 from kubectl_dra.fit.pod_names import ordinals, with_free_names
 from kubectl_dra.fit.result import FitOptions
 from kubectl_dra.fit.rollout import PodReplacement, refused_change, what_becomes_of
@@ -93,7 +94,7 @@ def plans_of(
 ) -> tuple[list[FitPlan], Snapshot]:
     """What is to be placed of each workload, and the cluster without the pods that end before."""
     most, names = _room(snapshot), dict[Key, tuple[str, str]]()
-    every_own = [existing.pods_of(workload, snapshot) for workload in workloads]
+    every_own = [existing_pods.pods_of(workload, snapshot) for workload in workloads]
     workloads = with_free_names(workloads, every_own, snapshot, most)
     plans = list[FitPlan]()
     for number, (workload, own) in enumerate(zip(workloads, every_own, strict=True)):
@@ -136,7 +137,7 @@ def _plan(
     snapshot = without(ended, snapshot)
     rolled = former.rollout.old if former.rollout is not None else ()
     away = {pod.key for pod in (*ended, *rolled)}
-    kept = existing.filled(
+    kept = existing_pods.filled(
         workload, [pod for pod in own if pod.key not in away], min(replicas, _replicas(workload, most)), most
     )
     plan = FitPlan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct, json, structs
 
@@ -13,7 +13,7 @@ from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import Amount, convert
 from kubectl_dra.api.pod_resources import amounts
-from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Owner, Pod, owner_of
+from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
@@ -21,7 +21,6 @@ from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.new_pod import about_new_pod
@@ -29,7 +28,7 @@ from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import reworded
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.pod_names import Ordinal, identity, ordinals
+from kubectl_dra.fit.pod_names import Ordinal, identity
 from kubectl_dra.fit.workload import Role, WorkloadPods, controller_of
 
 VOLUME_CLAIM: Final = "PersistentVolumeClaim"
@@ -311,51 +310,3 @@ def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]], sign:
             used[key] = before + usage[key] if sign > 0 else max(_ZERO, before - usage[key])
     written: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
     return structs.replace(quota, status=structs.replace(quota.status, used=written))
-
-
-class PodPlace(NamedTuple):
-    """Where a pod belongs in a workload: the number of its role, and its ordinal there."""
-
-    role: int
-    ordinal: Ordinal
-
-
-def pods_of(workload: WorkloadPods, snapshot: Snapshot) -> list[Pod]:
-    """The pods of a workload that count as its replicas: those that have not ended and do not end."""
-    own = {(role.pod.metadata.namespace, role.pod.metadata.name) for role in workload.roles if role.exact}
-    pods = []
-    for key, pod in snapshot.pods.items():
-        if key[0] == workload.namespace and not pod.finished and (key in own or _made_by(workload, pod)):
-            pods.append(pod)
-    return pods
-
-
-def _made_by(workload: WorkloadPods, pod: Pod) -> bool:
-    owner = owner_of(pod)
-    if owner is None or not workload.raw:
-        return False
-    if pod.metadata.deletion_timestamp and owner.kind != "StatefulSet":
-        # Its successor is made at once, while it holds its devices; in a StatefulSet it has the same name, and waits.
-        return False
-    return belongs_to(pod, Owner(workload.kind, workload.name))
-
-
-def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int, most: int) -> dict[PodPlace, Pod]:
-    """The places of a workload that pods have already. Of each role in a replica ``most`` are looked at.
-
-    A pod that is called as its controller calls the one of a place has that place. Of the others, those with a node
-    come first; a StatefulSet does not count them.
-    """
-    if not pods:
-        return {}
-    places: dict[str, PodPlace] = {}
-    for replica in range(replicas + len(pods)):
-        for number, role in enumerate(workload.roles):
-            for ordinal in ordinals(role, replica, most):
-                places[identity(workload, role, ordinal).name] = PodPlace(number, ordinal)
-    taken_places = {places[pod.metadata.name]: pod for pod in pods if pod.metadata.name in places}
-    if workload.kind != "StatefulSet":
-        free = (place for place in places.values() if place not in taken_places)
-        others = [pod for pod in pods if pod.metadata.name not in places]
-        taken_places.update(zip(free, sorted(others, key=lambda pod: not pod.node_name), strict=False))
-    return taken_places

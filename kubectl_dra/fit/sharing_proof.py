@@ -26,7 +26,7 @@ from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admi
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
-from kubectl_dra.fit.pod_factory import pods_of
+from kubectl_dra.fit.existing_pods import pods_of
 from kubectl_dra.fit.result import FitOptions, WorkloadFit
 from kubectl_dra.fit.rollout import limits_of
 from kubectl_dra.fit.share_answer import Spread, TriedWay

@@ -396,8 +396,8 @@ def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
 def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
+    from kubectl_dra.fit.existing_pods import pods_of
     from kubectl_dra.fit.missing_namespaces import missing_namespaces
-    from kubectl_dra.fit.pod_factory import pods_of
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
     snapshot = posed[0].snapshot
@@ -426,7 +426,7 @@ def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Seq
     agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
     if agreeing or not (workload.running or workload.replaced):
         return agreeing
-    from kubectl_dra.fit.pod_factory import pods_of
+    from kubectl_dra.fit.existing_pods import pods_of
 
     there = [pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name]
     if not workload.running:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
-from kubectl_dra.explain.causes.nodes import FEATURES, kind_on
+from kubectl_dra.explain.causes.node_filters import FEATURES, kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import UnderWay, under_way
 from kubectl_dra.explain.devices.device_state import Unpublished, unpublished
