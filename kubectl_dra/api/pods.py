@@ -129,10 +129,7 @@ class WorkloadReference(Wire, frozen=True):
 
 
 class PodSpec(Wire, frozen=True):
-    """``spec`` of a pod, as far as the scheduler reads it. ``Pod.node_name`` is apart, so that pods can share it.
-
-    The annotations say what a snapshot and an anonymized copy keep (``api.core_fields``).
-    """
+    """``spec`` of a pod, as far as the scheduler reads it. ``Pod.node_name`` is apart, so that pods can share it."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[InitContainer, ...] = ()

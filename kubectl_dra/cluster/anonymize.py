@@ -2,7 +2,8 @@
 
 Which fields stay is decided in the rows of ``api.dra_fields``, and of other kinds in the annotations of their structs,
 such as those of ``api.pods``. Nothing stays that ``harmless`` does not know: ``Identities`` says per kind of name what
-it becomes, and a last look at every text of the result replaces what they left. Left out: opaque configuration, driver data, comments in selectors, unknown fields.
+it becomes, and a last look at every text of the result replaces what they left. Left out: opaque configuration, driver
+data, comments in selectors, unknown fields.
 """
 
 from __future__ import annotations

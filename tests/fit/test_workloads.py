@@ -376,7 +376,12 @@ def test_explain_says_how_many_replicas_fit(tmp_path: Path) -> None:
 
 def test_explain_does_not_where_only_a_pod_is_asked_about(tmp_path: Path) -> None:
     assert explained(tmp_path, 2, "--node", "a")[1].startswith("Pod default/w")
-    assert explained(tmp_path, 2, "--what-if", "count=1")[1].startswith("Pod default/w")
+
+
+def test_explain_counts_them_with_a_changed_request(tmp_path: Path) -> None:
+    """All pods of a workload make the same request."""
+    assert explained(tmp_path, 2, "--what-if", "count=1")[1] == "2 of 3 replicas of StatefulSet default/w fit."
+    assert explained(tmp_path, 2, "--what-if", "count=3")[1].startswith("None of the 3 replicas")
 
 
 def test_as_many_pods_of_a_job_as_fit_are_more_than_it_has(tmp_path: Path) -> None:
