@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
@@ -29,6 +31,14 @@ from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.text import either, nearest, some, whole_number
 
 
+class _Unknown(Struct, frozen=True):
+    """What is said of a value that no device has, and the values that may be meant."""
+
+    message: str
+    fix: Fix | None
+    meant: tuple[str, ...]
+
+
 class NeverTrue(
     Rule,
     code="DRA213",
@@ -36,7 +46,7 @@ class NeverTrue(
     severity="error",
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
-    otherwise={"warning": "no known product has this name"},
+    otherwise={"warning": "no known product has this name, or a list has other values that are right"},
     fixed_where="one value of the right type, or one known name, can be meant",
 ):
     """A comparison that can never be true."""
@@ -49,10 +59,10 @@ class NeverTrue(
                     continue
                 driver, attribute = known
                 finding = self._types(target, comparison, driver, attribute)
-                if finding is None and attribute.type == "string" and comparison.operator in ("==", "in"):
-                    finding = self._values(target, comparison, driver, attribute)
                 if finding is not None:
                     yield finding
+                elif attribute.type == "string" and comparison.operator in ("==", "in"):
+                    yield from self._values(target, comparison, driver, attribute)
             for part in miscased_parts(target.program):
                 yield self._part(target, part)
 
@@ -98,43 +108,57 @@ class NeverTrue(
 
     def _values(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
-    ) -> LintFinding | None:
+    ) -> Iterator[LintFinding]:
+        """One finding for each value that no device has, unless what it means is in the list, too."""
         wanted = [value.text for value in comparison.constants]
-        name = comparison.column.id
-        at = (comparison.node.start, comparison.node.end)
-        if attribute.values:
-            if any(text in attribute.values for text in wanted):
-                return None
-            near = nearest(wanted[0], attribute.values, 1)
-            fix = _replaced(target, comparison, wanted[0], near[0]) if near and len(wanted) == 1 else None
-            changes = constant_replaced(target, comparison, wanted[0], near[0]) if near else ()
-            return self.finding(
+        known = attribute.values or (driver.product_names if attribute.names == "products" else ())
+        odd = [text for text in dict.fromkeys(wanted) if known and text not in known]
+        for text in odd:
+            if attribute.values:
+                found: _Unknown | None = self._listed(target, comparison, driver, attribute, text)
+            else:
+                found = self._product(target, comparison, driver, text)
+            if found is None or not set(wanted).isdisjoint(found.meant):
+                continue
+            yield self.finding(
                 target.selector.path,
-                f'{name} of {driver.name} is never "{wanted[0]}": it is one of {", ".join(attribute.values)}',
-                fix=fix
-                or (Fix(f'Did you mean "{near[0]}"?', changes, "unsafe" if changes else "none") if near else None),
-                cel=at,
+                found.message,
+                fix=found.fix,
+                severity=None if attribute.values and len(odd) == len(set(wanted)) else "warning",
+                cel=_place(target, comparison, text),
             )
-        if attribute.names != "products":
+
+    def _listed(
+        self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute, text: str
+    ) -> _Unknown:
+        """A value of an attribute all of whose values are known."""
+        name = comparison.column.id
+        near = nearest(text, attribute.values, 1)
+        changes = constant_replaced(target, comparison, text, near[0]) if near else ()
+        advice = None
+        if near:
+            one = f"Compare with {changes[0].text}" if changes and len(comparison.constants) == 1 else ""
+            advice = Fix(one or f'Did you mean "{near[0]}"?', changes, "unsafe" if changes else "none")
+        message = f'{name} of {driver.name} is never "{text}": it is one of {", ".join(attribute.values)}'
+        return _Unknown(message, advice, near)
+
+    def _product(
+        self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, text: str
+    ) -> _Unknown | None:
+        """A part of the name of a product, or another spelling."""
+        name = comparison.column.id
+        full = alike(text, driver.product_names)
+        if not full:
             return None
-        odd = [text for text in wanted if text not in driver.product_names and alike(text, driver.product_names)]
-        if not odd or len(odd) < len(wanted):
-            return None
-        full = alike(odd[0], driver.product_names)
-        advice = f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}"
-        part = common_part(odd[0], full)
+        advice = f"Write the whole name: {' or '.join(chr(34) + product + chr(34) for product in full[:3])}"
+        part = common_part(text, full)
         if part:
             others = [product for product in driver.product_names if part in product and product not in full]
             too = f", which {some(others, 2)} {'contains' if len(others) == 1 else 'contain'}, too" if others else ""
             advice += f'; or match a part of it: {name}.contains("{part}"){too}'
-        only = constant_replaced(target, comparison, odd[0], full[0]) if len(full) == len(wanted) == 1 else ()
-        return self.finding(
-            target.selector.path,
-            f'no product is called "{odd[0]}": {name} is the whole name, such as "{full[0]}"',
-            fix=Fix(advice, only, "unsafe" if only else "none"),
-            severity="warning",
-            cel=at,
-        )
+        only = constant_replaced(target, comparison, text, full[0]) if len(full) == 1 else ()
+        message = f'no product is called "{text}": {name} is the whole name, such as "{full[0]}"'
+        return _Unknown(message, Fix(advice, only, "unsafe" if only else "none"), full)
 
 
 class QuantityEquality(
@@ -292,6 +316,12 @@ def _replaced(
     """A fix that replaces the constant in the comparison."""
     changes = constant_replaced(target, comparison, old, new, quoted)
     return Fix(f"Compare with {changes[0].text}", changes, "unsafe") if changes else None
+
+
+def _place(target: AskedSelector, comparison: ConstantComparison, text: str) -> tuple[int, int]:
+    """The comparison, or the one value of a list that is meant."""
+    there = constant_replaced(target, comparison, text, text) if len(comparison.constants) > 1 else ()
+    return (there[0].start, there[0].end) if there else (comparison.node.start, comparison.node.end)
 
 
 def constant_replaced(
