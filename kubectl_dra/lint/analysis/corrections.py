@@ -174,14 +174,18 @@ def meant_name(raw: Mapping[str, Any], violation: Violation) -> Fix | None:
     name, beside = value_at(raw, path), value_at(raw, path[:-1])
     if not isinstance(name, str) or not isinstance(beside, list):
         return None
-    return _fix(path, name, [known for known in _requests(devices) if known not in beside])
+    requests = _requests(devices)
+    if name in requests:
+        # It is wrong in both places: nothing else is meant.
+        return Fix("It is the name of a request: rename that, and change it wherever it is named.")
+    return _fix(path, name, [known for known in requests if known not in beside])
 
 
 def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     name = value_at(raw, (*path, "name"))
     spec = value_at(raw, path[: path.index("spec") + 1])
     known = [str(claim.get("name")) for claim in items(spec, "resourceClaims") if claim.get("name")]
-    if not isinstance(name, str) or not known:
+    if not isinstance(name, str) or not known or name in known:
         return None
     used = {used for _, used, _ in uses({"spec": spec})}
     free = [known_name for known_name in known if known_name not in used]

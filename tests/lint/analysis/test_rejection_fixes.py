@@ -154,3 +154,18 @@ def test_migrate_is_proposed_for_what_it_can_read() -> None:
         "Write apiVersion: resource.k8s.io/v1: the fields are in the shape of v1, and only apiVersion is wrong",
     ]
     assert findings(template + bad)[0] == f"First correct spec.devices. Then w{moved}"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "    constraints:\n    - requests: [gpu, GPU_1]\n      matchAttribute: resource.kubernetes.io/pcieRoot\n",
+        "    config:\n    - requests: [GPU_1]\n      opaque: {driver: d.example.com, parameters: {}}\n",
+    ],
+)
+def test_a_name_that_a_request_has_is_not_replaced_by_another(names: str) -> None:
+    """Wrong in both places it still names that request, not the one whose name is similar."""
+    one = "    - {name: %s, exactly: {deviceClassName: a}}\n"
+    text = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n" + one % "gpu" + one % "GPU_1" + names
+    assert fixed(text) == text
+    assert "It is the name of a request: rename that, and change it wherever it is named." in findings(text)
