@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.admission.server.classes import is_native_resource
 from kubectl_dra.admission.server.decoding import closest, decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.names import is_identifier
+from kubectl_dra.admission.server.resources import is_huge_page
 from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
 from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
@@ -108,6 +110,8 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return domain_fix(context, path, name) if isinstance(name, str) and is_identifier(name) else None
+    if violation.rule == "ext-resource-limit":
+        return _limit(context.raw, violation)
     if fix := selector_fix(context.raw, violation):
         return fix
     if flat := _of_flat_request(context, violation):
@@ -125,6 +129,21 @@ def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:
         return None
     lost = replaced_list(context.item, "resourceClaims" if of_pod else "requests", name.partition("/")[0])
     return None if lost is None else Fix(lost.advice)
+
+
+def _limit(raw: Any, violation: Violation) -> Fix:
+    """The limit of a device that has only a request, or another request than the limit."""
+    if violation.reason != "Required":
+        return Fix("Write one number in both; with the limit alone it is the request, too.")
+    resources = violation.path[:-1]
+    limits, requests = value_at(raw, violation.path) or {}, value_at(raw, (*resources, "requests"))
+    exact = [name for name in requests if not is_native_resource(str(name)) or is_huge_page(str(name))]
+    lacking = {name: requests[name] for name in exact if name not in limits}
+    changes: tuple[Change, ...] = tuple(Set((*violation.path, name), amount) for name, amount in lacking.items())
+    if not limits:
+        changes = (Set(violation.path, lacking),)
+    told = ", ".join(f"{name}: {amount}" for name, amount in lacking.items())
+    return Fix(f"Write limits: {{{told}}} beside it", changes, "safe")
 
 
 def _unknown_field(context: Context, path: Path) -> Fix | None:

@@ -149,7 +149,7 @@ class Required(
     name="required-field",
     fixable="unsafe",
     reasons=("Required",),
-    fixed_where="it is the selector of a workload",
+    fixed_where="it is the selector of a workload, or the limit of a device that is requested",
 ):
     """A required field is missing."""
 
