@@ -17,7 +17,7 @@ from kubectl_dra.manifests.changes import Path, fields_at
 class UnknownCapacity(Struct, frozen=True):
     """A name in ``capacity.requests`` that no device of the class has. ``names`` are those that they have.
 
-    ``meant`` is the one of them that only lacks the domain here; empty if there is none.
+    ``meant`` is the one of them that differs by the driver as its domain only; empty if there is none.
     """
 
     path: Path
@@ -38,18 +38,22 @@ def unknown_capacities(context: Context) -> Iterator[UnknownCapacity]:
         if not kinds or len(known) < len(drivers):
             continue
         names = [
-            short
+            driver.written(short)
             for driver in known
             for short in driver.capacities
             if any(kind.driver == driver.name and kind.publishes(_capacity(driver, short)) for kind in kinds)
         ]
-        for key in requested:
+        for key in map(str, requested):
             if key not in names:
-                # Names are compared as they are written, whereas CEL and constraints want a domain.
-                domain, _, short = str(key).rpartition("/")
-                meant = short if domain in drivers and short in names else ""
+                # Names are compared as they are written, whereas CEL and constraints add the driver as domain.
+                meant = next((one for domain in drivers for one in _other(domain, key) if one in names), "")
                 path = (*each.path, "capacity", "requests", key)
-                yield UnknownCapacity(path, str(key), str(name), tuple(dict.fromkeys(names)), meant)
+                yield UnknownCapacity(path, key, str(name), tuple(dict.fromkeys(names)), meant)
+
+
+def _other(domain: str, key: str) -> tuple[str, str]:
+    """The name with the domain, and without it."""
+    return f"{domain}/{key}", key.removeprefix(f"{domain}/")
 
 
 def _capacity(driver: Driver, name: str) -> Column:

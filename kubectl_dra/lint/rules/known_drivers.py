@@ -271,14 +271,14 @@ class NotOnClass(
     kinds=("ResourceClaim", "ResourceClaimTemplate"),
     scope="set",
     fixable="unsafe",
-    fixed_where="the name of a requested capacity only has the driver before it",
+    fixed_where="the name of a requested capacity differs by the driver as its domain only",
 ):
     """An attribute or capacity that the class's devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for unknown in unknown_capacities(context):
             near = [unknown.meant] if unknown.meant else nearest(unknown.name, unknown.names, 1)
-            plain = "; names are compared as written, without the driver as domain" if unknown.meant else ""
+            plain = "; names are compared as they are written" if unknown.meant else ""
             changes = (Rename(unknown.path, near[0]),) if near else ()
             yield self.finding(
                 unknown.path,
