@@ -398,7 +398,7 @@ def _about_rules(flags: LintFlags) -> int:
     widest = max(len("/".join(rule.severities())) for rule in RULES)
     out = Painter(color="never")
     for rule in RULES:
-        fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
+        fix = f" [{' or '.join(rule.safeties())} fix]" if rule.safeties() else ""
         first = f"{rule.code}  {rule.name.ljust(width)}  {'/'.join(rule.severities()).ljust(widest)}  "
         title = f"{rule.title()}{fix}"
         if out.width - len(first) >= _TITLE:

@@ -19,7 +19,7 @@ from kubectl_dra.lint.analysis.corrections import device_requests, expression_re
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import AsWritten, Fix
+from kubectl_dra.lint.finding import AsWritten, Fix, Safety
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, changed, value_at
 from kubectl_dra.text import edit_distance, join, nearest
 
@@ -87,6 +87,8 @@ _BY_RULE: Final[Mapping[str, str]] = {
 }
 _OF_CLAIMS: Final = ("deviceClassName", "selectors")
 """What the selector of a DeviceTaintRule had besides names, up to 1.34."""
+_PRIVILEGES: Final = ("adminAccess",)
+"""Fields that take effect only once they are read, and then give access that nobody has yet."""
 _INTEGER: Final = re.compile("[0-9]{1,18}")
 
 
@@ -332,7 +334,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure or near[0] not in alike:
         return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),), "unsafe")
-    return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
+    return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "unsafe" if near[0] in _PRIVILEGES else "safe")
 
 
 def _member(raw: Any, path: Path) -> Fix | None:
@@ -363,7 +365,8 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
             return None
         return Fix(f"Write {value} without quotes", (Set(path, int(value)),), "safe")
     if name in ("adminAccess", "allNodes", "allowMultipleAllocations") and value in ("true", "false"):
-        return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), "safe")
+        safety: Safety = "unsafe" if name in _PRIVILEGES and value == "true" else "safe"
+        return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), safety)
     if len(path) > 2 and path[-2] == "capacity" and isinstance(value, str | int | float):
         return Fix("Write {value: …}", (Set(path, {"value": value}),), "safe")
     if len(path) > 2 and path[-2] == "attributes":
