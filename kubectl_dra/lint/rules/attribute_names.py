@@ -15,7 +15,15 @@ from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
+from kubectl_dra.lint.analysis.possible_results import outcome
+from kubectl_dra.lint.analysis.selector_targets import (
+    SELECTOR_KINDS,
+    Lacking,
+    asked,
+    columns,
+    drivers_of,
+    selectors,
+)
 from kubectl_dra.lint.analysis.slips import is_slip
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
@@ -93,29 +101,32 @@ class UnknownAttribute(
                 continue
             name, what = column.id or "", column.kind
             message = f"{driver.name} has no {what} {name}"
+            guarded = _is_guarded(mention)
+            behind = "; it is read only where a device has it, which none does" if guarded else ""
+            surely: Severity = "warning" if guarded else "error"
             hint = driver.no_equal.get(name)
             if what == "attribute" and name in driver.removed:
-                yield self.finding(mention.path, f"{message}: {driver.removed[name]}", cel=mention.cel)
+                yield self.finding(mention.path, f"{message}: {driver.removed[name]}{behind}", cel=mention.cel)
             elif hint is not None:
-                yield self._told(mention, f"{message}: {hint}", "Leave it out.", "error")
+                yield self._told(mention, f"{message}: {hint}{behind}", "Leave it out.", surely)
             elif (instead := _instead(driver, column)) is not None:
                 since = f", from release {later.since} of the driver on" if (later := _later(driver, instead)) else ""
                 yield self.finding(
                     mention.path,
-                    f"{message}; {instead} does this{since}",
+                    f"{message}; {instead} does this{since}{behind}",
                     fix=_fix(driver, instead, mention),
                     cel=mention.cel,
-                    severity="error" if driver.complete else "warning",
+                    severity=surely if driver.complete else "warning",
                 )
             elif not driver.complete and (slip := _misspelled(driver, column)):
-                text = f"{message} that is known"
+                text = f"{message} that is known{behind}"
                 yield self._told(mention, text, _meaning(mention, slip), "warning", f"{what} {slip}")
             elif driver.complete:
                 names = driver.capacities if what == "capacity" else driver.attributes
                 near = nearest(name, names, 1)
                 yield self._told(
                     mention,
-                    f"{message} (as of {driver.as_of})",
+                    f"{message} (as of {driver.as_of}){behind}",
                     _meaning(mention, near[0]) if near else f"It has {', '.join(names)}." if names else "",
                     "warning",
                     f"{what} {near[0]}" if near else "",
@@ -208,6 +219,14 @@ class ClassAsDomain(
             severity=severity,
             cel=(spots[0].start, spots[0].end) if spots else mention.cel,
         )
+
+
+def _is_guarded(mention: Mention) -> bool:
+    """Whether an expression asks first whether a device has the attribute, so that it never ends in an error."""
+    if mention.program is None:
+        return False
+    results, failed = outcome(mention.program.ast.expression, Lacking(mention.column))
+    return not (results.error and any(read.column == mention.column for read in failed))
 
 
 def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...]:
