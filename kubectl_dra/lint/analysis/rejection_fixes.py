@@ -15,7 +15,7 @@ from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.admission.server.resources import is_huge_page
 from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
 from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
-from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
+from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
@@ -87,6 +87,7 @@ _BY_RULE: Final[Mapping[str, str]] = {
 }
 _OF_CLAIMS: Final = ("deviceClassName", "selectors")
 """What the selector of a DeviceTaintRule had besides names, up to 1.34."""
+_BYTES: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGTPE]i?)B")
 _PRIVILEGES: Final = ("adminAccess",)
 """Fields that take effect only once they are read, and then give access that nobody has yet."""
 _INTEGER: Final = re.compile("[0-9]{1,18}")
@@ -102,8 +103,10 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return _member(context.raw, path)
     if violation.reason == BAD_REQUEST:
         return _wrong_type(context.raw, path) or _unquoted(context, path)
-    if violation.rule in ("cel-compile", "cel-program"):
+    if violation.rule in ("cel-compile", "cel-program", "cel-cost"):
         text = value_at(context.raw, path)
+        if violation.rule == "cel-cost":
+            return cheaper(text) if isinstance(text, str) else None
         return expression_remedy(context, path, text) if isinstance(text, str) else None
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
@@ -307,6 +310,29 @@ def _without_inner_spec(raw: Any, path: Path) -> Fix | None:
     return Fix("Put devices under spec.spec, the spec of the claims", (Wrap(("spec",), "spec", ("devices",)),), "safe")
 
 
+def _amounts_without_requests(raw: Any, path: Path) -> Fix | None:
+    """Amounts directly under a request's ``capacity``."""
+    if len(path) < 4 or path[-2] != "capacity" or "requests" not in path:
+        return None
+    holder = value_at(raw, path[:-1])
+    moved = tuple(key for key, value in holder.items() if key != "requests" and isinstance(value, str | int | float))
+    if path[-1] not in moved:
+        return None
+    if "requests" in holder:
+        return Fix(f"Put {path[-1]} under capacity.requests.")
+    return Fix(f"Put {', '.join(moved)} under capacity.requests", (Wrap(path[:-1], "requests", moved),), "safe")
+
+
+def _template_spec(raw: Any, path: Path) -> Fix | None:
+    """The spec inside the spec of a template, in a claim."""
+    if raw.get("kind") != "ResourceClaim" or path != ("spec", "spec"):
+        return None
+    inner, told = value_at(raw, path), "Put what is in spec.spec into spec, or write kind: ResourceClaimTemplate"
+    if not isinstance(inner, dict) or any(key in raw["spec"] for key in inner):
+        return Fix(f"{told}.")
+    return Fix(told, (Unwrap(path),), "unsafe")
+
+
 _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
     _flat_request,
     _beside_cel,
@@ -316,6 +342,8 @@ _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
     _value_name,
     _without_devices,
     _without_inner_spec,
+    _amounts_without_requests,
+    _template_spec,
 )
 
 
@@ -358,6 +386,13 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
     """The value converted to the field's type."""
     value = value_at(raw, path)
     name = path[-1] if path else ""
+    if isinstance(value, str) and (bytes_ := _BYTES.fullmatch(value)):
+        amount, prefix = bytes_.groups()
+        right = f"{amount}{'k' if prefix == 'K' else prefix}"
+        # Of 40GB nobody knows whether 40 GiB are meant; 40GiB says so.
+        if not prefix.endswith("i"):
+            return Fix(f"Write {right} or {amount}{prefix}i.")
+        return Fix(f"Write {right}", (Set(path, right),), "safe")
     if name in ("config", "selectors", "requests", "constraints", "tolerations") and isinstance(value, dict) and value:
         return Fix(f"{name} is a list: put a dash before the entry.")
     if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):

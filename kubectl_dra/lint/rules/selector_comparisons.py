@@ -13,7 +13,7 @@ from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
 from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
-from kubectl_dra.lint.analysis.corrections import spliced
+from kubectl_dra.lint.analysis.corrections import semver_text, spliced
 from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_in
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
@@ -90,9 +90,9 @@ class NeverTrue(
         name = comparison.column.id
         if attribute.type == "version" and value.type == "string":
             outcome = (
-                f'is always false; write semver("{_semver(value.text)}")'
+                f'is always false; write semver("{semver_text(value.text)}")'
                 if comparison.turned and comparison.operator == "=="
-                else f'ends in an error; compare with semver("{_semver(value.text)}")'
+                else f'ends in an error; compare with semver("{semver_text(value.text)}")'
             )
         else:
             outcome = "is never true" if comparison.operator in ("==", "in") else "says nothing: they are never equal"
@@ -280,21 +280,14 @@ def _reconciled(context: Context, found: ExcludedTerm) -> str:
     return f"Ask for class {either(others[:3])}, or drop this term."
 
 
-def _semver(text: str) -> str:
-    parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
-    if any(whole_number(part, 20) is None for part in parts) or len(parts) > 3:
-        return text
-    return ".".join([*parts, "0", "0"][:3])
-
-
 def _typed(target: AskedSelector, comparison: ConstantComparison, attribute: Attribute, value: Constant) -> Fix | None:
     """The constant converted to the attribute's type."""
     if len(comparison.constants) > 1 or comparison.operator not in ("==", "!="):
         if attribute.type == "version" and value.type == "string":
-            return Fix(f'Use compareTo(semver("{_semver(value.text)}")), isGreaterThan or isLessThan')
+            return Fix(f'Use compareTo(semver("{semver_text(value.text)}")), isGreaterThan or isLessThan')
         return None
     if attribute.type == "version" and value.type == "string":
-        new = f'semver("{_semver(value.text)}")'
+        new = f'semver("{semver_text(value.text)}")'
     elif attribute.type == "string":
         new = f'"{value.text}"'
     elif (
