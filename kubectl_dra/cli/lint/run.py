@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
 """What runs for an upgrade if no rules are selected: those about it, and about what cannot be read."""
+_WHOLE: Final = ("json", "sarif", "junit")
+"""Outputs that are one document, whatever is in it."""
 FAMILY: Final = "DRA"
 """How the codes of rules begin."""
 
@@ -148,6 +150,8 @@ def is_of_cluster(flags: LintFlags) -> bool:
 
 def _check_usage(flags: LintFlags) -> None:
     check_baseline(flags.baseline, flags.write_baseline)
+    if flags.diff and flags.output.value != "text":
+        raise UsageError(f"--diff prints a diff, not {flags.output.value}: leave one of the two out")
     if flags.upgraded_from:
         from kubectl_dra.cli.lint.upgrade import check_usage
 
@@ -251,6 +255,9 @@ def _nothing(flags: LintFlags, inputs: Sequence[Input], report: Report, output: 
     if flags.allow_empty:
         _print(report, output, color, inputs, 0)
         return 0
+    if output in _WHOLE:
+        # Programs read a report, also an empty one.
+        _print(report, output, color, inputs, EXIT_ERROR)
     names = ", ".join((*flags.paths, *flags.kustomize))
     read = f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} read" if inputs else "no YAML or JSON file found"
     raise InputError(f"{names}: no Kubernetes object to check ({read})")
