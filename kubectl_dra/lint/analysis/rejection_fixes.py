@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from kubectl_dra.admission.server.classes import is_native_resource
 from kubectl_dra.admission.server.decoding import closest, decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
-from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.admission.server.resources import is_huge_page
 from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
-from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
+from kubectl_dra.lint.analysis.constraint_attributes import attribute_fix
 from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
@@ -114,7 +113,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return Fix("Leave value out: Exists matches every value", (Delete(path),), "unsafe")
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
-        return domain_fix(context, path, name) if isinstance(name, str) and is_identifier(name) else None
+        return attribute_fix(context, path, name) if isinstance(name, str) else None
     if violation.rule == "ext-resource-limit":
         return _limit(context.raw, violation)
     if fix := selector_fix(context.raw, violation):
@@ -223,6 +222,9 @@ def _of_flat_request(context: Context, violation: Violation) -> Fix | None:
 def _flat_request(raw: Any, path: Path) -> Fix | None:
     """Flat v1beta1 fields in a request of v1beta2 or v1."""
     if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
+        return None
+    if str(raw.get("apiVersion")).rpartition("/")[2] in _FLAT_VERSIONS:
+        # Its release does not have the field yet.
         return None
     holder = value_at(raw, path[:-1])
     if not isinstance(holder, dict) or "exactly" in holder or "firstAvailable" in holder:

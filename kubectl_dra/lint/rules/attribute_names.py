@@ -87,6 +87,7 @@ class UnknownAttribute(
     fixable="unsafe",
     otherwise={"error": "it is known what does this instead, or that nothing does"},
     fixed_where="it is known what to write instead",
+    told_by=("DRA104", "DRA105"),
 ):
     """An attribute or capacity that the driver does not publish."""
 

@@ -243,6 +243,8 @@ class Contradiction(
     kinds=SELECTOR_KINDS,
     scope="set",
     otherwise={"warning": "the class is not given, and a driver installs one of its name"},
+    # A value that no device has contradicts everything.
+    told_by=("DRA213",),
 ):
     """Terms that no single device can satisfy."""
 

@@ -38,6 +38,7 @@ class ServerRule(Rule):
         server_rules: tuple[str, ...] = (),
         fixed_where: str = "",
         some_safe: bool = False,
+        told_by: tuple[str, ...] = (),
     ) -> None:
         super().__init_subclass__(
             code=code,
@@ -47,6 +48,7 @@ class ServerRule(Rule):
             fixable=fixable,
             fixed_where=fixed_where,
             some_safe=some_safe,
+            told_by=told_by,
         )
         cls.reasons, cls.server_rules = reasons, server_rules
 
@@ -123,6 +125,7 @@ class UnknownField(
     some_safe=True,
     server_rules=("unknown-field",),
     fixed_where="it is certain which field is meant, or one is spelled almost so",
+    told_by=("DRA505",),
 ):
     """A field that does not exist."""
 
@@ -227,6 +230,7 @@ class CelCompile(
     name="selector-does-not-compile",
     fixable="unsafe",
     some_safe=True,
+    told_by=("DRA218",),
     server_rules=("cel-compile", "cel-program"),
 ):
     """A selector that does not compile."""
