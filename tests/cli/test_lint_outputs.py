@@ -41,3 +41,22 @@ def test_what_is_on_the_screen_is_not_counted_again(dra: Dra) -> None:
     Path("b.yaml").write_text(class_)
     both = dra("lint", "a.yaml", "b.yaml").out
     assert "COUNT" in both and "Errors are in" in both
+
+
+def test_what_a_kustomization_builds_is_to_be_checked_too(dra: Dra) -> None:
+    """A prefix renames objects and not who refers to them: the files alone do not show it."""
+    for name in ("base", "my overlay"):
+        Path(name).mkdir()
+    Path("base/a.yaml").write_text(CLAIM)
+    Path("base/kustomization.yaml").write_text("resources: [a.yaml]\n")
+    Path("my overlay/kustomization.yaml").write_text("resources: [../base]\nnamePrefix: prod-\n")
+    said = "my overlay/kustomization.yaml: check what it builds as well: kubectl dra lint -k 'my overlay'"
+    assert dra("lint", ".").err == f"note: {said}\n"
+    assert json.loads(dra("lint", "-o", "json", ".").out)["notes"] == [said]
+    Path("base/b").mkdir()
+    Path("base/b/kustomization.yaml").write_text("resources: [other.yaml]\n")
+    assert (
+        dra("lint", "base").err
+        == "note: base/kustomization.yaml: check what it builds as well: kubectl dra lint -k base\n"
+    )
+    assert dra("lint", "base/a.yaml").err == ""

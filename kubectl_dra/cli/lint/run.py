@@ -27,7 +27,8 @@ from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, read
+from kubectl_dra.manifests.inputs import KUSTOMIZED, STDIN, Input, arguments, find_inputs, read
+from kubectl_dra.manifests.kustomization import NAMES as KUSTOMIZATIONS
 from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     fixing = flags.fix or flags.diff
     if fixing and not flags.diff and any(file.data is not None for file in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
-    report = lint(inputs, job, second=flags.verify)
+    report = _with_kustomizations(lint(inputs, job, second=flags.verify), flags)
     _note(report)
     if flags.unsafe_fixes and not fixing and any(finding.promised != "none" for finding in report.findings):
         tell("note: --unsafe-fixes changes nothing by itself: add --fix, or --diff to see the changes")
@@ -240,6 +241,22 @@ def _snapshot(flags: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
 
 
 # --- results -------------------------------------------------------------------------------------
+
+
+def _with_kustomizations(report: Report, flags: LintFlags) -> Report:
+    """The report with a note about kustomizations whose files are checked as they are, without a build."""
+    if flags.kustomize or not any(name.rpartition("/")[2] in KUSTOMIZATIONS for name in report.files):
+        return report
+    from kubectl_dra.command import kubectl
+    from kubectl_dra.lint.analysis.kustomized import unbuilt
+
+    names = unbuilt(report.files, (file for file, _ in report.objects))
+    if not names:
+        return report
+    first, _, _ = names[0].rpartition("/")
+    command = kubectl("dra", "lint", more=arguments(f"{first}/{KUSTOMIZED}" if first else KUSTOMIZED))
+    others = f"; likewise for {_many(len(names) - 1, 'other', 'others')}" if names[1:] else ""
+    return replace(report, notes=(*report.notes, f"{names[0]}: check what it builds as well: {command}{others}"))
 
 
 def _note(report: Report) -> None:
