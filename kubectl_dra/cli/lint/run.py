@@ -28,7 +28,6 @@ from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
 from kubectl_dra.manifests.inputs import KUSTOMIZED, STDIN, Input, arguments, find_inputs, read
-from kubectl_dra.manifests.kustomization import NAMES as KUSTOMIZATIONS
 from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     fixing = flags.fix or flags.diff
     if fixing and not flags.diff and any(file.data is not None for file in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
-    report = _with_kustomizations(lint(inputs, job, second=flags.verify), flags)
+    report = _with_kustomizations(lint(inputs, job, second=flags.verify), flags, inputs)
     _note(report)
     if flags.unsafe_fixes and not fixing and any(finding.promised != "none" for finding in report.findings):
         tell("note: --unsafe-fixes changes nothing by itself: add --fix, or --diff to see the changes")
@@ -243,14 +242,21 @@ def _snapshot(flags: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
 # --- results -------------------------------------------------------------------------------------
 
 
-def _with_kustomizations(report: Report, flags: LintFlags) -> Report:
+def _with_kustomizations(report: Report, flags: LintFlags, inputs: Sequence[Input]) -> Report:
     """The report with a note about kustomizations whose files are checked as they are, without a build."""
-    if flags.kustomize or not any(name.rpartition("/")[2] in KUSTOMIZATIONS for name in report.files):
+    # Who names a single file wants to know about that.
+    given, directories = {path.rstrip("/") for path in flags.paths}, dict[str, None]()
+    for directory in dict.fromkeys(file.name.rpartition("/")[0] for file in inputs if not file.named):
+        while directory not in directories:
+            directories[directory] = None
+            if directory not in given:
+                directory = directory.rpartition("/")[0]
+    if flags.kustomize or not directories:
         return report
     from kubectl_dra.command import kubectl
     from kubectl_dra.lint.analysis.kustomized import unbuilt
 
-    names = unbuilt(report.files, (file for file, _ in report.objects))
+    names = unbuilt(directories, (file for file, _ in report.objects))
     if not names:
         return report
     first, _, _ = names[0].rpartition("/")

@@ -17,7 +17,7 @@ from kubectl_dra.lint.context import Context, Item, items, once
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, is_file, read
-from kubectl_dra.manifests.kustomization import NAMES, Kustomization, closure, kustomization_in
+from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import object_key, objects
 from kubectl_dra.manifests.source import Source, decode
 
@@ -221,18 +221,14 @@ def field_spec(item: Item, path: Path) -> str:
 # Kustomizations among files that are checked without being built.
 
 
-def unbuilt(read: Iterable[str], checked: Iterable[str]) -> tuple[str, ...]:
-    """The kustomizations among the files read that take one of the files with checked objects, but no part of another.
-
-    ``read`` and ``checked`` are names of files.
-    """
-    names = [name for name in read if is_file(name) and os.path.basename(name) in NAMES]  # noqa: PTH119
-    wanted = {os.path.realpath(name) for name in checked if names and is_file(name)}
+def unbuilt(directories: Iterable[str], checked: Iterable[str]) -> tuple[str, ...]:
+    """The kustomizations of directories that take one of the files with checked objects, but no part of another."""
+    wanted = {os.path.realpath(name) for name in checked if is_file(name)}
     found: dict[str, list[Kustomization]] = {}
-    for name in names:
-        kustomization = kustomization_in(os.path.realpath(os.path.dirname(name)))  # noqa: PTH120
+    for directory in sorted(directories) if wanted else ():
+        kustomization = kustomization_in(os.path.realpath(directory))
         if kustomization is not None and not kustomization.is_component:
-            found[name] = closure(kustomization)
+            found[os.path.join(directory, os.path.basename(kustomization.path))] = closure(kustomization)  # noqa: PTH118, PTH119
     parts = {part.directory for below in found.values() for part in below[1:]}
     return tuple(
         name
