@@ -40,6 +40,12 @@ def findings(text: str, release: str = "1.37") -> tuple[LocatedFinding, ...]:
             "DRA104",
         ),
         (
+            CLAIM
+            % ("v1", "exactly: {deviceClassName: gpu.nvidia.com, count: 2}", NAMED % "gpu.nvidia.com/nvswitch-domain"),
+            "1.37",
+            "DRA601",
+        ),
+        (
             CLAIM % ("v1beta2", "exactly: {deviceClassName: a, capacity: {requests: {m: 1Gi}}}", ""),
             "1.33",
             "DRA505",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -33,6 +34,9 @@ from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
+
+
+_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,31}")
 
 
 class Mention(Struct, frozen=True):
@@ -87,15 +91,16 @@ class UnknownAttribute(
     fixable="unsafe",
     otherwise={"error": "it is known what does this instead, or that nothing does"},
     fixed_where="it is known what to write instead",
-    told_by=("DRA104", "DRA105"),
 ):
     """An attribute or capacity that the driver does not publish."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         for mention in mentions(context):
             column = mention.column
+            # What no attribute can be called is refused by the API server: only what is known of it is told.
+            malformed = mention.program is None and not _NAME.fullmatch(column.id or "")
             if column.domain == STANDARD:
-                yield from self._standard(mention)
+                yield from () if malformed else self._standard(mention)
                 continue
             driver = catalogue().driver(column.domain or "")
             if driver is None or driver.knows(column):
@@ -119,6 +124,8 @@ class UnknownAttribute(
                     cel=mention.cel,
                     severity=surely if driver.complete else "warning",
                 )
+            elif malformed:
+                continue
             elif not driver.complete and (slip := _misspelled(driver, column)):
                 text = f"{message} that is known{behind}"
                 yield self._told(mention, text, _meaning(mention, slip), "warning", f"{what} {slip}")

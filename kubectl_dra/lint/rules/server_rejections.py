@@ -177,6 +177,7 @@ class Invalid(
         "the value is one letter or two from a known name, an attribute lacks only its domain, or labels have to match "
         "a selector"
     ),
+    told_by=("DRA601",),
 ):
     """A value that the server's validation refuses."""
 
