@@ -241,6 +241,10 @@ class Driver(Struct, frozen=True):
         name = name_in(self.name, column)
         return name in (self.capacities if column.kind == "capacity" else self.attributes)
 
+    def written(self, capacity: str) -> str:
+        """The name of a capacity as the driver writes it in a ResourceSlice, mostly without a domain."""
+        return f"{self.name}/{capacity}" if self.capacities[capacity].get("qualified") else capacity
+
     def kinds_of(self, device_class: str) -> tuple[Kind, ...]:
         """The kinds of device that one of the driver's own classes admits."""
         installed = self.classes.get(device_class)

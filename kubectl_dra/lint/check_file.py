@@ -17,7 +17,7 @@ from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
 from kubectl_dra.lint.groups import right_group, shares_kind
-from kubectl_dra.lint.incomplete import incomplete
+from kubectl_dra.lint.incomplete import bare, incomplete
 from kubectl_dra.lint.locate import Texts, excerpt, locate, path_text, plain, pointed, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
@@ -105,6 +105,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     findings: list[LocatedFinding] = []
     defects: list[str] = []
     skipped: list[Skipped] = []
+    lacking: list[LocatedFinding] = []
     scalars: list[tuple[int, int]] = []
     blanks: dict[str, int] = {}
     commented = may_have_comments(source)
@@ -119,8 +120,9 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         if document.repeated:
             findings += _duplicates(document)
         if not is_object(document.object):
-            lacks = incomplete(document)
+            lacks, lacks_both = incomplete(document), bare(document)
             findings += () if lacks is None else (lacks,)
+            lacking += () if lacks_both is None else (lacks_both,)
             continue
         manifests += 1
         try:
@@ -138,6 +140,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
                     blanks.setdefault(blank, document.line)
                     continue
                 findings.append(locate(finding, item, document, commented))
+    findings += lacking if manifests else ()
     about, notes = _about_skipped(given, source, skipped, manifests)
     left_out = bool(notes) and not manifests and not about
     if blanks:

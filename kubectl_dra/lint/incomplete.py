@@ -41,6 +41,18 @@ def incomplete(document: Document) -> LocatedFinding | None:
     return replace(finding, advice=_advice(raw, field), field=field, document=document.index)
 
 
+def bare(document: Document) -> LocatedFinding | None:
+    """The same of a document without both, which is meant to be an object where others of its file are."""
+    raw = document.object
+    shown = next((part for part in ("metadata", "spec") if isinstance(raw.get(part), dict)), None)
+    if shown is None or "kind" in raw or "apiVersion" in raw or is_patch(document.name):
+        return None
+    at = document.key_position((shown,))
+    finding = spanned(Unreadable, document.name, "apiVersion and kind are not set", at, excerpt(document.source, at))
+    advice = "Write apiVersion: GROUP/VERSION and kind: KIND, or join it with the document that it belongs to."
+    return replace(finding, advice=advice, field="kind", document=document.index)
+
+
 def _is_meant(raw: dict[str, Any], missing: str) -> bool:
     """Whether a mapping that lacks one of the two is meant to be an object."""
     metadata, spec = raw.get("metadata"), raw.get("spec")

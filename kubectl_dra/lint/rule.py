@@ -32,7 +32,8 @@ class Rule:
     ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
     pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
     examines ``context.world``: it then runs after all files are read. ``otherwise`` are the severities that a finding
-    can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can.
+    can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can;
+    ``some_safe``: some fixes are safe though ``fixable`` is unsafe.
     ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has a finding in
     the same place that is not milder, its own is left out.
     """
@@ -47,6 +48,7 @@ class Rule:
     migrates: ClassVar[bool] = False
     otherwise: ClassVar[Mapping[Severity, str]] = ALWAYS
     fixed_where: ClassVar[str] = ""
+    some_safe: ClassVar[bool] = False
     told_by: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(
@@ -62,6 +64,7 @@ class Rule:
         migrates: bool = False,
         otherwise: Mapping[Severity, str] = ALWAYS,
         fixed_where: str = "",
+        some_safe: bool = False,
         told_by: tuple[str, ...] = (),
     ) -> None:
         """A rule says in its class statement what it is; its docstring is for readers of the code.
@@ -70,7 +73,7 @@ class Rule:
         """
         cls.code, cls.name, cls.severity, cls.kinds = code, name, severity, kinds
         cls.releases, cls.fixable, cls.scope, cls.migrates = releases, fixable, scope, migrates
-        cls.otherwise, cls.fixed_where, cls.told_by = otherwise, fixed_where, told_by
+        cls.otherwise, cls.fixed_where, cls.some_safe, cls.told_by = otherwise, fixed_where, some_safe, told_by
 
     @classmethod
     def page(cls) -> CodePage:
@@ -86,6 +89,13 @@ class Rule:
     def severities(cls) -> tuple[Severity, ...]:
         """What a finding can be, the usual first."""
         return cls.severity, *cls.otherwise
+
+    @classmethod
+    def safeties(cls) -> tuple[Safety, ...]:
+        """What a fix of a finding can be; empty if none is ever made."""
+        if cls.fixable == "none":
+            return ()
+        return ("safe", "unsafe") if cls.some_safe else (cls.fixable,)
 
     @classmethod
     def why(cls) -> str:

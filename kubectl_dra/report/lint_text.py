@@ -43,8 +43,11 @@ def write_text(report: Report, color: str = "auto", stream: TextIO | None = None
         out.paragraph(f"and {len(left):,} more {code} {BY_CODE[code].name} in {places}: -o concise lists each.")
     if rest:
         out.write("")
-    write_counts(out, _counts(report))
-    for sentence in (*_sentences(report), *_places_of_errors(report)):
+    several = len({finding.file for finding in report.findings}) > 1
+    if several:
+        # Of one file they would say again what stands above.
+        write_counts(out, _counts(report))
+    for sentence in (*_sentences(report), *(_places_of_errors(report) if several else ())):
         out.paragraph(sentence)
     if report.upgrade is not None:
         changes = gate_changes(report.upgrade.release, report.release)
@@ -246,7 +249,7 @@ def _sentences(report: Report) -> Iterator[str]:
     if partly := len(report.checked_partly):
         whose = report.checked_partly[0][1] if partly == 1 else amount(partly, "object")
         them = "it" if partly == 1 else "them"
-        yield f"More of {whose} is checked once the API server can decode {them} ({', '.join(UNDECODED)})."
+        yield f"The rest of {whose} is checked once the API server can decode {them} ({', '.join(UNDECODED)})."
     if report.unchecked and report.upgrade is None:
         kinds = [f"{kind} ({number:,})" if number > 1 else kind for kind, number in report.unchecked.items()]
         yield f"Not checked, because no rule is about them: {some(kinds)}."

@@ -359,7 +359,7 @@ def test_what_the_server_checks_only_of_what_it_can_decode_is_announced(dra: Dra
         "  devices:\n  - name: gpu-0\n    basic:\n      attributes: {model: {string: a, int: 1}}\n"
     )
     Path("a.yaml").write_text(slice_)
-    said = "More of ResourceSlice a is checked once the API server can decode it (DRA101, DRA102)."
+    said = "The rest of ResourceSlice a is checked once the API server can decode it (DRA101, DRA102)."
     assert said in " ".join(dra("lint", "a.yaml").out.split())
     assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["checkedPartly"] == ["ResourceSlice a"]
     dra("lint", "--fix", "a.yaml")

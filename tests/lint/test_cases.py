@@ -103,3 +103,18 @@ def test_what_the_page_says_is_repaired_always_is(rule: type[Rule]) -> None:
     found = [each for case in cases() if case.code == rule.code for each in run(case, case.text)]
     if rule.fixable != "none" and not rule.fixed_where:
         assert all(each.safety != "none" and each.changes for each in found), [each.message for each in found]
+
+
+@each_rule
+def test_the_page_says_how_its_fixes_are_made(rule: type[Rule]) -> None:
+    """Those that the cases have: safe ones, guesses, or both."""
+    found = [each for case in cases() if case.code == rule.code for each in run(case, case.text)]
+    assert {each.safety for each in found if each.safety != "none"} == set(rule.safeties())
+
+
+def test_privileged_access_is_never_switched_on_as_a_safe_fix() -> None:
+    head = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec: {devices: {requests: "
+    for code, written in (("DRA101", "adminaccess: true"), ("DRA102", 'adminAccess: "true"')):
+        text = f"{head}[{{name: gpu, exactly: {{deviceClassName: a, {written}}}}}]}}}}\n"
+        (found,) = run(Case(code, "", {"fail": text}), text)
+        assert found.changes and found.safety == "unsafe"

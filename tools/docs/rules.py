@@ -17,7 +17,8 @@ from tools.docs.folder import write
 _SAFETY: Final = {
     "safe": "`--fix` repairs it{where}.",
     "unsafe": "`--fix --unsafe-fixes` repairs it{where}; read what it changes.",
-    "none": "It is not repaired automatically.",
+    "safe or unsafe": "`--fix`, or `--fix --unsafe-fixes` for a guess, repairs it{where}; read what it changes.",
+    "": "It is not repaired automatically.",
 }
 _MIGRATES: Final = (
     "`kubectl dra migrate FILE` shows the change, or says what is in the way; with `--write` it makes it."
@@ -43,7 +44,7 @@ def _severity(rule: type[Rule]) -> str:
 
 
 def _fix(rule: type[Rule]) -> str:
-    return _SAFETY[rule.fixable].format(where=f" where {rule.fixed_where}" if rule.fixed_where else "")
+    return _SAFETY[" or ".join(rule.safeties())].format(where=f" where {rule.fixed_where}" if rule.fixed_where else "")
 
 
 def _kinds(rule: type[Rule]) -> str:
@@ -70,7 +71,7 @@ def _index() -> str:
         lines += [f"## {family}", "", "| code | name | severity | fix | meaning |", "|---|---|---|---|---|"]
         lines += [
             f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {', '.join(rule.severities())} | "
-            f"{'' if rule.fixable == 'none' else rule.fixable} | {rule.title()} |"
+            f"{', '.join(rule.safeties())} | {rule.title()} |"
             for rule in mine
         ]
         lines.append("")

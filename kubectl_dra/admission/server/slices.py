@@ -78,7 +78,8 @@ def _check_pool(pool: Mapping[str, Any], at: Path) -> Violations:
     )
     count = pool.get("resourceSliceCount") or 0
     if count <= 0:
-        message = f"must be at least 1, not {count}"
+        is_set = pool.get("resourceSliceCount") is not None
+        message = f"must be at least 1, not {count}" if is_set else "is not set; it must be at least 1"
         yield violation((*at, "resourceSliceCount"), INVALID, "pool-count", message)
     generation = pool.get("generation") or 0
     if generation < 0:

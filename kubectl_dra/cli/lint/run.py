@@ -27,7 +27,7 @@ from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
-from kubectl_dra.manifests.inputs import STDIN, Input, find_inputs, read
+from kubectl_dra.manifests.inputs import KUSTOMIZED, STDIN, Input, arguments, find_inputs, read
 from kubectl_dra.report.paint import Painter, tell
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
 """What runs for an upgrade if no rules are selected: those about it, and about what cannot be read."""
+_WHOLE: Final = ("json", "sarif", "junit")
+"""Outputs that are one document, whatever is in it."""
 FAMILY: Final = "DRA"
 """How the codes of rules begin."""
 
@@ -67,7 +69,7 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     fixing = flags.fix or flags.diff
     if fixing and not flags.diff and any(file.data is not None for file in inputs):
         raise UsageError("--fix writes files; for standard input and -k use --diff")
-    report = lint(inputs, job, second=flags.verify)
+    report = _with_kustomizations(lint(inputs, job, second=flags.verify), flags, inputs)
     _note(report)
     if flags.unsafe_fixes and not fixing and any(finding.promised != "none" for finding in report.findings):
         tell("note: --unsafe-fixes changes nothing by itself: add --fix, or --diff to see the changes")
@@ -148,6 +150,8 @@ def is_of_cluster(flags: LintFlags) -> bool:
 
 def _check_usage(flags: LintFlags) -> None:
     check_baseline(flags.baseline, flags.write_baseline)
+    if flags.diff and flags.output.value != "text":
+        raise UsageError(f"--diff prints a diff, not {flags.output.value}: leave one of the two out")
     if flags.upgraded_from:
         from kubectl_dra.cli.lint.upgrade import check_usage
 
@@ -238,6 +242,29 @@ def _snapshot(flags: LintFlags, connection: ConnectionFlags) -> Snapshot | None:
 # --- results -------------------------------------------------------------------------------------
 
 
+def _with_kustomizations(report: Report, flags: LintFlags, inputs: Sequence[Input]) -> Report:
+    """The report with a note about kustomizations whose files are checked as they are, without a build."""
+    # Who names a single file wants to know about that.
+    given, directories = {path.rstrip("/") for path in flags.paths}, dict[str, None]()
+    for directory in dict.fromkeys(file.name.rpartition("/")[0] for file in inputs if not file.named):
+        while directory not in directories:
+            directories[directory] = None
+            if directory not in given:
+                directory = directory.rpartition("/")[0]
+    if flags.kustomize or not directories:
+        return report
+    from kubectl_dra.command import kubectl
+    from kubectl_dra.lint.analysis.kustomized import unbuilt
+
+    names = unbuilt(directories, (file for file, _ in report.objects))
+    if not names:
+        return report
+    first, _, _ = names[0].rpartition("/")
+    command = kubectl("dra", "lint", more=arguments(f"{first}/{KUSTOMIZED}" if first else KUSTOMIZED))
+    others = f"; likewise for {_many(len(names) - 1, 'other', 'others')}" if names[1:] else ""
+    return replace(report, notes=(*report.notes, f"{names[0]}: check what it builds as well: {command}{others}"))
+
+
 def _note(report: Report) -> None:
     tell_notes((*report.notes, *(f"not everything could be checked: {gap}{gap.help}" for gap in report.unread)))
     if report.second_opinion is not None:
@@ -251,6 +278,9 @@ def _nothing(flags: LintFlags, inputs: Sequence[Input], report: Report, output: 
     if flags.allow_empty:
         _print(report, output, color, inputs, 0)
         return 0
+    if output in _WHOLE:
+        # Programs read a report, also an empty one.
+        _print(report, output, color, inputs, EXIT_ERROR)
     names = ", ".join((*flags.paths, *flags.kustomize))
     read = f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} read" if inputs else "no YAML or JSON file found"
     raise InputError(f"{names}: no Kubernetes object to check ({read})")
@@ -398,7 +428,7 @@ def _about_rules(flags: LintFlags) -> int:
     widest = max(len("/".join(rule.severities())) for rule in RULES)
     out = Painter(color="never")
     for rule in RULES:
-        fix = "" if rule.fixable == "none" else f" [{rule.fixable} fix]"
+        fix = f" [{' or '.join(rule.safeties())} fix]" if rule.safeties() else ""
         first = f"{rule.code}  {rule.name.ljust(width)}  {'/'.join(rule.severities()).ljust(widest)}  "
         title = f"{rule.title()}{fix}"
         if out.width - len(first) >= _TITLE:

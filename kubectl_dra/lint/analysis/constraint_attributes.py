@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kubectl_dra.data.drivers import STANDARD, Driver
+from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import alternatives_of
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context
@@ -15,6 +16,9 @@ from kubectl_dra.text import join, nearest
 
 STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
 """The names in the domain of attributes that all drivers share."""
+
+
+_JOINED: Final = re.compile(r"[-_.]+(\w)")
 
 
 def named_attributes(raw: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
@@ -30,6 +34,23 @@ def named_attributes(raw: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
         for index, below in enumerate(raw):
             if isinstance(below, (dict, list)):
                 yield from named_attributes(below, (*path, index))
+
+
+def attribute_fix(context: Context, path: Path, name: str) -> Fix | None:
+    """What to write for the name of an attribute that is none, such as numa-node."""
+    domain, slash, short = name.rpartition("/")
+    if not slash:
+        return domain_fix(context, path, name) if name else None
+    driver = catalogue().driver(domain)
+    camel = _JOINED.sub(lambda match: match[1].upper(), short)
+    known = [f"{STANDARD}/{each}" for each in STANDARD_NAMES] if domain == STANDARD else []
+    known += _written(driver) if driver is not None else ()
+    near = next(_names(driver, camel), "") if driver is not None else ""
+    near = near or next(iter(nearest(name, known, 1)), "")
+    later = driver.attributes.get(near) if driver is not None else None
+    if later is not None and later.since:
+        return Fix(f"Write {later.before}, the nearest that earlier releases publish, or {near} from {later.since} on.")
+    return Fix(f"Did you mean {near}?", (Set(path, near),), "unsafe") if near else None
 
 
 def domain_fix(context: Context, path: Path, name: str) -> Fix:

@@ -16,17 +16,19 @@ from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
 from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_of
 from kubectl_dra.lint.analysis.product_names import common_part
-from kubectl_dra.lint.analysis.selector_targets import class_of
+from kubectl_dra.lint.analysis.selector_targets import class_of, read_text
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
 from kubectl_dra.manifests.style import Style, block
-from kubectl_dra.text import join, nearest
+from kubectl_dra.text import join, nearest, whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
 
 _ORDER: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_METHODS: Final = ("isGreaterThan", "isLessThan", "compareTo")
+_VERSION: Final = re.compile(r"v?[0-9]+(\.[0-9]+){1,2}")
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FOREIGN: Final = re.compile(
     r"(?P<assigned>(?<![=!<>])=(?!=))|===+|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![.\w])(?:and|or|AND|OR)(?!\w)"
@@ -41,7 +43,9 @@ def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
     root = parsed(text)
     if root is None:
         return _operators(path, text)
-    news = list(filter(None, (_ordered(node, text) or _as_quantity(node, text) for node in ast.walk(root))))
+    attempts = (_ordered, _as_quantity, _as_argument)
+    found = (next(filter(None, (attempt(node, text) for attempt in attempts)), None) for node in ast.walk(root))
+    news = list(filter(None, found))
     keys = list(meant_keys(root, text, context, class_of(context, path)))
     news += [(key.advice, *key.edit) for key in keys if key.edit is not None]
     changes: list[tuple[int, int, str]] = []
@@ -51,6 +55,27 @@ def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
     if not changes:
         return Fix(keys[0].advice, expression=keys[0].expression) if keys else _condition(root, text)
     return Fix(news[0][0], (spliced(path, text, changes),), "unsafe")
+
+
+_TEXT_TESTS: Final = ("contains", "startsWith", "endsWith", "matches")
+
+
+def cheaper(text: str) -> Fix | None:
+    """What to write for a test of what orValue returns, whose size the API server takes for unlimited."""
+    root = parsed(text)
+    for node in ast.walk(root) if root is not None else ():
+        if not isinstance(node, ast.Call) or node.function not in _TEXT_TESTS:
+            continue
+        inner = node.target
+        while isinstance(inner, ast.Call) and inner.function != "orValue":
+            inner = inner.target
+        column = column_of(inner, {}) if isinstance(inner, ast.Call) else None
+        if isinstance(inner, ast.Call) and column is not None and column.domain and column.id:
+            read = read_text(column)
+            new = f"has({read}) && {read}{text[inner.end : node.end]}"
+            told = "The size of what orValue returns is unknown, so the largest counts; write"
+            return Fix(f"{told} {new}", expression=new)
+    return None
 
 
 def _condition(root: ast.Expression, text: str) -> Fix | None:
@@ -125,6 +150,34 @@ def _as_quantity(node: ast.Expression, text: str) -> _New | None:
     return f"Compare with {put}", right.start, right.end, put
 
 
+def _as_argument(node: ast.Expression, text: str) -> _New | None:
+    """A text in a method that takes a version or a quantity."""
+    if not isinstance(node, ast.Call) or node.function not in _METHODS or node.target is None or not node.arguments:
+        return None
+    argument, value, column = node.arguments[0], constant(node.arguments[0]), _column(node.target)
+    if value is None or value.type != "string":
+        return None
+    known = catalogue().driver(column.domain or "")
+    attribute = known.attributes.get(column.id or "") if known is not None else None
+    if column.kind == "capacity":
+        put = f'quantity("{value.text}")'
+    elif column.kind == "attribute" and (
+        attribute.type == "version" if attribute is not None else _VERSION.fullmatch(value.text)
+    ):
+        put = f'semver("{semver_text(value.text)}")'
+    else:
+        return None
+    return f"Compare with {put}", argument.start, argument.end, put
+
+
+def semver_text(text: str) -> str:
+    """A version with its three numbers, as semver() wants it."""
+    parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
+    if any(whole_number(part, 20) is None for part in parts) or len(parts) > 3:
+        return text
+    return ".".join([*parts, "0", "0"][:3])
+
+
 def _operators(path: Path, text: str) -> Fix | None:
     """Operators of other languages, all at once: ``=`` for ``==``, ``and`` for ``&&``; None if more is wrong."""
     hidden = STRINGS.sub(lambda match: "_" * len(match.group()), text)
@@ -174,14 +227,18 @@ def meant_name(raw: Mapping[str, Any], violation: Violation) -> Fix | None:
     name, beside = value_at(raw, path), value_at(raw, path[:-1])
     if not isinstance(name, str) or not isinstance(beside, list):
         return None
-    return _fix(path, name, [known for known in _requests(devices) if known not in beside])
+    requests = _requests(devices)
+    if name in requests:
+        # It is wrong in both places: nothing else is meant.
+        return Fix("It is the name of a request: rename that, and change it wherever it is named.")
+    return _fix(path, name, [known for known in requests if known not in beside])
 
 
 def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     name = value_at(raw, (*path, "name"))
     spec = value_at(raw, path[: path.index("spec") + 1])
     known = [str(claim.get("name")) for claim in items(spec, "resourceClaims") if claim.get("name")]
-    if not isinstance(name, str) or not known:
+    if not isinstance(name, str) or not known or name in known:
         return None
     used = {used for _, used, _ in uses({"spec": spec})}
     free = [known_name for known_name in known if known_name not in used]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from kubectl_dra.lint.analysis.claim_requests import alternatives, is_given, ref
 from kubectl_dra.lint.context import Context, Item, items, once
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import parse
-from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, read
+from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, is_file, read
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
 from kubectl_dra.manifests.objects import object_key, objects
 from kubectl_dra.manifests.source import Source, decode
@@ -216,3 +216,22 @@ def field_spec(item: Item, path: Path) -> str:
         parts = [part for part in parts if part != "exactly"]
     group = f"group: {holder.group}, " if holder.group else ""
     return f"{{{group}kind: {holder.kind}, path: {'/'.join(parts)}}}"
+
+
+# Kustomizations among files that are checked without being built.
+
+
+def unbuilt(directories: Iterable[str], checked: Iterable[str]) -> tuple[str, ...]:
+    """The kustomizations of directories that take one of the files with checked objects, but no part of another."""
+    wanted = {os.path.realpath(name) for name in checked if is_file(name)}
+    found: dict[str, list[Kustomization]] = {}
+    for directory in sorted(directories) if wanted else ():
+        kustomization = kustomization_in(os.path.realpath(directory))
+        if kustomization is not None and not kustomization.is_component:
+            found[os.path.join(directory, os.path.basename(kustomization.path))] = closure(kustomization)  # noqa: PTH118, PTH119
+    parts = {part.directory for below in found.values() for part in below[1:]}
+    return tuple(
+        name
+        for name, below in found.items()
+        if below[0].directory not in parts and any(not wanted.isdisjoint(part.files) for part in below)
+    )

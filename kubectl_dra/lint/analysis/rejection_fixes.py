@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.admission.server.classes import is_native_resource
 from kubectl_dra.admission.server.decoding import closest, decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
-from kubectl_dra.admission.server.names import is_identifier
+from kubectl_dra.admission.server.resources import is_huge_page
 from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
-from kubectl_dra.lint.analysis.constraint_attributes import domain_fix
-from kubectl_dra.lint.analysis.corrections import device_requests, expression_remedy, meant_name
+from kubectl_dra.lint.analysis.constraint_attributes import attribute_fix
+from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
-from kubectl_dra.lint.finding import AsWritten, Fix
+from kubectl_dra.lint.finding import AsWritten, Fix, Safety
 from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, changed, value_at
 from kubectl_dra.text import edit_distance, join, nearest
 
@@ -85,6 +86,9 @@ _BY_RULE: Final[Mapping[str, str]] = {
 }
 _OF_CLAIMS: Final = ("deviceClassName", "selectors")
 """What the selector of a DeviceTaintRule had besides names, up to 1.34."""
+_BYTES: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGTPE]i?)B")
+_PRIVILEGES: Final = ("adminAccess",)
+"""Fields that take effect only once they are read, and then give access that nobody has yet."""
 _INTEGER: Final = re.compile("[0-9]{1,18}")
 
 
@@ -98,8 +102,10 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return _member(context.raw, path)
     if violation.reason == BAD_REQUEST:
         return _wrong_type(context.raw, path) or _unquoted(context, path)
-    if violation.rule in ("cel-compile", "cel-program"):
+    if violation.rule in ("cel-compile", "cel-program", "cel-cost"):
         text = value_at(context.raw, path)
+        if violation.rule == "cel-cost":
+            return cheaper(text) if isinstance(text, str) else None
         return expression_remedy(context, path, text) if isinstance(text, str) else None
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
@@ -107,7 +113,9 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return Fix("Leave value out: Exists matches every value", (Delete(path),), "unsafe")
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
-        return domain_fix(context, path, name) if isinstance(name, str) and is_identifier(name) else None
+        return attribute_fix(context, path, name) if isinstance(name, str) else None
+    if violation.rule == "ext-resource-limit":
+        return _limit(context.raw, violation)
     if fix := selector_fix(context.raw, violation):
         return fix
     if flat := _of_flat_request(context, violation):
@@ -125,6 +133,21 @@ def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:
         return None
     lost = replaced_list(context.item, "resourceClaims" if of_pod else "requests", name.partition("/")[0])
     return None if lost is None else Fix(lost.advice)
+
+
+def _limit(raw: Any, violation: Violation) -> Fix:
+    """The limit of a device that has only a request, or another request than the limit."""
+    if violation.reason != "Required":
+        return Fix("Write one number in both; with the limit alone it is the request, too.")
+    resources = violation.path[:-1]
+    limits, requests = value_at(raw, violation.path) or {}, value_at(raw, (*resources, "requests"))
+    exact = [name for name in requests if not is_native_resource(str(name)) or is_huge_page(str(name))]
+    lacking = {name: requests[name] for name in exact if name not in limits}
+    changes: tuple[Change, ...] = tuple(Set((*violation.path, name), amount) for name, amount in lacking.items())
+    if not limits:
+        changes = (Set(violation.path, lacking),)
+    told = ", ".join(f"{name}: {amount}" for name, amount in lacking.items())
+    return Fix(f"Write limits: {{{told}}} beside it", changes, "safe")
 
 
 def _unknown_field(context: Context, path: Path) -> Fix | None:
@@ -199,6 +222,9 @@ def _of_flat_request(context: Context, violation: Violation) -> Fix | None:
 def _flat_request(raw: Any, path: Path) -> Fix | None:
     """Flat v1beta1 fields in a request of v1beta2 or v1."""
     if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
+        return None
+    if str(raw.get("apiVersion")).rpartition("/")[2] in _FLAT_VERSIONS:
+        # Its release does not have the field yet.
         return None
     holder = value_at(raw, path[:-1])
     if not isinstance(holder, dict) or "exactly" in holder or "firstAvailable" in holder:
@@ -286,6 +312,29 @@ def _without_inner_spec(raw: Any, path: Path) -> Fix | None:
     return Fix("Put devices under spec.spec, the spec of the claims", (Wrap(("spec",), "spec", ("devices",)),), "safe")
 
 
+def _amounts_without_requests(raw: Any, path: Path) -> Fix | None:
+    """Amounts directly under a request's ``capacity``."""
+    if len(path) < 4 or path[-2] != "capacity" or "requests" not in path:
+        return None
+    holder = value_at(raw, path[:-1])
+    moved = tuple(key for key, value in holder.items() if key != "requests" and isinstance(value, str | int | float))
+    if path[-1] not in moved:
+        return None
+    if "requests" in holder:
+        return Fix(f"Put {path[-1]} under capacity.requests.")
+    return Fix(f"Put {', '.join(moved)} under capacity.requests", (Wrap(path[:-1], "requests", moved),), "safe")
+
+
+def _template_spec(raw: Any, path: Path) -> Fix | None:
+    """The spec inside the spec of a template, in a claim."""
+    if raw.get("kind") != "ResourceClaim" or path != ("spec", "spec"):
+        return None
+    inner, told = value_at(raw, path), "Put what is in spec.spec into spec, or write kind: ResourceClaimTemplate"
+    if not isinstance(inner, dict) or any(key in raw["spec"] for key in inner):
+        return Fix(f"{told}.")
+    return Fix(told, (Unwrap(path),), "unsafe")
+
+
 _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
     _flat_request,
     _beside_cel,
@@ -295,6 +344,8 @@ _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
     _value_name,
     _without_devices,
     _without_inner_spec,
+    _amounts_without_requests,
+    _template_spec,
 )
 
 
@@ -313,7 +364,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure or near[0] not in alike:
         return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),), "unsafe")
-    return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "safe")
+    return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "unsafe" if near[0] in _PRIVILEGES else "safe")
 
 
 def _member(raw: Any, path: Path) -> Fix | None:
@@ -337,6 +388,13 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
     """The value converted to the field's type."""
     value = value_at(raw, path)
     name = path[-1] if path else ""
+    if isinstance(value, str) and (bytes_ := _BYTES.fullmatch(value)):
+        amount, prefix = bytes_.groups()
+        right = f"{amount}{'k' if prefix == 'K' else prefix}"
+        # Of 40GB nobody knows whether 40 GiB are meant; 40GiB says so.
+        if not prefix.endswith("i"):
+            return Fix(f"Write {right} or {amount}{prefix}i.")
+        return Fix(f"Write {right}", (Set(path, right),), "safe")
     if name in ("config", "selectors", "requests", "constraints", "tolerations") and isinstance(value, dict) and value:
         return Fix(f"{name} is a list: put a dash before the entry.")
     if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):
@@ -344,7 +402,8 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
             return None
         return Fix(f"Write {value} without quotes", (Set(path, int(value)),), "safe")
     if name in ("adminAccess", "allNodes", "allowMultipleAllocations") and value in ("true", "false"):
-        return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), "safe")
+        safety: Safety = "unsafe" if name in _PRIVILEGES and value == "true" else "safe"
+        return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), safety)
     if len(path) > 2 and path[-2] == "capacity" and isinstance(value, str | int | float):
         return Fix("Write {value: …}", (Set(path, {"value": value}),), "safe")
     if len(path) > 2 and path[-2] == "attributes":

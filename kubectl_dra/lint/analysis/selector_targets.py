@@ -173,16 +173,17 @@ def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
 
 
 def _kinds(context: Context, name: str, program: Program) -> tuple[tuple[Kind, ...], bool]:
-    if not name:
-        return _kinds_read(program), False
+    known = kinds_of_class(context, name) if name else None
+    return (_kinds_read(program), False) if known is None else (known, bool(known))
+
+
+def kinds_of_class(context: Context, name: str) -> tuple[Kind, ...] | None:
+    """The kinds of devices of known drivers that a class admits; None if nothing is known of it."""
     own = catalogue().of_class(name)
     if own is not None:
-        return own.kinds_of(name), bool(own.kinds)
+        return own.kinds_of(name)
     programs = class_programs(context, name)
-    if programs is None:
-        return _kinds_read(program), False
-    kinds = _admitted(programs)
-    return kinds, bool(kinds)
+    return None if programs is None else _admitted(programs)
 
 
 @lru_cache(1024)

@@ -172,7 +172,8 @@ def is_about_claims(raw: Mapping[str, Any]) -> bool:
 def _concerns(spec: Any) -> bool:
     """Whether a pod spec has claims, or asks for devices in a way that the API server may refuse.
 
-    That is a wrong type on the way to them, a number that is none, or devices in the resources of the whole pod.
+    That is a wrong type on the way to them, a number that is none, a request that is not the limit, or devices in the
+    resources of the whole pod.
     """
     return uses_claims(spec) or not _is_plain(spec) or _has_pod_level_devices(spec)
 
@@ -184,7 +185,7 @@ def _has_pod_level_devices(spec: Any) -> bool:
 
 
 def _is_plain(spec: Any) -> bool:
-    """Whether a pod spec's containers, and their resources, have the right types, and devices are counted."""
+    """Whether a pod spec's containers, and their resources, have the right types, and how many devices is clear."""
     if not isinstance(spec, dict):
         return spec is None
     for field in ("containers", "initContainers"):
@@ -194,7 +195,8 @@ def _is_plain(spec: Any) -> bool:
         for container in containers or ():
             if not isinstance(container, dict) or not isinstance(container.get("resources"), dict | None):
                 return False
-            if not all(map(_is_count, _devices(container.get("resources")))):
+            resources = container.get("resources")
+            if not all(map(_is_count, _devices(resources))) or _is_overcommitted(resources):
                 return False
     return True
 
@@ -203,6 +205,13 @@ def _devices(resources: Any) -> Iterator[Any]:
     """How many devices a container asks for, by each name of an extended resource."""
     for kind in ("limits", "requests"):
         yield from (value for name, value in fields_at(resources, kind).items() if "/" in str(name))
+
+
+def _is_overcommitted(resources: Any) -> bool:
+    """Whether a container requests devices without a limit, or with another one."""
+    limits = fields_at(resources, "limits")
+    requests = fields_at(resources, "requests").items()
+    return any("/" in str(name) and str(limits.get(name)) != str(amount) for name, amount in requests)
 
 
 def _is_count(value: Any) -> bool:

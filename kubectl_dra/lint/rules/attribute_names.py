@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -15,7 +16,15 @@ from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, asked, columns, drivers_of, selectors
+from kubectl_dra.lint.analysis.possible_results import outcome
+from kubectl_dra.lint.analysis.selector_targets import (
+    SELECTOR_KINDS,
+    Lacking,
+    asked,
+    columns,
+    drivers_of,
+    selectors,
+)
 from kubectl_dra.lint.analysis.slips import is_slip
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
@@ -25,6 +34,9 @@ from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
+
+
+_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,31}")
 
 
 class Mention(Struct, frozen=True):
@@ -85,37 +97,44 @@ class UnknownAttribute(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for mention in mentions(context):
             column = mention.column
+            # What no attribute can be called is refused by the API server: only what is known of it is told.
+            malformed = mention.program is None and not _NAME.fullmatch(column.id or "")
             if column.domain == STANDARD:
-                yield from self._standard(mention)
+                yield from () if malformed else self._standard(mention)
                 continue
             driver = catalogue().driver(column.domain or "")
             if driver is None or driver.knows(column):
                 continue
             name, what = column.id or "", column.kind
             message = f"{driver.name} has no {what} {name}"
+            guarded = _is_guarded(mention)
+            behind = "; it is read only where a device has it, which none does" if guarded else ""
+            surely: Severity = "warning" if guarded else "error"
             hint = driver.no_equal.get(name)
             if what == "attribute" and name in driver.removed:
-                yield self.finding(mention.path, f"{message}: {driver.removed[name]}", cel=mention.cel)
+                yield self.finding(mention.path, f"{message}: {driver.removed[name]}{behind}", cel=mention.cel)
             elif hint is not None:
-                yield self._told(mention, f"{message}: {hint}", "Leave it out.", "error")
+                yield self._told(mention, f"{message}: {hint}{behind}", "Leave it out.", surely)
             elif (instead := _instead(driver, column)) is not None:
                 since = f", from release {later.since} of the driver on" if (later := _later(driver, instead)) else ""
                 yield self.finding(
                     mention.path,
-                    f"{message}; {instead} does this{since}",
+                    f"{message}; {instead} does this{since}{behind}",
                     fix=_fix(driver, instead, mention),
                     cel=mention.cel,
-                    severity="error" if driver.complete else "warning",
+                    severity=surely if driver.complete else "warning",
                 )
+            elif malformed:
+                continue
             elif not driver.complete and (slip := _misspelled(driver, column)):
-                text = f"{message} that is known"
+                text = f"{message} that is known{behind}"
                 yield self._told(mention, text, _meaning(mention, slip), "warning", f"{what} {slip}")
             elif driver.complete:
                 names = driver.capacities if what == "capacity" else driver.attributes
                 near = nearest(name, names, 1)
                 yield self._told(
                     mention,
-                    f"{message} (as of {driver.as_of})",
+                    f"{message} (as of {driver.as_of}){behind}",
                     _meaning(mention, near[0]) if near else f"It has {', '.join(names)}." if names else "",
                     "warning",
                     f"{what} {near[0]}" if near else "",
@@ -208,6 +227,14 @@ class ClassAsDomain(
             severity=severity,
             cel=(spots[0].start, spots[0].end) if spots else mention.cel,
         )
+
+
+def _is_guarded(mention: Mention) -> bool:
+    """Whether an expression asks first whether a device has the attribute, so that it never ends in an error."""
+    if mention.program is None:
+        return False
+    results, failed = outcome(mention.program.ast.expression, Lacking(mention.column))
+    return not (results.error and any(read.column == mention.column for read in failed))
 
 
 def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...]:

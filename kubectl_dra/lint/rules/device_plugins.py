@@ -61,7 +61,14 @@ class PluginAndClaim(
 
 
 class PluginResource(
-    Rule, code="DRA703", name="device-plugin-resource", severity="info", kinds=("Pod",), scope="set", migrates=True
+    Rule,
+    code="DRA703",
+    name="device-plugin-resource",
+    severity="info",
+    kinds=("Pod",),
+    scope="set",
+    migrates=True,
+    told_by=("DRA701",),
 ):
     """Devices requested from a device plugin."""
 

@@ -11,6 +11,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
 from kubectl_dra.drivers.needed_gates import gate_on
+from kubectl_dra.lint.analysis.capacity_requests import unknown_capacities
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.corrections import parsed
@@ -269,10 +270,24 @@ class NotOnClass(
     severity="error",
     kinds=("ResourceClaim", "ResourceClaimTemplate"),
     scope="set",
+    fixable="unsafe",
+    fixed_where="the name of a requested capacity differs by the driver as its domain only",
 ):
-    """An attribute that the class's devices do not have."""
+    """An attribute or capacity that the class's devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
+        for unknown in unknown_capacities(context):
+            near = [unknown.meant] if unknown.meant else nearest(unknown.name, unknown.names, 1)
+            plain = "; names are compared as they are written" if unknown.meant else ""
+            changes = (Rename(unknown.path, near[0]),) if near else ()
+            yield self.finding(
+                unknown.path,
+                f"devices of class {unknown.device_class} have no capacity {unknown.name}{plain}",
+                fix=Fix(f"Write {near[0]}", changes, "unsafe")
+                if unknown.meant
+                else Fix(f"Did you mean {near[0]}?" if near else f"They have {', '.join(unknown.names)}.", changes),
+                on_key=True,
+            )
         for target in asked(context):
             if target.of_class or not target.sure:
                 continue

@@ -85,7 +85,14 @@ class UnknownRequest(
 
 
 class ClaimOrTemplate(
-    Rule, code="DRA403", name="claim-or-template", severity="error", kinds=("Pod",), scope="set", fixable="unsafe"
+    Rule,
+    code="DRA403",
+    name="claim-or-template",
+    severity="error",
+    kinds=("Pod",),
+    scope="set",
+    fixable="unsafe",
+    fixed_where="it does not make several pods share a claim",
 ):
     """A template named as a claim, or the reverse."""
 
@@ -99,12 +106,10 @@ class ClaimOrTemplate(
             if not is_given(context, other, reference.target, namespace):
                 continue
             path = (*reference.path, reference.field)
-            yield self.finding(
-                path,
-                f"{reference.target} is a {other}, not a {reference.kind}",
-                fix=Fix(f"Write {other_field}", (Rename(path, other_field),), "unsafe"),
-                on_key=True,
-            )
+            fix = Fix(f"Write {other_field}", (Rename(path, other_field),), "unsafe")
+            if other_field == "resourceClaimName" and (who := _several(context.item.owner)):
+                fix = Fix(f"{_made_a_template(reference.target)}; write {other_field} only if {who} are to share it.")
+            yield self.finding(path, f"{reference.target} is a {other}, not a {reference.kind}", fix=fix, on_key=True)
 
 
 class SharedClaim(
@@ -119,20 +124,18 @@ class SharedClaim(
     """One claim shared by all pods of a workload."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        owner = context.item.owner
-        if owner is None:
+        who = _several(context.item.owner)
+        if not who:
             return
-        number = replicas_of(owner)
-        daemon = owner.kind == "DaemonSet"
-        if not daemon and number <= 1:
-            return
-        who = "every pod of the DaemonSet" if daemon else f"{number} pods"
         for reference in references(context):
             drivers = drivers_of_claim(context, reference) or ()
             if reference.field != "resourceClaimName" or any(driver.shareable for driver in drivers):
                 continue
             refuses = for_one_pod(driver.name for driver in drivers)
-            fix = "Use resourceClaimTemplateName, and each pod gets a claim of its own"
+            fix = (
+                f"{_made_a_template(reference.target)}, and name that as resourceClaimTemplateName: each pod gets a "
+                "claim of its own"
+            )
             why = f", and driver {refuses} gives its devices to one pod: the others do not start" if refuses else ""
             yield self.finding(
                 (*reference.path, reference.field),
@@ -180,6 +183,18 @@ class SameClaimTwice(Rule, code="DRA407", name="claim-listed-twice", severity="e
                     f"claim {reference.target} is listed twice: as {first} and as {reference.name}",
                     fix=f"Keep one entry, and let all containers use {first}.",
                 )
+
+
+def _several(owner: Item | None) -> str:
+    """The pods of a workload, in words, if there can be several at a time; empty otherwise."""
+    if owner is None:
+        return ""
+    number = replicas_of(owner)
+    return "all pods of the DaemonSet" if owner.kind == "DaemonSet" else f"{number} pods" if number > 1 else ""
+
+
+def _made_a_template(claim: str) -> str:
+    return f"Turn ResourceClaim {claim} into a ResourceClaimTemplate, with its spec under spec.spec"
 
 
 def replicas_of(owner: Item) -> int:

@@ -165,13 +165,16 @@ class Deprecated(
         if life is None or not life.exists(release) or not life.is_deprecated(release):
             return
         better = next(iter(versions_of(item.kind, release)))
-        removal = f" and gone in 1.{life.removed}" if life.removed else ""
+        going = f"deprecated since 1.{life.deprecated}"
+        going += f" and gone in 1.{life.removed}" if life.removed else ""
         default = default_version(item.kind, release)
+        told = f"{item.api_version} {item.kind} is {going}"
         if default and not life.served_by_default(release):
-            removal += f"; {release} serves only {default} unless told otherwise"
+            # That it is not there at all matters more.
+            told = f"{release} does not serve {item.api_version} by default, only {default}; it is {going}"
         yield self.finding(
             ("apiVersion",),
-            f"{item.api_version} {item.kind} is deprecated since 1.{life.deprecated}{removal}",
+            told,
             fix=_move(context, better) if better != item.version else None,
         )
 

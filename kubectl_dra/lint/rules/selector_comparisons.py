@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
@@ -11,7 +13,7 @@ from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
 from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
-from kubectl_dra.lint.analysis.corrections import spliced
+from kubectl_dra.lint.analysis.corrections import semver_text, spliced
 from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_in
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
@@ -29,6 +31,14 @@ from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.text import either, nearest, some, whole_number
 
 
+class _Unknown(Struct, frozen=True):
+    """What is said of a value that no device has, and the values that may be meant."""
+
+    message: str
+    fix: Fix | None
+    meant: tuple[str, ...]
+
+
 class NeverTrue(
     Rule,
     code="DRA213",
@@ -36,7 +46,7 @@ class NeverTrue(
     severity="error",
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
-    otherwise={"warning": "no known product has this name"},
+    otherwise={"warning": "no known product has this name, or a list has other values that are right"},
     fixed_where="one value of the right type, or one known name, can be meant",
 ):
     """A comparison that can never be true."""
@@ -49,10 +59,10 @@ class NeverTrue(
                     continue
                 driver, attribute = known
                 finding = self._types(target, comparison, driver, attribute)
-                if finding is None and attribute.type == "string" and comparison.operator in ("==", "in"):
-                    finding = self._values(target, comparison, driver, attribute)
                 if finding is not None:
                     yield finding
+                elif attribute.type == "string" and comparison.operator in ("==", "in"):
+                    yield from self._values(target, comparison, driver, attribute)
             for part in miscased_parts(target.program):
                 yield self._part(target, part)
 
@@ -80,9 +90,9 @@ class NeverTrue(
         name = comparison.column.id
         if attribute.type == "version" and value.type == "string":
             outcome = (
-                f'is always false; write semver("{_semver(value.text)}")'
+                f'is always false; write semver("{semver_text(value.text)}")'
                 if comparison.turned and comparison.operator == "=="
-                else f'ends in an error; compare with semver("{_semver(value.text)}")'
+                else f'ends in an error; compare with semver("{semver_text(value.text)}")'
             )
         else:
             outcome = "is never true" if comparison.operator in ("==", "in") else "says nothing: they are never equal"
@@ -98,43 +108,57 @@ class NeverTrue(
 
     def _values(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute
-    ) -> LintFinding | None:
+    ) -> Iterator[LintFinding]:
+        """One finding for each value that no device has, unless what it means is in the list, too."""
         wanted = [value.text for value in comparison.constants]
-        name = comparison.column.id
-        at = (comparison.node.start, comparison.node.end)
-        if attribute.values:
-            if any(text in attribute.values for text in wanted):
-                return None
-            near = nearest(wanted[0], attribute.values, 1)
-            fix = _replaced(target, comparison, wanted[0], near[0]) if near and len(wanted) == 1 else None
-            changes = constant_replaced(target, comparison, wanted[0], near[0]) if near else ()
-            return self.finding(
+        known = attribute.values or (driver.product_names if attribute.names == "products" else ())
+        odd = [text for text in dict.fromkeys(wanted) if known and text not in known]
+        for text in odd:
+            if attribute.values:
+                found: _Unknown | None = self._listed(target, comparison, driver, attribute, text)
+            else:
+                found = self._product(target, comparison, driver, text)
+            if found is None or not set(wanted).isdisjoint(found.meant):
+                continue
+            yield self.finding(
                 target.selector.path,
-                f'{name} of {driver.name} is never "{wanted[0]}": it is one of {", ".join(attribute.values)}',
-                fix=fix
-                or (Fix(f'Did you mean "{near[0]}"?', changes, "unsafe" if changes else "none") if near else None),
-                cel=at,
+                found.message,
+                fix=found.fix,
+                severity=None if attribute.values and len(odd) == len(set(wanted)) else "warning",
+                cel=_place(target, comparison, text),
             )
-        if attribute.names != "products":
+
+    def _listed(
+        self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute, text: str
+    ) -> _Unknown:
+        """A value of an attribute all of whose values are known."""
+        name = comparison.column.id
+        near = nearest(text, attribute.values, 1)
+        changes = constant_replaced(target, comparison, text, near[0]) if near else ()
+        advice = None
+        if near:
+            one = f"Compare with {changes[0].text}" if changes and len(comparison.constants) == 1 else ""
+            advice = Fix(one or f'Did you mean "{near[0]}"?', changes, "unsafe" if changes else "none")
+        message = f'{name} of {driver.name} is never "{text}": it is one of {", ".join(attribute.values)}'
+        return _Unknown(message, advice, near)
+
+    def _product(
+        self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, text: str
+    ) -> _Unknown | None:
+        """A part of the name of a product, or another spelling."""
+        name = comparison.column.id
+        full = alike(text, driver.product_names)
+        if not full:
             return None
-        odd = [text for text in wanted if text not in driver.product_names and alike(text, driver.product_names)]
-        if not odd or len(odd) < len(wanted):
-            return None
-        full = alike(odd[0], driver.product_names)
-        advice = f"Write the whole name: {' or '.join(chr(34) + text + chr(34) for text in full[:3])}"
-        part = common_part(odd[0], full)
+        advice = f"Write the whole name: {' or '.join(chr(34) + product + chr(34) for product in full[:3])}"
+        part = common_part(text, full)
         if part:
             others = [product for product in driver.product_names if part in product and product not in full]
             too = f", which {some(others, 2)} {'contains' if len(others) == 1 else 'contain'}, too" if others else ""
             advice += f'; or match a part of it: {name}.contains("{part}"){too}'
-        only = constant_replaced(target, comparison, odd[0], full[0]) if len(full) == len(wanted) == 1 else ()
-        return self.finding(
-            target.selector.path,
-            f'no product is called "{odd[0]}": {name} is the whole name, such as "{full[0]}"',
-            fix=Fix(advice, only, "unsafe" if only else "none"),
-            severity="warning",
-            cel=at,
-        )
+        only = constant_replaced(target, comparison, text, full[0]) if len(full) == 1 else ()
+        message = f'no product is called "{text}": {name} is the whole name, such as "{full[0]}"'
+        return _Unknown(message, Fix(advice, only, "unsafe" if only else "none"), full)
 
 
 class QuantityEquality(
@@ -219,6 +243,8 @@ class Contradiction(
     kinds=SELECTOR_KINDS,
     scope="set",
     otherwise={"warning": "the class is not given, and a driver installs one of its name"},
+    # A value that no device has contradicts everything.
+    told_by=("DRA213",),
 ):
     """Terms that no single device can satisfy."""
 
@@ -256,21 +282,14 @@ def _reconciled(context: Context, found: ExcludedTerm) -> str:
     return f"Ask for class {either(others[:3])}, or drop this term."
 
 
-def _semver(text: str) -> str:
-    parts = [part.lstrip("0") or "0" for part in text.lstrip("v").split(".")]
-    if any(whole_number(part, 20) is None for part in parts) or len(parts) > 3:
-        return text
-    return ".".join([*parts, "0", "0"][:3])
-
-
 def _typed(target: AskedSelector, comparison: ConstantComparison, attribute: Attribute, value: Constant) -> Fix | None:
     """The constant converted to the attribute's type."""
     if len(comparison.constants) > 1 or comparison.operator not in ("==", "!="):
         if attribute.type == "version" and value.type == "string":
-            return Fix(f'Use compareTo(semver("{_semver(value.text)}")), isGreaterThan or isLessThan')
+            return Fix(f'Use compareTo(semver("{semver_text(value.text)}")), isGreaterThan or isLessThan')
         return None
     if attribute.type == "version" and value.type == "string":
-        new = f'semver("{_semver(value.text)}")'
+        new = f'semver("{semver_text(value.text)}")'
     elif attribute.type == "string":
         new = f'"{value.text}"'
     elif (
@@ -292,6 +311,12 @@ def _replaced(
     """A fix that replaces the constant in the comparison."""
     changes = constant_replaced(target, comparison, old, new, quoted)
     return Fix(f"Compare with {changes[0].text}", changes, "unsafe") if changes else None
+
+
+def _place(target: AskedSelector, comparison: ConstantComparison, text: str) -> tuple[int, int]:
+    """The comparison, or the one value of a list that is meant."""
+    there = constant_replaced(target, comparison, text, text) if len(comparison.constants) > 1 else ()
+    return (there[0].start, there[0].end) if there else (comparison.node.start, comparison.node.end)
 
 
 def constant_replaced(

@@ -37,9 +37,18 @@ class ServerRule(Rule):
         reasons: tuple[str, ...] = (),
         server_rules: tuple[str, ...] = (),
         fixed_where: str = "",
+        some_safe: bool = False,
+        told_by: tuple[str, ...] = (),
     ) -> None:
         super().__init_subclass__(
-            code=code, name=name, severity="error", kinds=ANY_KIND, fixable=fixable, fixed_where=fixed_where
+            code=code,
+            name=name,
+            severity="error",
+            kinds=ANY_KIND,
+            fixable=fixable,
+            fixed_where=fixed_where,
+            some_safe=some_safe,
+            told_by=told_by,
         )
         cls.reasons, cls.server_rules = reasons, server_rules
 
@@ -113,8 +122,10 @@ class UnknownField(
     code="DRA101",
     name="unknown-field",
     fixable="unsafe",
+    some_safe=True,
     server_rules=("unknown-field",),
     fixed_where="it is certain which field is meant, or one is spelled almost so",
+    told_by=("DRA505",),
 ):
     """A field that does not exist."""
 
@@ -136,9 +147,10 @@ class WrongType(
     ServerRule,
     code="DRA102",
     name="wrong-type",
-    fixable="safe",
+    fixable="unsafe",
+    some_safe=True,
     reasons=("BadRequest",),
-    fixed_where="the value can be read only one way",
+    fixed_where="the value can be read only one way (adminAccess: true is never written by plain --fix)",
 ):
     """A value that cannot be decoded."""
 
@@ -148,8 +160,9 @@ class Required(
     code="DRA103",
     name="required-field",
     fixable="unsafe",
+    some_safe=True,
     reasons=("Required",),
-    fixed_where="it is the selector of a workload",
+    fixed_where="it is the selector of a workload, or the limit of a device that is requested",
 ):
     """A required field is missing."""
 
@@ -164,6 +177,7 @@ class Invalid(
         "the value is one letter or two from a known name, an attribute lacks only its domain, or labels have to match "
         "a selector"
     ),
+    told_by=("DRA601",),
 ):
     """A value that the server's validation refuses."""
 
@@ -185,6 +199,7 @@ class NotSupported(
     code="DRA108",
     name="unsupported-value",
     fixable="unsafe",
+    some_safe=True,
     reasons=("NotSupported",),
     fixed_where="only capitals, hyphens or underscores are wrong, or a letter or two",
 ):
@@ -215,6 +230,8 @@ class CelCompile(
     code="DRA112",
     name="selector-does-not-compile",
     fixable="unsafe",
+    some_safe=True,
+    told_by=("DRA218",),
     server_rules=("cel-compile", "cel-program"),
 ):
     """A selector that does not compile."""

@@ -15,7 +15,7 @@ from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Set, fields_at, value_at
+from kubectl_dra.manifests.changes import Append, Delete, Path, fields_at, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
@@ -102,14 +102,16 @@ class TolerationDoesNotStay(
                     continue
                 path: Path = (*alternative.path, "tolerations", index)
                 exists = toleration.get("operator") == "Exists"
+                # The entry stays: it also tolerates what is no NoExecute.
+                one_more = Append(path[:-1], {**toleration, "effect": "NoExecute"})
                 yield self.finding(
                     path,
                     f"the toleration names no effect: a device with {_admitted(toleration)} is allocated even if "
                     "the taint is NoExecute, and then the pod is deleted",
                     fix=Fix(
-                        "Say effect: NoExecute, and add one with NoSchedule if that is meant, too"
+                        "Add the same toleration with effect: NoExecute"
                         + ("" if exists or toleration.get("key") else "; for all taints say operator: Exists as well"),
-                        (Set((*path, "effect"), "NoExecute"),),
+                        (one_more,),
                         "unsafe",
                     ),
                 )

@@ -83,6 +83,28 @@ def fixed(text: str) -> str:
             SELECTOR % """'has(device.capacity["d"].m) && 5 < device.capacity["d"].m'""",
             SELECTOR % """'has(device.capacity["d"].m) && device.capacity["d"].m.compareTo(quantity("5")) > 0'""",
         ),
+        (
+            SELECTOR % """'has(device.attributes["d"].v) && device.attributes["d"].v.isGreaterThan("v8.0")'""",
+            SELECTOR % """'has(device.attributes["d"].v) && device.attributes["d"].v.isGreaterThan(semver("8.0.0"))'""",
+        ),
+        (
+            SELECTOR % """'has(device.capacity["d"].m) && device.capacity["d"].m.compareTo("1Gi") > 0'""",
+            SELECTOR % """'has(device.capacity["d"].m) && device.capacity["d"].m.compareTo(quantity("1Gi")) > 0'""",
+        ),
+        (
+            CLAIM + "        deviceClassName: a\n        capacity:\n          memory: 10Gi\n",
+            CLAIM + "        deviceClassName: a\n        capacity:\n          requests:\n            memory: 10Gi\n",
+        ),
+        (
+            CLAIM + "        deviceClassName: a\n        capacity: {requests: {m: 10GiB}}\n",
+            CLAIM + "        deviceClassName: a\n        capacity: {requests: {m: 10Gi}}\n",
+        ),
+        (
+            HEAD % ("v1", "ResourceClaim")
+            + "  spec:\n    devices:\n      requests:\n      - name: gpu\n        exactly:\n"
+            + "          deviceClassName: a\n",
+            CLAIM + "        deviceClassName: a\n",
+        ),
     ],
 )
 def test_fixes(before: str, after: str) -> None:
@@ -112,6 +134,7 @@ def test_fixes(before: str, after: str) -> None:
             + "  devices:\n    requests:\n    - {name: a, exactly: {}}\n    - {name: b, deviceClassName: b}\n",
             "came with v1beta2",
         ),
+        (CLAIM + "        deviceClassName: a\n        capacity: {requests: {m: 40GB}}\n", "Write 40G or 40Gi."),
     ],
 )
 def test_says_where_fields_have_gone(text: str, advice: str) -> None:
@@ -154,3 +177,35 @@ def test_migrate_is_proposed_for_what_it_can_read() -> None:
         "Write apiVersion: resource.k8s.io/v1: the fields are in the shape of v1, and only apiVersion is wrong",
     ]
     assert findings(template + bad)[0] == f"First correct spec.devices. Then w{moved}"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "    constraints:\n    - requests: [gpu, GPU_1]\n      matchAttribute: resource.kubernetes.io/pcieRoot\n",
+        "    config:\n    - requests: [GPU_1]\n      opaque: {driver: d.example.com, parameters: {}}\n",
+    ],
+)
+def test_a_name_that_a_request_has_is_not_replaced_by_another(names: str) -> None:
+    """Wrong in both places it still names that request, not the one whose name is similar."""
+    one = "    - {name: %s, exactly: {deviceClassName: a}}\n"
+    text = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n" + one % "gpu" + one % "GPU_1" + names
+    assert fixed(text) == text
+    assert "It is the name of a request: rename that, and change it wherever it is named." in findings(text)
+
+
+@pytest.mark.parametrize("test", ['contains("H100")', 'lowerAscii().contains("h100")', 'matches("^a")'])
+def test_what_is_too_expensive_behind_or_value_is_guarded_instead(test: str) -> None:
+    read = 'device.attributes["gpu.nvidia.com"]'
+    dear = SELECTOR % f"""'{read}.?productName.orValue("").{test}'"""
+    (advice,) = [one for one in findings(dear) if "orValue" in one]
+    new = f"has({read}.productName) && {read}.productName.{test}"
+    assert advice == f"The size of what orValue returns is unknown, so the largest counts; write {new}"
+    assert not any("orValue" in one or "cost" in one for one in findings(SELECTOR % f"'{new}'"))
+
+
+def test_a_count_that_is_not_written_is_not_called_0() -> None:
+    text = SLICE.replace(", resourceSliceCount: 1", "")
+    case = Case("", "", {"fail": text})
+    told = {found.field: found.message for found in lint(inputs(case, text), job(case), 1).findings}
+    assert told["spec.pool.resourceSliceCount"] == "is not set; it must be at least 1"

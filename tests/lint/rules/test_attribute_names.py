@@ -86,3 +86,28 @@ def test_the_question_of_a_message_is_that_of_the_fix() -> None:
     (found,) = findings(text, "DRA101")
     assert "did you mean 'count'?" in found.message
     assert (found.advice, found.safety) == ("Did you mean count?", "unsafe")
+
+
+GUARDED = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'EXPRESSION'}}]}
+"""
+READ = 'device.attributes["gpu.nvidia.com"]'
+
+
+@pytest.mark.parametrize(
+    ("expression", "guarded"),
+    [
+        (f'"numaNode" in {READ} ? {READ}.numaNode == 0 : true', True),
+        (f"has({READ}.numaNode) && {READ}.numaNode == 0", True),
+        (f"{READ}.?numaNode.orValue(0) == 0", True),
+        (f"{READ}.numaNode == 0", False),
+        (f"has({READ}.uuid) && {READ}.numaNode == 0", False),
+    ],
+)
+def test_what_is_guarded_is_no_error_on_every_device(expression: str, guarded: bool) -> None:
+    (found,) = findings(GUARDED.replace("EXPRESSION", expression), "DRA601")
+    assert found.severity == ("warning" if guarded else "error")
+    assert ("it is read only where a device has it, which none does" in found.message) is guarded

@@ -1,0 +1,62 @@
+"""What lint prints beside findings: diffs, empty reports, counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ran
+from tests.cli.conftest import dra as dra
+from tests.lint.support import CLAIM
+
+Dra = Callable[..., Ran]
+FLAT = CLAIM.replace("      exactly:\n        device", "      device")
+
+
+@pytest.mark.parametrize("output", ["json", "sarif", "github", "junit", "concise"])
+def test_a_diff_is_printed_in_one_form_only(dra: Dra, output: str) -> None:
+    Path("a.yaml").write_text(FLAT)
+    ran = dra("lint", "-o", output, "--diff", "a.yaml")
+    assert ran == Ran(2, "", f"error: --diff prints a diff, not {output}: leave one of the two out\n")
+
+
+def test_programs_get_a_report_of_nothing_too(dra: Dra) -> None:
+    Path("a.yaml").write_text("a: b\n")
+    ran = dra("lint", "-o", "json", "a.yaml")
+    read = json.loads(ran.out)
+    assert (ran.code, read["exitCode"], read["findings"], read["summary"]["objects"]) == (2, 2, [], 0)
+    assert ran.err == "error: a.yaml: no Kubernetes object to check (1 file read)\n"
+    assert json.loads(dra("lint", "-o", "sarif", "a.yaml").out)["runs"][0]["results"] == []
+
+
+def test_what_is_on_the_screen_is_not_counted_again(dra: Dra) -> None:
+    """Only findings of several files get a table and the places of errors."""
+    class_ = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: A}\nspec: {}\n---\n"
+    Path("a.yaml").write_text(class_ * 8)
+    alone = dra("lint", "a.yaml").out
+    assert "COUNT" not in alone and "Errors are in" not in alone
+    Path("b.yaml").write_text(class_)
+    both = dra("lint", "a.yaml", "b.yaml").out
+    assert "COUNT" in both and "Errors are in" in both
+
+
+def test_what_a_kustomization_builds_is_to_be_checked_too(dra: Dra) -> None:
+    """A prefix renames objects and not who refers to them: the files alone do not show it."""
+    for name in ("base", "my overlay"):
+        Path(name).mkdir()
+    Path("base/a.yaml").write_text(CLAIM)
+    Path("base/kustomization.yaml").write_text("resources: [a.yaml]\n")
+    Path("my overlay/kustomization.yaml").write_text("resources: [../base]\nnamePrefix: prod-\n")
+    said = "my overlay/kustomization.yaml: check what it builds as well: kubectl dra lint -k 'my overlay'"
+    assert dra("lint", ".").err == f"note: {said}\n"
+    assert json.loads(dra("lint", "-o", "json", ".").out)["notes"] == [said]
+    Path("base/b").mkdir()
+    Path("base/b/kustomization.yaml").write_text("resources: [other.yaml]\n")
+    assert (
+        dra("lint", "base").err
+        == "note: base/kustomization.yaml: check what it builds as well: kubectl dra lint -k base\n"
+    )
+    assert dra("lint", "base/a.yaml").err == ""

@@ -1,0 +1,58 @@
+"""No fix of a toleration lets a request tolerate less."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, seconds_tolerated
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.finding import LocatedFinding
+from kubectl_dra.lint.fixes import fix_text
+from kubectl_dra.manifests.source import decode
+from tests.lint.cases import FILE, Case, inputs, job
+from tests.lint.support import CLAIM
+
+OPERATORS = (None, "Exists", "Equal")
+KEYS = (None, "example.com/a")
+VALUES = (None, "v")
+EFFECTS = (None, "NoSchedule", "NoExecute")
+SECONDS = (None, 30)
+TAINTS = [
+    DeviceTaint.from_json({"key": key, "value": value, "effect": effect})
+    for key, value, effect in product(("example.com/a", "example.com/b"), ("", "v"), ("NoSchedule", "NoExecute"))
+]
+
+
+def given() -> list[dict[str, Any]]:
+    names = ("operator", "key", "value", "effect", "tolerationSeconds")
+    every = product(OPERATORS, KEYS, VALUES, EFFECTS, SECONDS)
+    return [{name: value for name, value in zip(names, values, strict=True) if value is not None} for values in every]
+
+
+def check(text: str) -> Sequence[LocatedFinding]:
+    case = Case("", "", {"fail": text})
+    return lint(inputs(case, text), job(case), 1).findings
+
+
+def tolerations(text: str) -> list[DeviceToleration]:
+    exactly = yaml.safe_load(text)["spec"]["devices"]["requests"][0]["exactly"]
+    return [DeviceToleration.from_json(each) for each in exactly["tolerations"]]
+
+
+@pytest.mark.parametrize("toleration", given(), ids=json.dumps)
+def test_what_was_tolerated_still_is(toleration: dict[str, Any]) -> None:
+    text = f"{CLAIM}        tolerations: [{json.dumps(toleration)}]\n"
+    found = check(text)
+    fixed = fix_text(decode(text, FILE), found, ("safe", "unsafe"), lambda _, data: check(data.decode())).text.after
+    before, after = tolerations(text), tolerations(fixed)
+    for taint in TAINTS:
+        if any(each.tolerates(taint) for each in before):
+            assert any(each.tolerates(taint) for each in after), f"{taint} in {fixed}"
+        stayed, stays = seconds_tolerated(taint, before), seconds_tolerated(taint, after)
+        assert stays is None or (stayed is not None and stays >= stayed)

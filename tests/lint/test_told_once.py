@@ -1,0 +1,76 @@
+"""One mistake is told once, by the rule that knows its cause."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_dra.lint.engine import lint
+from kubectl_dra.lint.finding import LocatedFinding
+from tests.lint.cases import Case, inputs, job
+
+CLAIM = """\
+apiVersion: resource.k8s.io/%s
+kind: ResourceClaim
+metadata: {name: a}
+spec: {devices: {requests: [{name: gpu, %s}]%s}}
+"""
+REQUEST = "exactly: {deviceClassName: gpu.nvidia.com, selectors: [{cel: {expression: '%s'}}]}"
+READ = 'device.attributes["gpu.nvidia.com"].type'
+JOINED = 'device.attributes["gpu.nvidia.com/type"] == "gpu"'
+NAMED = ", constraints: [{matchAttribute: %s}]"
+
+
+def findings(text: str, release: str = "1.37") -> tuple[LocatedFinding, ...]:
+    case = Case("", "", {"fail": text, "release": release})
+    return lint(inputs(case, text), job(case), 1).findings
+
+
+@pytest.mark.parametrize(
+    ("text", "release", "code"),
+    [
+        (CLAIM % ("v1", REQUEST % f'{READ} == "GPU"', ""), "1.37", "DRA213"),
+        (
+            CLAIM
+            % (
+                "v1",
+                "exactly: {deviceClassName: gpu.nvidia.com, count: 2}",
+                NAMED % "resource.kubernetes.io/numa-node",
+            ),
+            "1.37",
+            "DRA104",
+        ),
+        (
+            CLAIM
+            % ("v1", "exactly: {deviceClassName: gpu.nvidia.com, count: 2}", NAMED % "gpu.nvidia.com/nvswitch-domain"),
+            "1.37",
+            "DRA601",
+        ),
+        (
+            CLAIM % ("v1beta2", "exactly: {deviceClassName: a, capacity: {requests: {m: 1Gi}}}", ""),
+            "1.33",
+            "DRA505",
+        ),
+    ],
+)
+def test_one_rule_tells_it(text: str, release: str, code: str) -> None:
+    assert [found.code for found in findings(text, release) if found.code != "DRA503"] == [code]
+
+
+def test_a_domain_in_the_name_is_told_by_its_own_rule() -> None:
+    class_ = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n"
+    text = f"{class_}  - cel: {{expression: '{JOINED}'}}\n  config: {{opaque: {{driver: gpu.nvidia.com}}}}\n"
+    codes = {found.code for found in findings(text)}
+    assert "DRA218" in codes and "DRA112" not in codes
+
+
+def test_a_field_of_a_later_release_is_not_moved_where_no_version_has_it() -> None:
+    """In v1beta1 the fields of a request stand in the request itself."""
+    text = CLAIM % ("v1beta1", "deviceClassName: a, capacity: {requests: {m: 1Gi}}", "")
+    assert [found for found in findings(text, "1.33") if found.changes] == []
+
+
+def test_that_a_version_is_not_served_stands_before_that_it_is_deprecated() -> None:
+    (found,) = findings(CLAIM % ("v1beta1", "deviceClassName: a", ""))
+    assert found.message == (
+        "1.37 does not serve resource.k8s.io/v1beta1 by default, only v1; it is deprecated since 1.35 and gone in 1.38"
+    )
