@@ -25,7 +25,7 @@ from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.cluster.claim_relation import ClaimRelation, PodSet, consumers_of, relation_of
-from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
 from kubectl_dra.layered import layered
 
 ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
@@ -230,6 +230,10 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         """Namespaces without labels."""
         return self._changed(namespaces={**self.snapshot.namespaces, **{name: ObjectMeta(name=name) for name in names}})
 
+    def refusing(self, change: RefusedChange) -> Cluster:
+        """With a change that the API server does not take: the object stays as it is."""
+        return self._changed(refused=(*self.snapshot.refused, change))
+
     def editing(self, *objects: Pod | ResourceClaim | Node | DeviceClass | ResourceQuota) -> Cluster:
         """Objects in place of those of their names, or added. Pods may have been given a node."""
         quotas = {key_of(item): item for item in objects if isinstance(item, ResourceQuota)}
@@ -237,9 +241,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         if classes := {item.name: item for item in objects if isinstance(item, DeviceClass)}:
             more["classes"] = {**self.snapshot.classes, **classes}
         if quotas:
-            more["quotas"] = tuple(
-                quotas.get(key_of(resource_quota), resource_quota) for resource_quota in self.snapshot.quotas
-            )
+            more["quotas"] = tuple(quotas.get(key_of(each), each) for each in self.snapshot.quotas)
         return self._changed(
             pods={key_of(item): item for item in objects if isinstance(item, Pod)},
             claims={key_of(item): item for item in objects if isinstance(item, ResourceClaim)},
@@ -358,12 +360,11 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         """With objects replaced, added, or (None) taken out, and further fields of the snapshot as given."""
         read = self.snapshot
         was = {key: read.pods.get(key) for key in pods}
+        homes = [pod.node_name for pod in (*was.values(), *pods.values()) if pod and pod.node_name]
         delta = Delta(
             self.version,
             [(read.claims.get(key), claim) for key, claim in claims.items()],
-            dict.fromkeys(
-                (*nodes, *(pod.node_name for pod in (*was.values(), *pods.values()) if pod and pod.node_name))
-            ),
+            dict.fromkeys((*nodes, *homes)),
             published,
             [(was[key], pod) for key, pod in pods.items()],
             tuple(more),

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from kubectl_dra.allocation.budgets import FEWEST_TRIED, MOST_TRIED
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.settings import Settings
@@ -121,7 +122,7 @@ def _plan(
     factories = made()
     change = refused_change(workload, own, [pod for pod in own if not any(each.made(pod) for each in factories)])
     if change is not None:
-        snapshot = structs.replace(snapshot, refused=(*snapshot.refused, change))
+        snapshot = Cluster(snapshot).refusing(change).snapshot
         factories = made()
     refused = tuple(dict.fromkeys(change for factory in factories for change in factory.unchangeable))
     replicas = workload.replicas if options.replicas is None else options.replicas

@@ -137,17 +137,17 @@ def _of_resource(read: _Read, driver: Driver) -> MeantKey:
     return _listed(read, driver, told)
 
 
-def _of_driver(read: _Read, driver: Driver, told: str) -> MeantKey:
+def _of_driver(key: _Read, driver: Driver, told: str) -> MeantKey:
     """A key whose domain is, or stands for, that of a driver."""
-    read = replace(read, name=_right_name(read, driver, read.name))
-    named, field = read.has(driver, read.name), bool(read.field) and read.has(driver, read.field)
-    if not read.field and (named or not driver.complete):
-        return _split(read, driver.name, told)
+    key = replace(key, name=_right_name(key, driver, key.name))
+    named, field = key.has(driver, key.name), bool(key.field) and key.has(driver, key.field)
+    if not key.field and (named or not driver.complete):
+        return _split(key, driver.name, told)
     if field and not named:
-        return _in_domain(read, driver.name, told)
+        return _in_domain(key, driver.name, told)
     if named and not field:
-        return _without_field(read, driver.name, told)
-    return _listed(read, driver, told)
+        return _without_field(key, driver.name, told)
+    return _listed(key, driver, told)
 
 
 def _right_name(read: _Read, driver: Driver, name: str) -> str:
