@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -19,15 +20,24 @@ _MILLI = 1_000_000
 _OUT_OF_RANGE = "capacity request cannot be represented in the device's range arithmetic"
 
 
-class CapacityShortage(Struct, frozen=True):
-    """Why a device's capacity does not serve a request.
+class CapacityLack(Enum):
+    """Why a capacity does not serve a request."""
 
-    ``reason`` is "unknown" (the device has no such capacity), "policy" (the amount violates the request
-    policy) or "insufficient" (``used`` + ``amount`` > ``value``). ``requested`` is None where the request
-    does not name the capacity.
+    UNKNOWN = auto()
+    """The device has no such capacity."""
+    POLICY = auto()
+    """The amount violates the request policy."""
+    INSUFFICIENT = auto()
+    """Too little is left."""
+
+
+class CapacityShortage(Struct, frozen=True):
+    """Why a device's capacity does not serve a request: ``used`` + ``amount`` > ``value`` where that is insufficient.
+
+    ``requested`` is None where the request does not name the capacity.
     """
 
-    reason: str
+    reason: CapacityLack
     capacity: str
     requested: Quantity | None = None
     amount: Quantity | None = None
@@ -181,7 +191,7 @@ def shortage(
     wanted = requested or NOTHING
     for name in wanted:
         if name not in device.capacity:
-            return CapacityShortage("unknown", name, requested=wanted[name])
+            return CapacityShortage(CapacityLack.UNKNOWN, name, requested=wanted[name])
     for name, capacity in device.capacity.items():
         amount_requested = wanted.get(name)
         if amount_requested is None and "requestPolicy" not in capacity and name not in consumed and name not in held:
@@ -190,10 +200,10 @@ def shortage(
         amount = amount_taken(amount_requested, capacity, fractional=fractional)
         value = Quantity.parse(capacity.get("value", "0"))
         if violates_policy(amount, capacity, fractional=fractional):
-            return CapacityShortage("policy", name, amount_requested, amount, None, value)
+            return CapacityShortage(CapacityLack.POLICY, name, amount_requested, amount, None, value)
         used = consumed.get(name, ZERO) + held.get(name, ZERO)
         if used + amount > value:
-            return CapacityShortage("insufficient", name, amount_requested, amount, used, value)
+            return CapacityShortage(CapacityLack.INSUFFICIENT, name, amount_requested, amount, used, value)
     return None
 
 

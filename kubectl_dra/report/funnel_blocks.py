@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
 )
-from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Stage, StageError
+from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Stage, StageError, StageName
 from kubectl_dra.explain.funnel.stages import SelectorFalse
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.report.blocks import (
@@ -41,8 +41,8 @@ MAX_TERMS: Final = 6
 
 
 _FALSE: Final = {
-    "class-selector": "a selector of the class is false",
-    "request-selector": "a selector of the request is false",
+    StageName.CLASS_SELECTOR: "a selector of the class is false",
+    StageName.REQUEST_SELECTOR: "a selector of the request is false",
 }
 
 
@@ -79,7 +79,7 @@ def _check(line: DeviceLine) -> tuple[bool, str, str]:
     if false:
         has = ", ".join(f"{each.name} is {each.values[0][0] or 'absent'}" for each in line.observations if each.values)
         why = (written(line.label) if line.label else _FALSE[line.stage]) + (f": {has}" if has else "")
-    return (line.stage == "usable", f"{line.device}  ({line.where})", why if line.reason else "")
+    return (line.stage is StageName.USABLE, f"{line.device}  ({line.where})", why if line.reason else "")
 
 
 def _folded(stages: Sequence[Stage]) -> Iterator[Stage]:
@@ -88,7 +88,7 @@ def _folded(stages: Sequence[Stage]) -> Iterator[Stage]:
     for stage in stages:
         last = kept[-1] if kept else None
         foldable = last is not None and not last.failed and not stage.failed and last.name == stage.name
-        if last is not None and foldable and stage.name == "class-selector":
+        if last is not None and foldable and stage.name is StageName.CLASS_SELECTOR:
             kept[-1] = replace(last, label=last.selector, expression="")
         else:
             kept.append(stage)

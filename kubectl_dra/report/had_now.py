@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kubectl_dra.allocation.capacity import CapacityLack
 from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -102,7 +103,7 @@ def _of_capacity(now: ClassNow) -> str:
         return ""
     most = f", at most {scarcest.most} of {scarcest.name} on one device ({written(scarcest.on, 'short')})"
     short = now.unnamed
-    if short is None or short.reason != "insufficient":
+    if short is None or short.reason is not CapacityLack.INSUFFICIENT:
         return most
     wanted = f"all {short.amount}" if short.amount == short.value else f"the default, {short.amount},"
     return f"{most}; one that names no amount gets none: it wants {wanted} of {short.capacity}"

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
-from kubectl_dra.allocation.capacity import NOTHING, amount_taken, consumption, fault, shortage, violates_policy
+from kubectl_dra.allocation.capacity import (
+    NOTHING,
+    CapacityLack,
+    amount_taken,
+    consumption,
+    fault,
+    shortage,
+    violates_policy,
+)
 from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
@@ -73,11 +81,15 @@ def test_violates_policy(amount: str, policy: dict[str, Any] | None, wrong: bool
 def test_shortage_says_why_in_the_order_of_the_checks() -> None:
     one = device_with("10Gi", RANGE)
     unknown = shortage(one, {"nosuch": quantity("1")}, NOTHING, NOTHING)
-    assert unknown is not None and (unknown.reason, unknown.capacity) == ("unknown", "nosuch")
+    assert unknown is not None and (unknown.reason, unknown.capacity) == (CapacityLack.UNKNOWN, "nosuch")
     policy = shortage(one, {"m": quantity("9Gi")}, {"m": quantity("10Gi")}, NOTHING)
-    assert policy is not None and (policy.reason, str(policy.amount)) == ("policy", "11Gi")
+    assert policy is not None and (policy.reason, str(policy.amount)) == (CapacityLack.POLICY, "11Gi")
     full = shortage(one, {"m": quantity("5Gi")}, {"m": quantity("4Gi")}, {"m": quantity("2Gi")})
-    assert full is not None and (full.reason, str(full.used), str(full.value)) == ("insufficient", "6Gi", "10Gi")
+    assert full is not None and (full.reason, str(full.used), str(full.value)) == (
+        CapacityLack.INSUFFICIENT,
+        "6Gi",
+        "10Gi",
+    )
     assert shortage(one, {"m": quantity("5Gi")}, {"m": quantity("3Gi")}, {"m": quantity("2Gi")}) is None
 
 

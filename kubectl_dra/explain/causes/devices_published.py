@@ -284,8 +284,8 @@ def _old_form(blocked: Blocked) -> Finding:
 
 
 FINDERS = (
-    Finder(When.STAGE, _published, of="published"),
-    Finder(When.STAGE, _binding, of="binding"),
-    Finder(When.STAGE, _operations, of="operations"),
+    Finder(When.STAGE, _published, of=StageName.PUBLISHED),
+    Finder(When.STAGE, _binding, of=StageName.BINDING),
+    Finder(When.STAGE, _operations, of=StageName.OPERATIONS),
     Finder(When.STAGE, _node, of=StageName.NODE),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.capacity import CapacityShortage
+from kubectl_dra.allocation.capacity import CapacityLack, CapacityShortage
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes import devices_published as device_needs_feature
@@ -15,7 +16,7 @@ from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.request_funnel import PARTITIONS
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, counted, unnamed
+from kubectl_dra.explain.funnel.stages import CounterOverdrawn, CounterShort, unnamed
 from kubectl_dra.explain.phrase import Joined, Subject, Words, say
 from kubectl_dra.explain.remedies.candidates import capacities_left, capacity_shortage
 from kubectl_dra.explain.remedies.change import LessCapacity
@@ -29,19 +30,22 @@ _Shorts = Sequence[tuple[PublishedDevice, CapacityShortage]]
 
 def _capacity(blocked: Blocked) -> Iterator[Finding]:
     shorts = [(item, short) for item in blocked.lost if (short := capacity_shortage(blocked.view, item, blocked.spec))]
-    first = counted(short.reason for _, short in shorts)[0][0]
+    first = Counter(short.reason for _, short in shorts).most_common(1)[0][0]
     reason, most = blocked.reason, None
     lead = "{lost:device} {lost:has|have} too little capacity for {where}: {reason}"
     remedy: Remedy | None
-    if first == "unknown":
-        kind, reason = CAPACITY_UNKNOWN, next(short.capacity for _, short in shorts if short.reason == "unknown")
+    if first is CapacityLack.UNKNOWN:
+        kind, reason = (
+            CAPACITY_UNKNOWN,
+            next(short.capacity for _, short in shorts if short.reason is CapacityLack.UNKNOWN),
+        )
         lead = "{where} asks for an amount of {reason}, and {lost:device} {lost:has|have} no capacity of that name"
         keys = sorted({key for item, _ in shorts for key in item.device.capacity})
         remedy = Remedy(say("Use a capacity that the devices have: {keys: else none}.", keys=keys))
-    elif first == "policy":
+    elif first is CapacityLack.POLICY:
         kind = CAPACITY_POLICY
         lead = "the policy of {lost:device} does not allow what {where} asks for: {reason}"
-        item, short = next(pair for pair in shorts if pair[1].reason == "policy")
+        item, short = next(pair for pair in shorts if pair[1].reason is CapacityLack.POLICY)
         allowed = _allowed(item, short.capacity)
         text = "Ask for {name} as the policy of {device} allows: {allowed}."
         remedy = Remedy(say(text, name=short.capacity, device=item.id, allowed=allowed))

@@ -43,6 +43,8 @@ from kubectl_dra.explain.phrase import ObjectName, Words, say
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import GroupClash
 
+_SELECTED = (StageName.TAINT, StageName.HELD, StageName.GROUPS, StageName.COUNTERS)
+"""The stages at which a device is one that the request selects, and not to be had."""
 # The stages that say what a device is; the later ones say whether it can be had.
 _SELECTING = (
     StageName.PUBLISHED,
@@ -336,7 +338,7 @@ class RequestFunnel:
             return self.spec.count
         selected = 0
         for position in self.failures.shape(node):
-            if position is None or self.stages[position].name in ("taint", "held", "groups", "counters"):
+            if position is None or self.stages[position].name in _SELECTED:
                 selected += 1
         return max(1, selected)
 

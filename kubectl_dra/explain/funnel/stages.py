@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from kubectl_dra.allocation.capacity import CapacityShortage
+from kubectl_dra.allocation.capacity import CapacityLack, CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import DeviceRequest
@@ -150,9 +150,9 @@ def story(stage: StageResult, remaining: int, lost: int, needed: int, first: Wor
 
 def describe_shortage(short: CapacityShortage) -> Phrase:
     """A capacity shortage."""
-    if short.reason == "unknown":
+    if short.reason is CapacityLack.UNKNOWN:
         return say("has no capacity {name}", name=short.capacity)
-    if short.reason == "policy":
+    if short.reason is CapacityLack.POLICY:
         return say("{short.capacity} {short.amount} violates its request policy", short=short)
     return say(
         "{short.amount} of {short.capacity}{unnamed} does not fit: {short.used} of {short.value} used",
