@@ -52,7 +52,9 @@ def _found(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) ->
             continue
         known = snapshot.derived(_troubled) if known is None else known
         row = next((known[driver, name] for driver in sorted(drivers) if (driver, name) in known), None)
-        if row is not None:
+        # Of a node of which no kubelet has reported yet nothing says which pods will run there.
+        unborn = node is not None and node.ready is None
+        if row is not None and not (unborn and row.state is DriverState.NO_POD):
             yield NotStarting(name, row)
 
 
