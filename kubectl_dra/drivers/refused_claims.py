@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID, ResourceSlice, newest_slices
+from kubectl_dra.cluster.claim_relation import same_uid
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue
 
@@ -90,8 +91,10 @@ def refusals(
 
 def _of_several_pods(claim: ResourceClaim, had: Sequence[Had], node: str, pod: Pod) -> Iterator[OfSeveralPods]:
     driver = for_one_pod(each.device.driver for each in had)
-    own = pod.metadata.name, pod.metadata.uid
-    others = [use for use in claim.reserved_for if use.resource == "pods" and (use.name, use.uid) != own]
+    meta = pod.metadata
+    others = [
+        use for use in claim.reserved_for if use.is_pod and not (use.name == meta.name and same_uid(use.uid, meta.uid))
+    ]
     if driver and others:
         names = tuple(f"{claim.metadata.namespace}/{use.name}" for use in others)
         yield OfSeveralPods(claim.key, driver, node, names)
