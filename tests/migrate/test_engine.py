@@ -274,7 +274,7 @@ def test_a_template_that_counts_devices_by_a_key_of_its_kind_is_refused() -> Non
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (('{"kind": "Po',), "0.yaml:1:13: not valid YAML: found unexpected end of stream"),
+        (('{"kind": "Po',), "0.yaml:1:10: not valid YAML: the text in quotes that begins here does not end"),
         (("a: 1\n b: 2\n",), "0.yaml:2:3: not valid YAML"),
         (("",), "0.yaml: there is nothing in it"),
         (("---\n# only a comment\n", "a: ["), "0.yaml: there is nothing in it (and 1 more that cannot be read)"),
