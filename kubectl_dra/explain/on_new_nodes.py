@@ -7,7 +7,7 @@ from typing import Final, TypeGuard
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.pod_resources import pod_requests
+from kubectl_dra.api.pod_resources import Amounts, add, pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
@@ -137,7 +137,7 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
         unclear = say(text, node=node, labels=labels, typed=[f"label:{each}" for each in labels])
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
     pods = [question.pod] if question.pod is not None else []
-    return replace(diagnosis, provided=conditions(pods, drivers, settings.new_nodes, snapshot))
+    return replace(diagnosis, provided=conditions(pods, [pods], drivers, settings.new_nodes, snapshot))
 
 
 def broken_everywhere(driver: str, snapshot: Snapshot) -> list[NodeDriver]:
@@ -173,9 +173,17 @@ def doubts(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
 
 
 def conditions(
-    pods: Sequence[Pod], drivers: Iterable[str], added: Sequence[Addition], snapshot: Snapshot, each: str = ""
+    pods: Sequence[Pod],
+    taken: Sequence[Sequence[Pod]],
+    drivers: Iterable[str],
+    added: Sequence[Addition],
+    snapshot: Snapshot,
+    each: str = "",
 ) -> Words:
-    """What a yes supposes of new nodes that nothing shows; empty if nothing. ``each`` stands for the nodes."""
+    """What a yes supposes of new nodes that nothing shows; empty if nothing.
+
+    ``taken`` are the pods that each of the nodes takes, ``each`` stands for the nodes.
+    """
     whole: list[Words] = [
         say("driver {driver} is installed, which nothing here shows", driver=driver)
         for driver in not_seen(drivers, snapshot)
@@ -183,7 +191,7 @@ def conditions(
     described = [addition for addition in added if addition.words is not None]
     if pods and described:
         machines = all(addition.words.machine for addition in described if addition.words is not None)
-        wanted: list[Words] = [] if machines else list(_room(pods))
+        wanted: list[Words] = [] if machines else list(_room(taken))
         tolerate_all = all(
             any(one.operator == "Exists" and not one.key for one in pod.spec.tolerations) for pod in pods
         )
@@ -202,11 +210,18 @@ def _tolerates_all(pod: Pod) -> bool:
     return any(toleration.operator == "Exists" and not toleration.key for toleration in pod.spec.tolerations)
 
 
-def _room(pods: Sequence[Pod]) -> Iterator[Words]:
-    """The CPUs and memory that pods ask for, said of one."""
-    asked = {name for pod in pods for name in pod_requests(pod)} & {"cpu", "memory"}
-    if len(pods) == 1 and asked:
-        amounts = pod_requests(pods[0])
-        yield say("room for the pod ({amounts:some})", amounts=[f"{name} {amounts[name]}" for name in sorted(asked)])
-    elif asked:
-        yield "room for the pods"
+def _room(taken: Sequence[Sequence[Pod]]) -> Iterator[Words]:
+    """The CPUs and memory that the pods of one node ask for: the most of any node."""
+    totals = [_total(pods) for pods in taken]
+    most = {name: max(total[name] for total in totals if name in total) for total in totals for name in total}
+    if most:
+        pods = max(map(len, taken))
+        text = "room for the pod ({amounts:some})" if pods == 1 else "room for {pods:pod} ({amounts:some})"
+        yield say(text, pods=pods, amounts=[f"{name} {most[name]}" for name in sorted(most)])
+
+
+def _total(pods: Sequence[Pod]) -> Amounts:
+    total: Amounts = {}
+    for pod in pods:
+        add(total, pod_requests(pod))
+    return {name: total[name] for name in ("cpu", "memory") if name in total}

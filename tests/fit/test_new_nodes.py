@@ -470,3 +470,15 @@ def test_what_is_supposed_of_each_new_node_is_said_first(tmp_path: Path) -> None
     assert any("whether a new node has label team=ml is not known" in note for note in report["notes"])
     _, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4,label:team=ml")
     assert "team=ml" not in report["newNodes"]["text"].partition("), ")[2]
+
+
+def test_a_new_node_has_room_for_all_pods_that_it_gets(tmp_path: Path) -> None:
+    """The most of any node, of all workloads together."""
+    manifest = [template(), deployment(3, cpu="100")]
+    for words, room in (("8xL4", "3 pods (cpu 300)"), ("2xL4", "2 pods (cpu 200)"), ("1xL4", "the pod (cpu 100)")):
+        _, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", words)
+        assert f" and each has room for {room} and no taint; with " in report["newNodes"]["text"], words
+    other = deployment(1, cpu="7")
+    other["metadata"]["name"] = "other"
+    _, report = fitted(tmp_path, node("cpu"), [*manifest, other], "--with-node", "8xL4")
+    assert " and each has room for 4 pods (cpu 307) and no taint; with " in report["newNodes"]["text"]
