@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 
@@ -26,12 +26,49 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet
+from kubectl_dra.scheduling.node_copy import is_like
 from kubectl_dra.scheduling.pod_topology_spread import NoDomain
 from kubectl_dra.scheduling.reasons import Reason
 
 _OF_A_NODE: Final = frozenset((Family.REQUEST, Family.POOLS, Family.DEVICES, Family.NODE_FILTERS))
 """The families of causes that one node may have and another not."""
 _PUBLISHES_NOTHING: Final = (DriverState.SILENT, DriverState.PART_OFF)
+
+
+class Narrowed(NamedTuple):
+    """A cluster without the new nodes of which a label that the pod asks for is not known, and ``note`` says that."""
+
+    snapshot: Snapshot
+    settings: Settings
+    note: Words
+
+
+def narrowed(diagnosis: Diagnosis, snapshot: Snapshot, settings: Settings) -> Narrowed | None:
+    """The nodes among which the pod certainly fits on some; None where all that fit are certain, or none is."""
+    unknown = [addition for addition in settings.new_nodes if addition.around.unknown]
+    left_out = {name for name in settings.added for addition in unknown if is_like(name, addition.like)}
+    fitting = left_out.intersection(diagnosis.fitting)
+    if diagnosis.verdict is not Verdict.SCHEDULABLE or not fitting or left_out.issuperset(diagnosis.fitting):
+        return None
+    return Narrowed(
+        snapshot.with_only(snapshot.nodes.keys() - left_out),
+        replace(
+            settings,
+            new_nodes=tuple(addition for addition in settings.new_nodes if addition.like not in left_out),
+            added=settings.added - left_out,
+        ),
+        say(
+            "{nodes:some 2} would fit as well with label {labels:some 3}, which is not known; add {typed:some 3} if it "
+            "is there",
+            nodes=nodes_named(sorted(fitting)),
+            labels=_unknown_labels(unknown),
+            typed=[f"label:{label}" for label in _unknown_labels(unknown)],
+        ),
+    )
+
+
+def _unknown_labels(added: Sequence[Addition]) -> list[str]:
+    return list(dict.fromkeys(f"{key}={value}" for addition in added for key, value in addition.around.unknown))
 
 
 def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
@@ -129,10 +166,8 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
             if broken[0].state.starts_no_pod:
                 idle = tuple(NotStarting(name, broken[0]) for name in diagnosis.fitting)
                 return replace(diagnosis, not_starting=idle)
-    unknown = {label: None for addition in settings.new_nodes for label in addition.around.unknown}
-    if unknown:
+    if labels := _unknown_labels(settings.new_nodes):
         text = "whether {node} has label {labels:some 3} is not known; add {typed:some 3} if it has"
-        labels = [f"{key}={value}" for key, value in unknown]
         node = settings.new_nodes[0].like
         unclear = say(text, node=node, labels=labels, typed=[f"label:{each}" for each in labels])
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
@@ -163,9 +198,8 @@ def doubts(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
     """What is supposed of new nodes though nothing shows it, or much speaks against it."""
     for driver in not_seen(drivers_of(added), snapshot):
         yield say("driver {driver} is taken to be installed, which nothing here shows", driver=driver)
-    for label in dict.fromkeys(label for addition in added for label in addition.around.unknown):
-        text = "whether a new node has label {label} is not known: it is taken to have it"
-        yield say(text, label="=".join(label))
+    for label in _unknown_labels(added):
+        yield say("whether a new node has label {label} is not known: it is taken to have it", label=label)
     for driver in drivers_of(added):
         if broken := broken_everywhere(driver, snapshot):
             text = "driver {driver} is taken to work on a new node, though it does not on {nodes:some 2}"
@@ -197,8 +231,7 @@ def conditions(
         )
         if not tolerate_all and not all(addition.around.likes for addition in described):
             wanted.append("no taint")
-        unknown = dict.fromkeys(f"{key}={value}" for addition in described for key, value in addition.around.unknown)
-        wanted += [say("label {label}", label=label) for label in unknown]
+        wanted += [say("label {label}", label=label) for label in _unknown_labels(described)]
         if wanted:
             *others, last = wanted
             what = Joined((Joined(tuple(others), ", "), last), " and ") if others else last

@@ -348,6 +348,27 @@ def test_labels_that_nobody_knows_leave_it_open(dra: Dra, tmp_path: Path) -> Non
     assert first(dra, tmp_path, cluster, "gpu-0,label:team=ml").startswith("can-be-scheduled: ")
 
 
+def test_a_node_of_which_a_label_is_unknown_is_none_that_fits(dra: Dra, tmp_path: Path) -> None:
+    """Where others fit, whether they were there or are new, these are named alone."""
+    zone = "topology.kubernetes.io/zone"
+    cluster = [*nvidia([*node("gpu-0", 1, zone="b"), *node("gpu-1", 1, zone="a")]), *pending(nodeSelector={zone: "b"})]
+    for words in ("1xL4", "1xL4,count=2"):
+        found = asked(dra, tmp_path, cluster, "--with-node", words)
+        assert found["verdict"] == "can-be-scheduled"
+        assert [each["node"] for each in found["placements"]] == ["gpu-0"]
+        assert "new-node" not in found["answer"]
+        told = f"would fit as well with label {zone}=b, which is not known; add label:{zone}=b if it is there"
+        assert told in notes(found)
+    found = asked(dra, tmp_path, cluster, "--with-node", f"1xL4,label:{zone}=b")
+    assert {each["node"] for each in found["placements"]} == {"gpu-0", "new-node"}
+    assert "not known" not in notes(found)
+    cluster = [*cluster[:-2], *pending({"count": 2}, nodeSelector={zone: "b"})]
+    found = asked(dra, tmp_path, cluster, "--with-node", "2xL4", "--with-node", f"2xL4,label:{zone}=b")
+    assert found["verdict"] == "can-be-scheduled"
+    assert [each["node"] for each in found["placements"]] == ["new-node-3"]
+    assert asked(dra, tmp_path, cluster, "--with-node", "2xL4")["verdict"] == "undetermined"
+
+
 @pytest.mark.parametrize(
     ("value", "words", "verdict"),
     [
