@@ -515,6 +515,22 @@ def test_a_value_that_is_nothing_known_says_what_there_is(dra: Dra, typed: str, 
     assert values == proposed
 
 
+@pytest.mark.parametrize(
+    ("typed", "listed"),
+    [
+        ("8xnvidia", "it knows NVIDIA A100-SXM4-40GB, NVIDIA A10, "),
+        ("8xtesla", "it knows Tesla P100-PCIE-16GB, Tesla T4, "),
+        ("product=amd,devices=8", "it knows AMD_Instinct_MI300X_OAM"),
+        ("driver=gpu.nvidia.com,product=nvidia,devices=8", "it knows NVIDIA A100-SXM4-40GB, NVIDIA A10, "),
+        ("nvidia", "there is neither a file nvidia nor a Node of that name"),
+    ],
+)
+def test_a_vendor_is_no_product(dra: Dra, typed: str, listed: str) -> None:
+    ran = of_example(dra, "no-device-matches", "pod/train-0", "-n", "ml", "--with-node", typed)
+    assert (ran.code, ran.out) == (2, "")
+    assert listed in " ".join(ran.err.split()) and "product=nvidia," not in ran.err.partition("\n")[2]
+
+
 def test_a_resource_with_another_sign_is_understood_as_one(dra: Dra) -> None:
     words = ("pod/train-0", "-n", "ml", "--with-node")
     for typed in ("nvidia.com/gpu", "nvidia.com/gpu:8"):

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import STANDARD, Driver, Kind, catalogue, vendor_files
 from kubectl_dra.data.machine_types import MachineType, machine_types
-from kubectl_dra.data.product_names import meant
+from kubectl_dra.data.product_names import alike, meant
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import (
     DeviceFacts,
@@ -253,6 +253,8 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
 def unknown_product(wanted: str, products: Sequence[str], described: Described, attribute: str = "") -> FlagValueError:
     """That no product is called so, and which are near."""
     products = tuple(dict.fromkeys(products))
+    # Of a vendor's or a brand's name, the products that have it.
+    products = alike(wanted, products) or products
     # What has no number is no model, but a word such as "gpu".
     model = re.search("[0-9]", wanted) is not None
     near = (nearest(wanted, products) or _with_a_word_like(wanted, products)) if model else ()
