@@ -531,6 +531,28 @@ def test_a_vendor_is_no_product(dra: Dra, typed: str, listed: str) -> None:
     assert listed in " ".join(ran.err.split()) and "product=nvidia," not in ran.err.partition("\n")[2]
 
 
+def test_a_product_that_the_cluster_has_is_not_chosen_where_another_would_do(dra: Dra) -> None:
+    """Which one is meant is asked, with a command for each, where the claims take only one that is not there."""
+    words = ("pod/train-0", "-n", "ml", "--with-node")
+    ran = of_example(dra, "no-device-matches", *words, "8xA100")
+    sentence, *more = ran.err.splitlines()
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence.endswith(
+        "they may be NVIDIA A100-SXM4-40GB, which the cluster has, or NVIDIA A100 80GB PCIe, NVIDIA A100-SXM4-80GB; "
+        "the claims of pod ml/train-0 take only the others, so name one"
+    )
+    values = [shlex.split(line)[shlex.split(line).index("--with-node") + 1] for line in more]
+    codes = {value: of_example(dra, "no-device-matches", *words, value).code for value in values}
+    assert codes == {
+        "product=NVIDIA A100-SXM4-40GB,devices=8": 1,
+        "product=NVIDIA A100 80GB PCIe,devices=8": 0,
+        "product=NVIDIA A100-SXM4-80GB,devices=8": 0,
+    }
+    # The claims take the one that is there.
+    smaller = "gpu:selector=device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0"
+    assert of_example(dra, "no-device-matches", *words, "8xA100", "--what-if", smaller).code == 0
+
+
 def test_a_resource_with_another_sign_is_understood_as_one(dra: Dra) -> None:
     words = ("pod/train-0", "-n", "ml", "--with-node")
     for typed in ("nvidia.com/gpu", "nvidia.com/gpu:8"):

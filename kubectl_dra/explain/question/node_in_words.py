@@ -107,9 +107,14 @@ class NodeInWords(Struct, frozen=True):
 def of_first_product(words: NodeInWords, snapshot: Snapshot) -> NodeInWords:
     """The same node with devices of the first of the products that may be meant."""
     first, *others = words.products
+    return replace(with_product(words, first, snapshot), others=others)
+
+
+def with_product(words: NodeInWords, product: str, snapshot: Snapshot) -> NodeInWords:
+    """The same node with devices of exactly this product."""
     described = words.described
-    exact = replace(described, first="", base={}, words={**described.all, "product": first})
-    return replace(node_in_words(exact, (), snapshot, words.node.node.name), others=others)
+    exact = replace(described, first="", base={}, words={**described.all, "product": product})
+    return node_in_words(exact, (), snapshot, words.node.node.name)
 
 
 def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot, called: str = "") -> NodeInWords:
