@@ -384,6 +384,23 @@ def test_gke_labels_a_node_by_its_product(dra: Dra, tmp_path: Path, value: str, 
     assert first(dra, tmp_path, cluster, words).startswith(f"{verdict}: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        ("p5.48xlarge", "labels node.kubernetes.io/instance-type=p5.48xlarge, "),
+        (
+            "1xL4,label:team=ml",
+            "labels cloud.google.com/gke-accelerator=nvidia-l4, nvidia.com/gpu.product=NVIDIA-L4, team=ml",
+        ),
+    ],
+)
+def test_the_labels_that_a_node_in_words_is_tried_with_are_said(
+    dra: Dra, tmp_path: Path, words: str, label: str
+) -> None:
+    said = notes(asked(dra, tmp_path, [*node("cpu"), *pending()], "--with-node", words))
+    assert f"Linux on amd64, no taints, {label}" in said and "; its other labels are unknown, and a file of" in said
+
+
 def test_the_machine_type_is_a_label(dra: Dra, tmp_path: Path) -> None:
     for machine, verdict in (("p5.48xlarge", "can-be-scheduled"), ("p4d.24xlarge", "cannot-be-scheduled")):
         cluster = [*node("cpu"), *pending(nodeSelector={"node.kubernetes.io/instance-type": machine})]

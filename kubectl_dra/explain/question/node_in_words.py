@@ -41,6 +41,8 @@ _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
 """More than pods ask for: of a node in words, only the devices are known."""
 _SYSTEM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+USUAL_LABELS: Final = frozenset((HOSTNAME, *_SYSTEM))
+"""The labels that each node in words has."""
 FILE: Final = "write a file with the Node and its ResourceSlices"
 _USUAL: Final = "8"
 """How many devices a node is proposed to have."""

@@ -26,7 +26,14 @@ from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
 from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes, parse
 from kubectl_dra.explain.question.node_around import Around, furnished
-from kubectl_dra.explain.question.node_in_words import FILE, Described, NodeInWords, node_in_words, of_first_product
+from kubectl_dra.explain.question.node_in_words import (
+    FILE,
+    USUAL_LABELS,
+    Described,
+    NodeInWords,
+    node_in_words,
+    of_first_product,
+)
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
 from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
@@ -240,16 +247,19 @@ def _around(addition: Addition, words: NodeInWords) -> Phrase:
     if words.machine is not None:
         text = "{cpu} CPUs and {memory} memory, less what its system takes, Linux on amd64"
         parts = [say(text, **words.machine.room)]
-    own = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
-    if own:
-        parts.append(say("{own:some 4} as all nodes with such devices here", own=own))
-    none = " and ".join(["no other labels"] if around.taints else ["no taints", "no other labels"])
+    alike = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
+    if alike:
+        parts.append(say("{alike:some 4} as all nodes with such devices here", alike=alike))
+    if not around.taints:
+        parts.append("no taints")
+    labels = addition.nodes[0].node.labels.items() - {*around.labels, *around.unknown}
+    if own := [f"{key}={value}" for key, value in sorted(labels) if key not in USUAL_LABELS]:
+        parts.append(say("label {own:some}" if len(own) == 1 else "labels {own:some 6}", own=own))
     return say(
-        "of a node in words only the devices are known: {node} is taken to have {parts}, {none}; a file of the Node "
-        "and its ResourceSlices says more",
+        "of a node in words only the devices are known: {node} is taken to have {parts}; its other labels are unknown, "
+        "and a file of the Node and its ResourceSlices says more",
         node=addition.like,
         parts=Joined(tuple(parts), ", "),
-        none=none,
     )
 
 
