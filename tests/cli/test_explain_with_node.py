@@ -398,6 +398,7 @@ def test_the_labels_that_a_node_in_words_is_tried_with_are_said(
     dra: Dra, tmp_path: Path, words: str, label: str
 ) -> None:
     said = notes(asked(dra, tmp_path, [*node("cpu"), *pending()], "--with-node", words))
+    assert "new-node is taken to run driver gpu.nvidia.com and to have " in said
     assert f"Linux on amd64, no taints, {label}" in said and "; its other labels are unknown, and a file of" in said
 
 

@@ -256,9 +256,10 @@ def _around(addition: Addition, words: NodeInWords) -> Phrase:
     if own := [f"{key}={value}" for key, value in sorted(labels) if key not in USUAL_LABELS]:
         parts.append(say("label {own:some}" if len(own) == 1 else "labels {own:some 6}", own=own))
     return say(
-        "of a node in words only the devices are known: {node} is taken to have {parts}; its other labels are unknown, "
-        "and a file of the Node and its ResourceSlices says more",
+        "of a node in words only the devices are known: {node} is taken to run driver {driver} and to have {parts}; "
+        "its other labels are unknown, and a file of the Node and its ResourceSlices says more",
         node=addition.like,
+        driver=words.driver.name,
         parts=Joined(tuple(parts), ", "),
     )
 
