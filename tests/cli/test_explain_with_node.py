@@ -149,6 +149,20 @@ def test_the_autoscaler_takes_over_the_taints_of_devices(dra: Dra, tmp_path: Pat
     assert "cluster-autoscaler comes to the same result" in notes(found)
 
 
+LEFT_OUT = "devices of gpu-0 have taints (example.com/conflict), which those of a new node are taken not to have"
+
+
+@pytest.mark.parametrize("words", ["gpu-0", "gpu-0,count=2", "gpu-0,label:team=ml"])
+def test_taints_of_devices_that_are_left_out_are_a_note_of_their_own(dra: Dra, tmp_path: Path, words: str) -> None:
+    """In brief text as well; not where the claim tolerates them."""
+    asked(dra, tmp_path, tainted(node("gpu-0", 1)), "--with-node", words)
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node", words)
+    assert ran.code == 0 and f"Note: {LEFT_OUT}" in " ".join(ran.out.split())
+    tolerating = {"tolerations": [{"key": "example.com/conflict", "operator": "Exists"}]}
+    found = asked(dra, tmp_path, tainted(node("gpu-0", 1), tolerating), "--with-node", words)
+    assert LEFT_OUT not in notes(found)
+
+
 def test_a_node_with_some_tainted_devices_is_tried(dra: Dra, tmp_path: Path) -> None:
     """A device without a taint is left for one pod; how many fit with those that are there is not said of several."""
     items = tainted(node("gpu-0", 2), {"count": 1})

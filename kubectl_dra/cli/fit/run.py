@@ -119,7 +119,7 @@ def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
 ) -> tuple[list[Addition], list[Words], Supposing]:
     """The new nodes, what to say of them, and what a yes supposes of each by the pods that each takes."""
-    from kubectl_dra.explain.autoscaling import autoscaler_notes
+    from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
     from kubectl_dra.explain.on_new_nodes import conditions, doubts, drivers_of
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
@@ -127,7 +127,8 @@ def _new_nodes(
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
     views = autoscaler_notes(questions, added, snapshot, settings)
-    notes: list[Words] = [*doubts(added, snapshot), *assumed_of(added), *filled_in(added), *views]
+    left_out = taints_left_out(questions, added, snapshot, settings)
+    notes: list[Words] = [*doubts(added, snapshot), *left_out, *assumed_of(added), *filled_in(added), *views]
     drivers = drivers_of(added)
     return added, notes, lambda taken: conditions(pods, taken, drivers, added, snapshot, each="each")
 
