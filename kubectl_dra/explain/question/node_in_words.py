@@ -30,7 +30,7 @@ from kubectl_dra.explain.question.device_facts import (
     typed_value,
 )
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
-from kubectl_dra.text import nearest, some, whole_number
+from kubectl_dra.text import DOCS, nearest, some, whole_number
 
 MOST_DEVICES: Final = 128
 """What one ResourceSlice has at most."""
@@ -44,6 +44,7 @@ _SYSTEM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 USUAL_LABELS: Final = frozenset((HOSTNAME, *_SYSTEM))
 """The labels that each node in words has."""
 FILE: Final = "write a file with the Node and its ResourceSlices"
+_PAGE: Final = f"{DOCS}/fit.md#nodes-that-nobody-has-yet"
 _USUAL: Final = "8"
 """How many devices a node is proposed to have."""
 
@@ -295,7 +296,10 @@ def _typed(driver: Driver, typed: Mapping[str, str], described: Described, snaps
 def unknown_name(
     name: str, value: str, driver: Driver | None, described: Described, whose: str, there: Sequence[str] = ()
 ) -> FlagValueError:
-    """That devices have no such attribute or capacity, and which one may be meant."""
+    """That devices have no such attribute or capacity, and which one may be meant, or that it is one of the node."""
+    if name in _ROOM or name.startswith("taint"):
+        what = "a taint of the node is" if name.startswith("taint") else f"{name} of the node is"
+        return FlagValueError(f"{what} not said in words; {FILE} ({_PAGE} shows one)")
     known = tuple(dict.fromkeys(there)) or ((*driver.attributes, *driver.capacities) if driver is not None else ())
     other = driver.instead.get(name, "").partition(" ")[2] if driver is not None else ""
     near = (other,) if other in known else nearest(name, known)
