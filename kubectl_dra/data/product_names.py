@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -20,10 +21,13 @@ def alike(text: str, products: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def meant(text: str, products: tuple[str, ...]) -> tuple[str, ...]:
-    """The products that a text may mean: the one of exactly this name, else those that contain its words."""
+    """The products that a text may mean: the one of exactly this name, else those that contain its words.
+
+    A part without a number, such as a vendor's name, means none.
+    """
     whole = "".join(_words(text))
     exact = tuple(name for name in products if "".join(_words(name)) == whole)
-    return exact or alike(text, products)
+    return exact or (alike(text, products) if re.search("[0-9]", text) else ())
 
 
 def _words(text: str) -> list[str]:

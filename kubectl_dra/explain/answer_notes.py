@@ -108,11 +108,13 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Words]:
     """What an autoscaler makes of nodes that are only supposed, and what is assumed of them."""
     settings = analysis.settings
     if settings.new_nodes:
-        from kubectl_dra.explain.autoscaling import autoscaler_notes
+        from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
         from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in
 
         # The scheduler may take a node that was there.
         yield from evicted_at_once.eviction_notes(analysis)
+        if analysis.outlook is not Outlook.PLACED:
+            yield from taints_left_out([analysis.question], settings.new_nodes, analysis.snapshot, settings)
         yield from assumed_of(settings.new_nodes)
         yield from filled_in(settings.new_nodes)
         # Nobody looks for a node for a pod that has its devices.

@@ -71,6 +71,16 @@ def autoscaler_notes(
             yield say(text, who=who, zero=cloud_of(snapshot.nodes.values()).zero, but=but)
 
 
+def taints_left_out(
+    questions: Sequence[Question], added: Sequence[Addition], snapshot: Snapshot, settings: Settings
+) -> Iterator[Phrase]:
+    """That devices of a node that new ones are like have taints, which those of the new ones do not have."""
+    copied = (addition.nodes[0].like if addition.nodes else addition.like for addition in added)
+    for node, keys in _taints_taken_over(questions, list(copied), snapshot, settings).items():
+        text = "devices of {node} have taints ({taints:some 2}), which those of a new node are taken not to have"
+        yield say(text, node=ObjectName("Node", node), taints=list(keys))
+
+
 _TAKES_OVER: Final = (
     "if node {node} is of one of its groups, it assumes that the next one has the same slices, with the taints of "
     "their devices ({taints:some 2})"

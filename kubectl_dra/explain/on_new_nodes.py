@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import Final, TypeGuard
+from typing import Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.pod_resources import pod_requests
+from kubectl_dra.api.pod_resources import Amounts, add, pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
@@ -26,12 +26,49 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet
+from kubectl_dra.scheduling.node_copy import is_like
 from kubectl_dra.scheduling.pod_topology_spread import NoDomain
 from kubectl_dra.scheduling.reasons import Reason
 
 _OF_A_NODE: Final = frozenset((Family.REQUEST, Family.POOLS, Family.DEVICES, Family.NODE_FILTERS))
 """The families of causes that one node may have and another not."""
 _PUBLISHES_NOTHING: Final = (DriverState.SILENT, DriverState.PART_OFF)
+
+
+class Narrowed(NamedTuple):
+    """A cluster without the new nodes of which a label that the pod asks for is not known, and ``note`` says that."""
+
+    snapshot: Snapshot
+    settings: Settings
+    note: Words
+
+
+def narrowed(diagnosis: Diagnosis, snapshot: Snapshot, settings: Settings) -> Narrowed | None:
+    """The nodes among which the pod certainly fits on some; None where all that fit are certain, or none is."""
+    unknown = [addition for addition in settings.new_nodes if addition.around.unknown]
+    left_out = {name for name in settings.added for addition in unknown if is_like(name, addition.like)}
+    fitting = left_out.intersection(diagnosis.fitting)
+    if diagnosis.verdict is not Verdict.SCHEDULABLE or not fitting or left_out.issuperset(diagnosis.fitting):
+        return None
+    return Narrowed(
+        snapshot.with_only(snapshot.nodes.keys() - left_out),
+        replace(
+            settings,
+            new_nodes=tuple(addition for addition in settings.new_nodes if addition.like not in left_out),
+            added=settings.added - left_out,
+        ),
+        say(
+            "{nodes:some 2} would fit as well with label {labels:some 3}, which is not known; add {typed:some 3} if it "
+            "is there",
+            nodes=nodes_named(sorted(fitting)),
+            labels=_unknown_labels(unknown),
+            typed=[f"label:{label}" for label in _unknown_labels(unknown)],
+        ),
+    )
+
+
+def _unknown_labels(added: Sequence[Addition]) -> list[str]:
+    return list(dict.fromkeys(f"{key}={value}" for addition in added for key, value in addition.around.unknown))
 
 
 def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
@@ -129,15 +166,13 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
             if broken[0].state.starts_no_pod:
                 idle = tuple(NotStarting(name, broken[0]) for name in diagnosis.fitting)
                 return replace(diagnosis, not_starting=idle)
-    unknown = {label: None for addition in settings.new_nodes for label in addition.around.unknown}
-    if unknown:
+    if labels := _unknown_labels(settings.new_nodes):
         text = "whether {node} has label {labels:some 3} is not known; add {typed:some 3} if it has"
-        labels = [f"{key}={value}" for key, value in unknown]
         node = settings.new_nodes[0].like
         unclear = say(text, node=node, labels=labels, typed=[f"label:{each}" for each in labels])
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
     pods = [question.pod] if question.pod is not None else []
-    return replace(diagnosis, provided=conditions(pods, drivers, settings.new_nodes, snapshot))
+    return replace(diagnosis, provided=conditions(pods, [pods], drivers, settings.new_nodes, snapshot))
 
 
 def broken_everywhere(driver: str, snapshot: Snapshot) -> list[NodeDriver]:
@@ -163,9 +198,8 @@ def doubts(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
     """What is supposed of new nodes though nothing shows it, or much speaks against it."""
     for driver in not_seen(drivers_of(added), snapshot):
         yield say("driver {driver} is taken to be installed, which nothing here shows", driver=driver)
-    for label in dict.fromkeys(label for addition in added for label in addition.around.unknown):
-        text = "whether a new node has label {label} is not known: it is taken to have it"
-        yield say(text, label="=".join(label))
+    for label in _unknown_labels(added):
+        yield say("whether a new node has label {label} is not known: it is taken to have it", label=label)
     for driver in drivers_of(added):
         if broken := broken_everywhere(driver, snapshot):
             text = "driver {driver} is taken to work on a new node, though it does not on {nodes:some 2}"
@@ -173,9 +207,17 @@ def doubts(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
 
 
 def conditions(
-    pods: Sequence[Pod], drivers: Iterable[str], added: Sequence[Addition], snapshot: Snapshot, each: str = ""
+    pods: Sequence[Pod],
+    taken: Sequence[Sequence[Pod]],
+    drivers: Iterable[str],
+    added: Sequence[Addition],
+    snapshot: Snapshot,
+    each: str = "",
 ) -> Words:
-    """What a yes supposes of new nodes that nothing shows; empty if nothing. ``each`` stands for the nodes."""
+    """What a yes supposes of new nodes that nothing shows; empty if nothing.
+
+    ``taken`` are the pods that each of the nodes takes, ``each`` stands for the nodes.
+    """
     whole: list[Words] = [
         say("driver {driver} is installed, which nothing here shows", driver=driver)
         for driver in not_seen(drivers, snapshot)
@@ -183,14 +225,13 @@ def conditions(
     described = [addition for addition in added if addition.words is not None]
     if pods and described:
         machines = all(addition.words.machine for addition in described if addition.words is not None)
-        wanted: list[Words] = [] if machines else list(_room(pods))
+        wanted: list[Words] = [] if machines else list(_room(taken))
         tolerate_all = all(
             any(one.operator == "Exists" and not one.key for one in pod.spec.tolerations) for pod in pods
         )
         if not tolerate_all and not all(addition.around.likes for addition in described):
             wanted.append("no taint")
-        unknown = dict.fromkeys(f"{key}={value}" for addition in described for key, value in addition.around.unknown)
-        wanted += [say("label {label}", label=label) for label in unknown]
+        wanted += [say("label {label}", label=label) for label in _unknown_labels(described)]
         if wanted:
             *others, last = wanted
             what = Joined((Joined(tuple(others), ", "), last), " and ") if others else last
@@ -202,11 +243,18 @@ def _tolerates_all(pod: Pod) -> bool:
     return any(toleration.operator == "Exists" and not toleration.key for toleration in pod.spec.tolerations)
 
 
-def _room(pods: Sequence[Pod]) -> Iterator[Words]:
-    """The CPUs and memory that pods ask for, said of one."""
-    asked = {name for pod in pods for name in pod_requests(pod)} & {"cpu", "memory"}
-    if len(pods) == 1 and asked:
-        amounts = pod_requests(pods[0])
-        yield say("room for the pod ({amounts:some})", amounts=[f"{name} {amounts[name]}" for name in sorted(asked)])
-    elif asked:
-        yield "room for the pods"
+def _room(taken: Sequence[Sequence[Pod]]) -> Iterator[Words]:
+    """The CPUs and memory that the pods of one node ask for: the most of any node."""
+    totals = [_total(pods) for pods in taken]
+    most = {name: max(total[name] for total in totals if name in total) for total in totals for name in total}
+    if most:
+        pods = max(map(len, taken))
+        text = "room for the pod ({amounts:some})" if pods == 1 else "room for {pods:pod} ({amounts:some})"
+        yield say(text, pods=pods, amounts=[f"{name} {most[name]}" for name in sorted(most)])
+
+
+def _total(pods: Sequence[Pod]) -> Amounts:
+    total: Amounts = {}
+    for pod in pods:
+        add(total, pod_requests(pod))
+    return {name: total[name] for name in ("cpu", "memory") if name in total}

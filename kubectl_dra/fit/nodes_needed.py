@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import structs
 
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Family
@@ -22,6 +23,8 @@ from kubectl_dra.fit.workload import WorkloadPods
 
 Attempt = Callable[[int], FitAnswer]
 """Places the workloads with so many new nodes."""
+Supposing = Callable[[Sequence[Sequence[Pod]]], Words]
+"""What is supposed of new nodes by the pods that each of them takes."""
 MOST_SEARCHED: Final = 64
 """With more nodes than these nothing is tried."""
 
@@ -33,12 +36,12 @@ def fit_with_nodes(
     options: FitOptions,
     progress: Progress,
     added: Sequence[Addition],
-    notes: Sequence[Words] = (),
-    provided: Words = "",
+    notes: Sequence[Words],
+    supposing: Supposing,
 ) -> FitAnswer:
     """Places the workloads on the cluster with new nodes; the smallest number of them, where nobody said how many.
 
-    ``notes`` are what to say of the new nodes, ``provided`` what a yes supposes of each.
+    ``notes`` are what to say of the new nodes, ``supposing`` says what a yes supposes of each.
 
     Raises:
         UsageError: of several sorts of nodes nobody said how many.
@@ -85,13 +88,23 @@ def fit_with_nodes(
     pods = sum(workload.pods for workload in answer.workloads)
     idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
-    needed = NodesNeeded(*known, idle, provided=provided)
+    taken = _taken(answer, there.nodes.keys() - snapshot.nodes.keys())
+    needed = NodesNeeded(*known, idle, provided=supposing(taken))
     if answer.first and needed.enough:
         after = _smallest(lambda count: attempt(count, after_others), number)
         enough = _fits(after_others[after])
         needed = structs.replace(needed, others=answer.first, after=after if enough else None)
         answer = structs.replace(answer, first=())
     return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes), unhelpful=unhelpful)
+
+
+def _taken(answer: FitAnswer, new: Set[str]) -> list[list[Pod]]:
+    """The pods that each of the new nodes takes."""
+    taken: dict[str, list[Pod]] = {}
+    for placed_pod in (each for workload in answer.workloads for each in workload.placed_pods):
+        if placed_pod.node in new:
+            taken.setdefault(placed_pod.node, []).append(placed_pod.new.pod)
+    return list(taken.values())
 
 
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:

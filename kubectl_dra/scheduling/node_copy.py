@@ -99,6 +99,11 @@ def copies_of(name: str, state: ClusterState, *, as_is: bool = False, tainted: b
         number = copier.number + 1
 
 
+def is_like(name: str, like: str) -> bool:
+    """Whether a node is called like another one, or as a copy of it."""
+    return name == like or name.startswith(like + _MORE)
+
+
 def _kind(node: Node, slices: Sequence[ResourceSlice], known: ByIdentity[tuple[Device, ...], Hashable]) -> Hashable:
     """What nodes have in common of which one more may be had. A zone counts: there may be no place in another one."""
     own = _names(node)

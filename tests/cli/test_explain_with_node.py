@@ -149,6 +149,20 @@ def test_the_autoscaler_takes_over_the_taints_of_devices(dra: Dra, tmp_path: Pat
     assert "cluster-autoscaler comes to the same result" in notes(found)
 
 
+LEFT_OUT = "devices of gpu-0 have taints (example.com/conflict), which those of a new node are taken not to have"
+
+
+@pytest.mark.parametrize("words", ["gpu-0", "gpu-0,count=2", "gpu-0,label:team=ml"])
+def test_taints_of_devices_that_are_left_out_are_a_note_of_their_own(dra: Dra, tmp_path: Path, words: str) -> None:
+    """In brief text as well; not where the claim tolerates them."""
+    asked(dra, tmp_path, tainted(node("gpu-0", 1)), "--with-node", words)
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node", words)
+    assert ran.code == 0 and f"Note: {LEFT_OUT}" in " ".join(ran.out.split())
+    tolerating = {"tolerations": [{"key": "example.com/conflict", "operator": "Exists"}]}
+    found = asked(dra, tmp_path, tainted(node("gpu-0", 1), tolerating), "--with-node", words)
+    assert LEFT_OUT not in notes(found)
+
+
 def test_a_node_with_some_tainted_devices_is_tried(dra: Dra, tmp_path: Path) -> None:
     """A device without a taint is left for one pod; how many fit with those that are there is not said of several."""
     items = tainted(node("gpu-0", 2), {"count": 1})
@@ -348,6 +362,27 @@ def test_labels_that_nobody_knows_leave_it_open(dra: Dra, tmp_path: Path) -> Non
     assert first(dra, tmp_path, cluster, "gpu-0,label:team=ml").startswith("can-be-scheduled: ")
 
 
+def test_a_node_of_which_a_label_is_unknown_is_none_that_fits(dra: Dra, tmp_path: Path) -> None:
+    """Where others fit, whether they were there or are new, these are named alone."""
+    zone = "topology.kubernetes.io/zone"
+    cluster = [*nvidia([*node("gpu-0", 1, zone="b"), *node("gpu-1", 1, zone="a")]), *pending(nodeSelector={zone: "b"})]
+    for words in ("1xL4", "1xL4,count=2"):
+        found = asked(dra, tmp_path, cluster, "--with-node", words)
+        assert found["verdict"] == "can-be-scheduled"
+        assert [each["node"] for each in found["placements"]] == ["gpu-0"]
+        assert "new-node" not in found["answer"]
+        told = f"would fit as well with label {zone}=b, which is not known; add label:{zone}=b if it is there"
+        assert told in notes(found)
+    found = asked(dra, tmp_path, cluster, "--with-node", f"1xL4,label:{zone}=b")
+    assert {each["node"] for each in found["placements"]} == {"gpu-0", "new-node"}
+    assert "not known" not in notes(found)
+    cluster = [*cluster[:-2], *pending({"count": 2}, nodeSelector={zone: "b"})]
+    found = asked(dra, tmp_path, cluster, "--with-node", "2xL4", "--with-node", f"2xL4,label:{zone}=b")
+    assert found["verdict"] == "can-be-scheduled"
+    assert [each["node"] for each in found["placements"]] == ["new-node-3"]
+    assert asked(dra, tmp_path, cluster, "--with-node", "2xL4")["verdict"] == "undetermined"
+
+
 @pytest.mark.parametrize(
     ("value", "words", "verdict"),
     [
@@ -361,6 +396,24 @@ def test_labels_that_nobody_knows_leave_it_open(dra: Dra, tmp_path: Path) -> Non
 def test_gke_labels_a_node_by_its_product(dra: Dra, tmp_path: Path, value: str, words: str, verdict: str) -> None:
     cluster = [*node("cpu"), *pending(nodeSelector={"cloud.google.com/gke-accelerator": value})]
     assert first(dra, tmp_path, cluster, words).startswith(f"{verdict}: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        ("p5.48xlarge", "labels node.kubernetes.io/instance-type=p5.48xlarge, "),
+        (
+            "1xL4,label:team=ml",
+            "labels cloud.google.com/gke-accelerator=nvidia-l4, nvidia.com/gpu.product=NVIDIA-L4, team=ml",
+        ),
+    ],
+)
+def test_the_labels_that_a_node_in_words_is_tried_with_are_said(
+    dra: Dra, tmp_path: Path, words: str, label: str
+) -> None:
+    said = notes(asked(dra, tmp_path, [*node("cpu"), *pending()], "--with-node", words))
+    assert "new-node is taken to run driver gpu.nvidia.com and to have " in said
+    assert f"Linux on amd64, no taints, {label}" in said and "; its other labels are unknown, and a file of" in said
 
 
 def test_the_machine_type_is_a_label(dra: Dra, tmp_path: Path) -> None:
@@ -492,6 +545,44 @@ def test_a_value_that_is_nothing_known_says_what_there_is(dra: Dra, typed: str, 
     assert f"there is neither a file {typed} nor a Node of that name" in " ".join(ran.err.split())
     values = [shlex.split(line)[shlex.split(line).index("--with-node") + 1] for line in more if "kubectl dra" in line]
     assert values == proposed
+
+
+@pytest.mark.parametrize(
+    ("typed", "listed"),
+    [
+        ("8xnvidia", "it knows NVIDIA A100-SXM4-40GB, NVIDIA A10, "),
+        ("8xtesla", "it knows Tesla P100-PCIE-16GB, Tesla T4, "),
+        ("product=amd,devices=8", "it knows AMD_Instinct_MI300X_OAM"),
+        ("driver=gpu.nvidia.com,product=nvidia,devices=8", "it knows NVIDIA A100-SXM4-40GB, NVIDIA A10, "),
+        ("nvidia", "there is neither a file nvidia nor a Node of that name"),
+    ],
+)
+def test_a_vendor_is_no_product(dra: Dra, typed: str, listed: str) -> None:
+    ran = of_example(dra, "no-device-matches", "pod/train-0", "-n", "ml", "--with-node", typed)
+    assert (ran.code, ran.out) == (2, "")
+    assert listed in " ".join(ran.err.split()) and "product=nvidia," not in ran.err.partition("\n")[2]
+
+
+def test_a_product_that_the_cluster_has_is_not_chosen_where_another_would_do(dra: Dra) -> None:
+    """Which one is meant is asked, with a command for each, where the claims take only one that is not there."""
+    words = ("pod/train-0", "-n", "ml", "--with-node")
+    ran = of_example(dra, "no-device-matches", *words, "8xA100")
+    sentence, *more = ran.err.splitlines()
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence.endswith(
+        "they may be NVIDIA A100-SXM4-40GB, which the cluster has, or NVIDIA A100 80GB PCIe, NVIDIA A100-SXM4-80GB; "
+        "the claims of pod ml/train-0 take only the others, so name one"
+    )
+    values = [shlex.split(line)[shlex.split(line).index("--with-node") + 1] for line in more]
+    codes = {value: of_example(dra, "no-device-matches", *words, value).code for value in values}
+    assert codes == {
+        "product=NVIDIA A100-SXM4-40GB,devices=8": 1,
+        "product=NVIDIA A100 80GB PCIe,devices=8": 0,
+        "product=NVIDIA A100-SXM4-80GB,devices=8": 0,
+    }
+    # The claims take the one that is there.
+    smaller = "gpu:selector=device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0"
+    assert of_example(dra, "no-device-matches", *words, "8xA100", "--what-if", smaller).code == 0
 
 
 def test_a_resource_with_another_sign_is_understood_as_one(dra: Dra) -> None:

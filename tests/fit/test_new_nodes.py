@@ -470,3 +470,39 @@ def test_what_is_supposed_of_each_new_node_is_said_first(tmp_path: Path) -> None
     assert any("whether a new node has label team=ml is not known" in note for note in report["notes"])
     _, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4,label:team=ml")
     assert "team=ml" not in report["newNodes"]["text"].partition("), ")[2]
+
+
+def test_a_new_node_has_room_for_all_pods_that_it_gets(tmp_path: Path) -> None:
+    """The most of any node, of all workloads together."""
+    manifest = [template(), deployment(3, cpu="100")]
+    for words, room in (("8xL4", "3 pods (cpu 300)"), ("2xL4", "2 pods (cpu 200)"), ("1xL4", "the pod (cpu 100)")):
+        _, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", words)
+        assert f" and each has room for {room} and no taint; with " in report["newNodes"]["text"], words
+    other = deployment(1, cpu="7")
+    other["metadata"]["name"] = "other"
+    _, report = fitted(tmp_path, node("cpu"), [*manifest, other], "--with-node", "8xL4")
+    assert " and each has room for 4 pods (cpu 307) and no taint; with " in report["newNodes"]["text"]
+
+
+@pytest.mark.parametrize("words", ["8xL4", "gpu"])
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [("cpu=4", "cpu of the node is"), ("pods=10", "pods of the node is"), ("taint:foo=bar", "a taint of the node is")],
+)
+def test_what_is_of_the_node_needs_a_file(tmp_path: Path, words: str, more: str, what: str) -> None:
+    code, out, errors = said(tmp_path, node("gpu", 1), [template(), deployment(1)], "--with-node", f"{words},{more}")
+    told = f"{what} not said in words; write a file with the Node and its ResourceSlices (https://"
+    assert (code, out) == (2, "") and told in errors
+    assert "docs/fit.md#nodes-that-nobody-has-yet shows one)" in errors
+
+
+def test_the_file_that_the_page_shows_is_a_node(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fit.md").read_text()
+    section = page.partition("## Nodes that nobody has yet\n")[2]
+    (file := tmp_path / "h100-new.yaml").write_text(section.partition("```yaml\n")[2].partition("```\n")[0])
+    device_class, made = nvidia(HOPPER_ONLY)
+    tolerating = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    for spec, code in (({"tolerations": tolerating}, 0), ({}, 1)):
+        manifest = [made, deployment(3, cpu="48", **spec)]
+        ended, report = fitted(tmp_path, [device_class, *node("cpu")], manifest, "--with-node", str(file))
+        assert ended == code and (code or report["newNodes"]["number"] == 2)

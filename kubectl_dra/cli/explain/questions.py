@@ -47,6 +47,7 @@ from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors,
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import (
     WhatIfChange,
+    asking,
     suppose,
     supposed_to_end,
     users_of_freed,
@@ -115,9 +116,11 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     unchanged = snapshot
     changes = [with_whole_name(change, snapshot) for change in changes]
     settings = replace(asked_settings(flags, snapshot), supposed=tuple(changes))
+    environment = settings.scheduler.environment
     if flags.with_nodes:
-        snapshot, settings = _with_nodes(flags.with_nodes, [question for question, _ in questions], snapshot, settings)
-    environment, supposes = settings.scheduler.environment, bool(settings.supposed)
+        changed = [asking(question, changes, environment) for question, _ in questions]
+        snapshot, settings = _with_nodes(flags.with_nodes, changed, snapshot, settings)
+    supposes = bool(settings.supposed)
     return [
         Posed(
             *suppose(question, snapshot, changes, environment),

@@ -162,8 +162,12 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
         posed = posed._replace(snapshot=with_daemon_sets(posed.snapshot, connection))
         diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
     if posed.settings.added:
-        from kubectl_dra.explain.on_new_nodes import with_new_nodes
+        from kubectl_dra.explain.on_new_nodes import narrowed, with_new_nodes
 
+        if certain := narrowed(diagnosis, posed.snapshot, posed.settings):
+            posed = posed._replace(snapshot=certain.snapshot, settings=certain.settings)
+            diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
+            diagnosis = replace(diagnosis, notes=(certain.note, *diagnosis.notes))
         diagnosis = with_new_nodes(diagnosis, posed.question, posed.snapshot, posed.settings)
     if diagnosis.verdict is Verdict.SCHEDULABLE and posed.before is not None:
         from kubectl_dra.explain.unexplained import unless_unexplained

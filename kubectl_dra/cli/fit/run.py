@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.explain.question.with_node_flag import Addition
     from kubectl_dra.explain.settings import Settings
+    from kubectl_dra.fit.nodes_needed import Supposing
 
 
 def run(flags: FitFlags, connection: ConnectionFlags) -> int:
@@ -116,9 +117,9 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
 
 def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
-) -> tuple[list[Addition], list[Words], Words]:
-    """The new nodes, what to say of them, and what a yes supposes of each."""
-    from kubectl_dra.explain.autoscaling import autoscaler_notes
+) -> tuple[list[Addition], list[Words], Supposing]:
+    """The new nodes, what to say of them, and what a yes supposes of each by the pods that each takes."""
+    from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
     from kubectl_dra.explain.on_new_nodes import conditions, doubts, drivers_of
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
@@ -126,8 +127,10 @@ def _new_nodes(
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
     views = autoscaler_notes(questions, added, snapshot, settings)
-    notes: list[Words] = [*doubts(added, snapshot), *assumed_of(added), *filled_in(added), *views]
-    return added, notes, conditions(pods, drivers_of(added), added, snapshot, each="each")
+    left_out = taints_left_out(questions, added, snapshot, settings)
+    notes: list[Words] = [*doubts(added, snapshot), *left_out, *assumed_of(added), *filled_in(added), *views]
+    drivers = drivers_of(added)
+    return added, notes, lambda taken: conditions(pods, taken, drivers, added, snapshot, each="each")
 
 
 def _with_sharing(

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import STANDARD, Driver, Kind, catalogue, vendor_files
 from kubectl_dra.data.machine_types import MachineType, machine_types
-from kubectl_dra.data.product_names import meant
+from kubectl_dra.data.product_names import alike, meant
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import (
     DeviceFacts,
@@ -30,7 +30,7 @@ from kubectl_dra.explain.question.device_facts import (
     typed_value,
 )
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
-from kubectl_dra.text import nearest, some, whole_number
+from kubectl_dra.text import DOCS, nearest, some, whole_number
 
 MOST_DEVICES: Final = 128
 """What one ResourceSlice has at most."""
@@ -41,7 +41,10 @@ _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
 """More than pods ask for: of a node in words, only the devices are known."""
 _SYSTEM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+USUAL_LABELS: Final = frozenset((HOSTNAME, *_SYSTEM))
+"""The labels that each node in words has."""
 FILE: Final = "write a file with the Node and its ResourceSlices"
+_PAGE: Final = f"{DOCS}/fit.md#nodes-that-nobody-has-yet"
 _USUAL: Final = "8"
 """How many devices a node is proposed to have."""
 
@@ -107,9 +110,14 @@ class NodeInWords(Struct, frozen=True):
 def of_first_product(words: NodeInWords, snapshot: Snapshot) -> NodeInWords:
     """The same node with devices of the first of the products that may be meant."""
     first, *others = words.products
+    return replace(with_product(words, first, snapshot), others=others)
+
+
+def with_product(words: NodeInWords, product: str, snapshot: Snapshot) -> NodeInWords:
+    """The same node with devices of exactly this product."""
     described = words.described
-    exact = replace(described, first="", base={}, words={**described.all, "product": first})
-    return replace(node_in_words(exact, (), snapshot, words.node.node.name), others=others)
+    exact = replace(described, first="", base={}, words={**described.all, "product": product})
+    return node_in_words(exact, (), snapshot, words.node.node.name)
 
 
 def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot, called: str = "") -> NodeInWords:
@@ -253,6 +261,8 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
 def unknown_product(wanted: str, products: Sequence[str], described: Described, attribute: str = "") -> FlagValueError:
     """That no product is called so, and which are near."""
     products = tuple(dict.fromkeys(products))
+    # Of a vendor's or a brand's name, the products that have it.
+    products = alike(wanted, products) or products
     # What has no number is no model, but a word such as "gpu".
     model = re.search("[0-9]", wanted) is not None
     near = (nearest(wanted, products) or _with_a_word_like(wanted, products)) if model else ()
@@ -286,7 +296,10 @@ def _typed(driver: Driver, typed: Mapping[str, str], described: Described, snaps
 def unknown_name(
     name: str, value: str, driver: Driver | None, described: Described, whose: str, there: Sequence[str] = ()
 ) -> FlagValueError:
-    """That devices have no such attribute or capacity, and which one may be meant."""
+    """That devices have no such attribute or capacity, and which one may be meant, or that it is one of the node."""
+    if name in _ROOM or name.startswith("taint"):
+        what = "a taint of the node is" if name.startswith("taint") else f"{name} of the node is"
+        return FlagValueError(f"{what} not said in words; {FILE} ({_PAGE} shows one)")
     known = tuple(dict.fromkeys(there)) or ((*driver.attributes, *driver.capacities) if driver is not None else ())
     other = driver.instead.get(name, "").partition(" ")[2] if driver is not None else ""
     near = (other,) if other in known else nearest(name, known)

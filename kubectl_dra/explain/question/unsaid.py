@@ -25,7 +25,7 @@ from kubectl_dra.explain.question.device_facts import (
     products_there,
     typed_value,
 )
-from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity
+from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity, with_product
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import join
@@ -180,9 +180,31 @@ def _device(words: NodeInWords, facts: DeviceFacts) -> Device:
     return replace(device, attributes=attributes, capacity=capacity)
 
 
+def taken_in_its_place(
+    words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
+) -> dict[str, str]:
+    """The products called as typed that the cluster does not have and a request takes, where it takes none of those
+    that the cluster has. Each with its value of the flag, after those of the cluster; empty if there is none.
+    """
+    others = {product: with_product(words, product, snapshot).device for product in words.not_there}
+    taken: dict[str, None] = {}
+    for request in (each for claim in question.existing_claims for each in claim.requests if others):
+        found = _taken_by(request.alternatives(), [words.device, *others.values()], snapshot, scheduler)
+        if words.device not in found:
+            taken.update({product: None for product, device in others.items() if device in found})
+    shown = (*words.products, *list(taken)[:_MOST_PRODUCTS]) if taken else ()
+    return {product: words.described.written({"product": product}) for product in shown}
+
+
 def _taken(devices: Sequence[Device], question: Question, snapshot: Snapshot, scheduler: Scheduler) -> list[Device]:
     """The devices that some request of the question takes."""
-    selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
     specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
+    return _taken_by(specs, devices, snapshot, scheduler)
+
+
+def _taken_by(
+    specs: Sequence[DeviceRequest], devices: Sequence[Device], snapshot: Snapshot, scheduler: Scheduler
+) -> list[Device]:
+    selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
     accepted = [selectors.accepted(_selectors(spec, snapshot), devices) for spec in specs]
     return [device for device in devices if any(device in each for each in accepted)]

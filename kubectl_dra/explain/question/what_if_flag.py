@@ -146,6 +146,11 @@ def suppose(
         if key not in after.claims:
             raise InputError(f"ResourceClaim {'/'.join(key)} is deleted with the pod that it was made for")
         question = replace(question, claims=about_claim(after.claims[key]).claims)
+    return asking(question, changes, environment), after
+
+
+def asking(question: Question, changes: Sequence[WhatIfChange], environment: Environment) -> Question:
+    """The question with those of the changes that are of its own requests. Raises as ``suppose`` does."""
     for change in changes:
         if change.kind not in _OF_OTHERS:
             if change.kind == "selector" and change.value != "none":
@@ -153,7 +158,7 @@ def suppose(
 
                 compiled_selector(change.value, environment, f"--what-if {change.flag[1].partition('=')[0]}")
             question = reworded(question, change)
-    return question, after
+    return question
 
 
 def with_whole_name(change: WhatIfChange, snapshot: Snapshot) -> WhatIfChange:

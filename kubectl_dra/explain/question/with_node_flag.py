@@ -26,11 +26,18 @@ from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
 from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes, parse
 from kubectl_dra.explain.question.node_around import Around, furnished
-from kubectl_dra.explain.question.node_in_words import FILE, Described, NodeInWords, node_in_words, of_first_product
+from kubectl_dra.explain.question.node_in_words import (
+    FILE,
+    USUAL_LABELS,
+    Described,
+    NodeInWords,
+    node_in_words,
+    of_first_product,
+)
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
 from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
-from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all
+from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all, taken_in_its_place
 from kubectl_dra.scheduling.node_copy import copies_of
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import some
@@ -240,16 +247,20 @@ def _around(addition: Addition, words: NodeInWords) -> Phrase:
     if words.machine is not None:
         text = "{cpu} CPUs and {memory} memory, less what its system takes, Linux on amd64"
         parts = [say(text, **words.machine.room)]
-    own = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
-    if own:
-        parts.append(say("{own:some 4} as all nodes with such devices here", own=own))
-    none = " and ".join(["no other labels"] if around.taints else ["no taints", "no other labels"])
+    alike = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
+    if alike:
+        parts.append(say("{alike:some 4} as all nodes with such devices here", alike=alike))
+    if not around.taints:
+        parts.append("no taints")
+    labels = addition.nodes[0].node.labels.items() - {*around.labels, *around.unknown}
+    if own := [f"{key}={value}" for key, value in sorted(labels) if key not in USUAL_LABELS]:
+        parts.append(say("label {own:some}" if len(own) == 1 else "labels {own:some 6}", own=own))
     return say(
-        "of a node in words only the devices are known: {node} is taken to have {parts}, {none}; a file of the Node "
-        "and its ResourceSlices says more",
+        "of a node in words only the devices are known: {node} is taken to run driver {driver} and to have {parts}; "
+        "its other labels are unknown, and a file of the Node and its ResourceSlices says more",
         node=addition.like,
+        driver=words.driver.name,
         parts=Joined(tuple(parts), ", "),
-        none=none,
     )
 
 
@@ -309,6 +320,9 @@ def known(
                 if names := missing(words, question, snapshot, scheduler):
                     raise _unsaid(each, words, names, question, snapshot, scheduler)
         if words is not None:
+            for question in questions:
+                if values := taken_in_its_place(words, question, snapshot, scheduler):
+                    raise _other_product(each, words, question, values)
             pods = [question.pod for question in questions if question.pod is not None]
             words, around = furnished(words, pods, snapshot)
             each = replace(each, nodes=(words.node,), words=words, around=around)
@@ -325,13 +339,30 @@ def _unsaid(
     scheduler: Scheduler,
 ) -> FlagValueError:
     way = saying_all(words, names, question, snapshot, scheduler)
-    about = f"{question.kind} {question.namespace}/{question.name}"
-    read = f"the claims of {about} read" if question.pod is not None else f"{about} reads"
+    read = _claims(question, "read")
     if way.products and len(words.products) > 1:
         text = f"they may be {some(words.products)}; {read} {some(list(names))} of devices, so name one"
     else:
         text = f"{read} {some(list(names))} of devices, which is not known of these; add it, or {FILE}"
     return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, way.values)
+
+
+def _other_product(
+    addition: Addition, words: NodeInWords, question: Question, values: Mapping[str, str]
+) -> FlagValueError:
+    """That the answer would rest on which product is meant: those of the cluster are not taken, others are."""
+    others = [product for product in values if product not in words.products]
+    text = (
+        f"they may be {some(words.products)}, which the cluster has, or {some(others)}; {_claims(question, 'take')} "
+        f"{'only the latter' if len(others) == 1 else 'only the others'}, so name one"
+    )
+    instead = [(f"With {product}", value) for product, value in values.items()]
+    return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, instead)
+
+
+def _claims(question: Question, verb: str) -> str:
+    about = f"{question.kind} {question.namespace}/{question.name}"
+    return f"the claims of {about} {verb}" if question.pod is not None else f"{about} {verb}s"
 
 
 def _of_file(new: NewNodes) -> Addition:
