@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.explain.authored import authored
+from tests.fit.test_rollout import STATEFUL
+from tests.fit.worlds import REPLICA_SET, deployment, existing, made_claim, node, pod_spec, said, template
+from tests.ran import ran
 from tools.asked import Asked
 from tools.cases import JSON, QUICK_CASES, Case, asked
 
@@ -72,3 +75,23 @@ def test_what_kueue_refuses_of_several_pods(case: Case, tmp_path: Path) -> None:
     explained, fitted, said = codes(case, tmp_path)
     assert (explained == 0) is (fitted == 0), said
     assert ("Kueue has to admit it first" in " ".join(said.rpartition("Job default")[2].split())) is (fitted == 0), said
+
+
+def both(folder: Path, cluster: list[JSON], manifest: list[JSON]) -> tuple[int, int, str]:
+    """The same of a small cluster."""
+    fitted, out, _ = said(folder, cluster, manifest)
+    words = ("explain", "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json"))
+    explained, text, _ = ran(*words)
+    return explained, fitted, " ".join(f"{text}\n{out}".split())
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_a_selector_that_nobody_can_change(tmp_path: Path, kind: str, replicas: int) -> None:
+    stateful = kind == "StatefulSet"
+    pod = existing("web-0" if stateful else "web-a-x", pod_spec(1), "a", STATEFUL if stateful else REPLICA_SET)
+    pod["metadata"]["labels"] = {"app": "other"}
+    cluster = [*node("a", 4), template(1), pod, made_claim(pod["metadata"]["name"], "a", [0])]
+    explained, fitted, text = both(tmp_path, cluster, [{**deployment(replicas), "kind": kind}])
+    assert (explained, fitted) == (1, 1), text
+    assert text.count("its spec.selector") == 2

@@ -347,7 +347,11 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload.pods > 1 or workload.running or workload.replaced is not None or len(fit_answer.workloads) > 1
+        if workload.pods > 1
+        or workload.running
+        or workload.replaced is not None
+        or workload.refused
+        or len(fit_answer.workloads) > 1
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
