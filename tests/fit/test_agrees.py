@@ -135,3 +135,16 @@ def test_a_claim_that_no_pod_names_counts_as_well(tmp_path: Path) -> None:
     cluster = [*node("a", 4), quota(4, 3), template(1)]
     explained, fitted, text = both(tmp_path, cluster, [claim("other", 1), template(1), deployment(1)])
     assert (explained, fitted) == (1, 1), text
+
+
+def test_where_the_pod_of_a_rollout_goes(tmp_path: Path) -> None:
+    """It needs both devices of its node, of which the pod of the former template holds one."""
+    pod = existing("web-0", pod_spec(1), "a", STATEFUL)
+    pod["metadata"]["labels"] = {"app": "web"}
+    cluster = [*node("a", 2), *node("b", 2), template(1), pod, made_claim("web-0", "a", [0])]
+    web = {**deployment(1, gpus=2), "kind": "StatefulSet"}
+    explained, fitted, text = both(tmp_path, cluster, [template(2), web])
+    assert (explained, fitted) == (0, 0), text
+    assert text.count("StatefulSet default/web fits on a; the rollout ends 1 pod") == 2
+    assert "its claims fit on 2 nodes (a, b)" in text
+    assert "once the pods of the former template have ended" in text
