@@ -133,3 +133,17 @@ def test_what_saves_more_is_another_file(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "cluster.json").rename(tmp_path / "cluster.yaml")
     code, out = quiet("explain", "-f", "manifest.json", "--snapshot", "cluster.yaml")
     assert code == UNDETERMINED and out.endswith("kubectl dra snapshot -o cluster-all.yaml\n")
+
+
+def test_the_full_page_of_a_pod_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    """Brief text leaves out what has no room, and says how to see it; fit looks at all pods."""
+    web = deployment(3)
+    web["spec"]["template"]["spec"]["nodeSelector"] = {"example.com/kind": "other"}
+    said(tmp_path, node("a", 4), [template(1), web])
+    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out = quiet("explain", *words)
+    assert code == 1
+    (full,) = [line for line in out.splitlines() if line.startswith("Full report")]
+    assert full.endswith(f": kubectl dra explain {' '.join(words)} --full")
+    assert f"\nNext: kubectl dra fit {' '.join(words)}\n" in out
+    assert quiet("explain", *words, "--full")[1].count("--full") == 0
