@@ -19,8 +19,7 @@ from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.causes.registry import of_question
-from kubectl_dra.explain.claim_quotas import (
+from kubectl_dra.explain.causes.claim_quotas import (
     charged,
     exceeded,
     only_written,
@@ -28,6 +27,7 @@ from kubectl_dra.explain.claim_quotas import (
     wanted_by,
     without_admin_label,
 )
+from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod

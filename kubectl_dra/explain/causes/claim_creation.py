@@ -14,8 +14,7 @@ from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import pod_group
-from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.claim_quotas import (
+from kubectl_dra.explain.causes.claim_quotas import (
     ADMIN_LABEL,
     needs,
     only_written,
@@ -23,6 +22,7 @@ from kubectl_dra.explain.claim_quotas import (
     with_created_claims,
     without_admin_label,
 )
+from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
