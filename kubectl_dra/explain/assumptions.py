@@ -37,6 +37,12 @@ class AskedByItself(Statement, frozen=True):
     TEXT = "this pod is looked at by itself; the command fit places it beside the other workloads of the manifest"
 
 
+class AfterRollout(Statement, frozen=True):
+    """The answer supposes that the rollout has ended what it replaces."""
+
+    TEXT = "this pod is looked at as the rollout makes it, once the pods of the former template have ended"
+
+
 def notes_of(analysis: Analysis) -> Iterator[Words]:
     """All notes about an analysis."""
     snapshot, settings = analysis.snapshot, analysis.settings

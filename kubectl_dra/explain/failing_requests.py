@@ -18,6 +18,7 @@ from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
 from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counted, stage_error
+from kubectl_dra.explain.node_reasons import KeptApart
 from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
@@ -122,10 +123,15 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
         if each.stage.name in _CLOSE or (each.stage.name is StageName.POOL and _matching_in_unusable_pools(each))
     ]
     findings = [_finding(each) for each in close or blocked[:1]]
-    barred = _finding(where) if (where := _on_barred_nodes(analysis, world, furthest)) is not None else None
+    where = _on_barred_nodes(analysis, world, furthest)
+    barred = _finding(where) if where is not None else None
     if close:
         apart = [_finding(each) for each in blocked if each.stage.name is StageName.REQUEST_SELECTOR]
         findings.extend(each for each in (*apart[:1], barred) if each is not None and each.proof is not None)
+        if barred in findings and where is not None and all(isinstance(why, KeptApart) for why in where.reasons):
+            # There are free devices where other pods keep this one away: that others are held is not what stops it.
+            findings.remove(barred)
+            findings.insert(0, barred)
     elif barred is not None and blocked[0].stage.name is not StageName.NODE:
         # What it asks for is there and free: its node is at fault, and not the selector that passes over the others.
         findings.insert(0, barred)

@@ -24,6 +24,7 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
+from kubectl_dra.explain.causes.claim_quotas import with_created_claims
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.not_starting import troubled_nodes
 from kubectl_dra.explain.outcomes import depends_on
@@ -62,7 +63,7 @@ def fit(
     """
     if (options.most or options.replicas is not None) and len(workloads) != 1:
         raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
-    snapshot = with_controllers(snapshot, workloads)
+    snapshot = with_created_claims(with_controllers(snapshot, workloads))
     plans, snapshot = plans_of(workloads, snapshot, settings, options)
     every = plans[0].own if plans else frozenset()
     refused = {change for plan in plans for change in plan.refused}

@@ -15,9 +15,12 @@ from kubectl_dra.api.pods import Pod, owner_of, replaced_by
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.causes.claim_elsewhere import ELSEWHERE, SECOND_CLAIM
+from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
+from kubectl_dra.explain.causes.node_filters import AFFINITY
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by
+from kubectl_dra.explain.node_reasons import KeptApart
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
 from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
@@ -378,9 +381,16 @@ def _enough(
 def without_own(diagnosis: Diagnosis, own: Set[str], snapshot: Snapshot) -> Diagnosis:
     """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
     ways = tuple(way for way in diagnosis.ways if not any(_ends(change, own) for change in way.changes))
-    return replace(
-        diagnosis, ways=ways, findings=tuple(_finding(finding, own, snapshot) for finding in diagnosis.findings)
-    )
+    findings = [_finding(finding, own, snapshot) for finding in diagnosis.findings]
+    apart = next((at for at, finding in enumerate(findings) if finding.kind is AFFINITY), None)
+    for at, finding in enumerate(findings):
+        by_rule = finding.kind is NOT_FOR_NODE and all(isinstance(fact.field, KeptApart) for fact in finding.evidence)
+        if apart is not None and by_rule and finding is not diagnosis.findings[at]:
+            # Pods of the workload keep the others off free devices: what helps against their rule helps here.
+            findings[at] = replace(finding, remedy=findings[apart].remedy)
+            findings[apart] = replace(findings[apart], remedy=None)
+            break
+    return replace(diagnosis, ways=ways, findings=tuple(findings))
 
 
 def _finding(finding: Finding, own: Set[str], snapshot: Snapshot) -> Finding:

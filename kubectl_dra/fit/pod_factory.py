@@ -11,17 +11,22 @@ from msgspec import Struct, json, structs
 from kubectl_dra.admission.quantities import in_scope, quota_refusals, used_by
 from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.meta import Amount, convert
-from kubectl_dra.api.pod_resources import amounts
+from kubectl_dra.api.meta import convert
 from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Pod
 from kubectl_dra.api.policy import ResourceQuota
-from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
 from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.explain.causes.claim_creation import needs, only_written, without_admin_label
+from kubectl_dra.explain.causes.claim_quotas import (
+    charged,
+    exceeded,
+    only_written,
+    to_create,
+    wanted_by,
+    without_admin_label,
+)
 from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.refused_changes import refused_changes
@@ -230,8 +235,6 @@ def _with_volumes(pod: Pod, raw: Mapping[str, Any], snapshot: Snapshot) -> Pod:
 
 # Whether the API server would create one more pod and its claims, with what quotas leave after the pods before.
 
-_ZERO: Final = Quantity.of(0)
-
 
 class Denied(Enum):
     """What is not created."""
@@ -252,8 +255,9 @@ def denied(new: NewPod, snapshot: Snapshot) -> Creation:
     space = new.pod.metadata.namespace
     if new.refused:
         return Creation(Denied.POD)
-    named = (snapshot.claims.get((space, pod_claim.claim_name)) for pod_claim in new.pod.claims if pod_claim.claim_name)
-    written = [claim for claim in named if claim is not None and only_written(claim)]
+    names = [pod_claim.claim_name for pod_claim in new.pod.claims]
+    named = [claim for name in names if (claim := snapshot.claims.get((space, name))) is not None]
+    written = [claim for claim in named if only_written(claim)]
     if any(without_admin_label(claim, snapshot) for claim in (*new.claims.values(), *written)):
         return Creation(Denied.CLAIM)
     own = [quota for quota in snapshot.quotas if quota.metadata.namespace == space]
@@ -261,24 +265,19 @@ def denied(new: NewPod, snapshot: Snapshot) -> Creation:
         return Creation()
     if any(True for _ in quota_refusals(new.pod, own)):
         return Creation(Denied.POD)
-    counted = needs(list(new.claims.values()), snapshot.classes) if new.claims else {}
-    wanted = {key: Quantity.of(count) for key, count in counted.items()}
-    if any(_exceeded(quota, wanted) for quota in own):
+    # What the manifest brings was created before the pods, if there was room.
+    lacking = [claim for claim in named if to_create(claim, snapshot)]
+    wanted = wanted_by([*new.claims.values(), *lacking], snapshot)
+    if any(exceeded(quota, wanted) for quota in own):
         return Creation(Denied.CLAIM)
     usage = used_by(new.pod)
     after = []
     for quota in snapshot.quotas:
         if quota.metadata.namespace == space:
             more = [wanted, usage] if in_scope(new.pod, quota) else [wanted]
-            quota = _charged(quota, more)
+            quota = charged(quota, more)
         after.append(quota)
     return Creation(quotas=after)
-
-
-def _exceeded(quota: ResourceQuota, wanted: Mapping[str, Quantity]) -> bool:
-    used = amounts(quota.status.used)
-    hard = amounts(quota.status.hard or quota.spec.hard)
-    return any(key in hard and used.get(key, _ZERO) + amount > hard[key] for key, amount in wanted.items())
 
 
 def without(pods: Collection[Pod], snapshot: Snapshot) -> Snapshot:
@@ -294,19 +293,8 @@ def ended(pods: Collection[Pod], cluster: Cluster) -> Cluster:
         space = quota.metadata.namespace
         own = [pod for pod in pods if pod.metadata.namespace == space]
         claims = [claim for key, claim in cluster.snapshot.claims.items() if key not in there.snapshot.claims]
-        gone = needs([claim for claim in claims if claim.metadata.namespace == space], cluster.snapshot.classes)
+        gone = [claim for claim in claims if claim.metadata.namespace == space]
         less = [used_by(pod) for pod in own if in_scope(pod, quota)]
-        less.append({key: Quantity.of(count) for key, count in gone.items()})
-        quotas.append(_charged(quota, less, -1) if own else quota)
+        less.append(wanted_by(gone, cluster.snapshot))
+        quotas.append(charged(quota, less, -1) if own else quota)
     return there.editing(*quotas) if pods and quotas else there
-
-
-def _charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]], sign: int = 1) -> ResourceQuota:
-    """The quota after what it limits of these amounts was used, or is not any more."""
-    used = amounts(quota.status.used)
-    for usage in more:
-        for key in usage.keys() & (quota.status.hard or quota.spec.hard).keys():
-            before = used.get(key, _ZERO)
-            used[key] = before + usage[key] if sign > 0 else max(_ZERO, before - usage[key])
-    written: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
-    return structs.replace(quota, status=structs.replace(quota.status, used=written))

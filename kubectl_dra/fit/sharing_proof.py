@@ -16,17 +16,18 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.claim_relation import claims_of
-from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.failed_kubelet_calls import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
-from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
+from kubectl_dra.explain.causes.claim_creation import allowing_admin
+from kubectl_dra.explain.causes.claim_quotas import ADMIN_LABEL
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.existing_pods import pods_of
+from kubectl_dra.fit.pod_factory import without
 from kubectl_dra.fit.result import FitOptions, WorkloadFit
 from kubectl_dra.fit.rollout import limits_of
 from kubectl_dra.fit.share_answer import Spread, TriedWay
@@ -186,7 +187,7 @@ def _tried(
 
     def beside(old: int, options: FitOptions) -> WorkloadFit:
         """What comes of the new pods while so many of those that run keep their devices."""
-        ended = Cluster(cluster).ending(pod for pod in own if pod not in running[:old]).snapshot
+        ended = without([pod for pod in own if pod not in running[:old]], cluster)
         return fit([workload], ended, settings, options, progress).workloads[0]
 
     def new_pods(old: int) -> int:

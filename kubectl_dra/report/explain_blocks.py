@@ -423,8 +423,9 @@ def _next(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[ShellCommand
     step = diagnosis.next
     following = command(step, invocation)
     elsewhere = following is not None and step is not None and step.look not in OUR_PAGE
-    if invocation.argv and not invocation.counted:
-        label = "Full report" if elsewhere else "Next"
+    if invocation.argv:
+        # Of several pods, what fit says of all of them is the next thing.
+        label = "Full report" if elsewhere or invocation.counted else "Next"
         yield ShellCommand((invocation.refined("--full"),), label, has_rest=True, brief=Brief(), full=False)
     if following is not None:
         yield replace(shell((following,), invocation.where, "Next"), brief=Brief() if elsewhere else None)

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.explain.authored import authored
+from tests.fit.test_rollout import STATEFUL
+from tests.fit.worlds import REPLICA_SET, claim, deployment, existing, made_claim, node, pod_spec, said, template
+from tests.ran import ran
 from tools.asked import Asked
 from tools.cases import JSON, QUICK_CASES, Case, asked
 
@@ -72,3 +75,76 @@ def test_what_kueue_refuses_of_several_pods(case: Case, tmp_path: Path) -> None:
     explained, fitted, said = codes(case, tmp_path)
     assert (explained == 0) is (fitted == 0), said
     assert ("Kueue has to admit it first" in " ".join(said.rpartition("Job default")[2].split())) is (fitted == 0), said
+
+
+def both(folder: Path, cluster: list[JSON], manifest: list[JSON]) -> tuple[int, int, str]:
+    """The same of a small cluster."""
+    fitted, out, _ = said(folder, cluster, manifest)
+    words = ("explain", "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json"))
+    explained, text, _ = ran(*words)
+    return explained, fitted, " ".join(f"{text}\n{out}".split())
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_a_selector_that_nobody_can_change(tmp_path: Path, kind: str, replicas: int) -> None:
+    stateful = kind == "StatefulSet"
+    pod = existing("web-0" if stateful else "web-a-x", pod_spec(1), "a", STATEFUL if stateful else REPLICA_SET)
+    pod["metadata"]["labels"] = {"app": "other"}
+    cluster = [*node("a", 4), template(1), pod, made_claim(pod["metadata"]["name"], "a", [0])]
+    explained, fitted, text = both(tmp_path, cluster, [{**deployment(replicas), "kind": kind}])
+    assert (explained, fitted) == (1, 1), text
+    assert text.count("its spec.selector") == 2
+
+
+def quota(hard: int, used: int) -> JSON:
+    key = "count/resourceclaims.resource.k8s.io"
+    status = {"hard": {key: str(hard)}, "used": {key: str(used)}}
+    return {
+        "kind": "ResourceQuota",
+        "apiVersion": "v1",
+        "metadata": {"name": "t", "namespace": "default"},
+        "status": status,
+    }
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+@pytest.mark.parametrize(("used", "expected"), [(3, 0), (4, 1)])
+def test_the_quota_of_a_claim_that_pods_share(tmp_path: Path, replicas: int, used: int, expected: int) -> None:
+    web = deployment(replicas)
+    web["spec"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
+    cluster = [*node("a", 4), quota(4, used)]
+    explained, fitted, text = both(tmp_path, cluster, [claim("shared", 1), web])
+    assert (explained, fitted) == (expected, expected), text
+    assert ("4 used, 1 more needed" in text) is bool(expected)
+
+
+def test_sharing_needs_a_claim_that_the_quota_allows(tmp_path: Path) -> None:
+    cluster = [*node("a", 1), quota(4, 4), template(1)]
+    explained, fitted, text = both(tmp_path, cluster, [template(1), deployment(3)])
+    assert (explained, fitted) == (1, 1) and "dra share" not in text, text
+    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out, _ = ran("share", *words)
+    assert code == 1 and "4 used, 1 more needed" in out
+    # There is room for the claim that all share, and not for one of each pod.
+    _, _, text = both(tmp_path, [*node("a", 1), quota(4, 3), template(1)], [template(1), deployment(3)])
+    assert "dra share" in text
+
+
+def test_a_claim_that_no_pod_names_counts_as_well(tmp_path: Path) -> None:
+    cluster = [*node("a", 4), quota(4, 3), template(1)]
+    explained, fitted, text = both(tmp_path, cluster, [claim("other", 1), template(1), deployment(1)])
+    assert (explained, fitted) == (1, 1), text
+
+
+def test_where_the_pod_of_a_rollout_goes(tmp_path: Path) -> None:
+    """It needs both devices of its node, of which the pod of the former template holds one."""
+    pod = existing("web-0", pod_spec(1), "a", STATEFUL)
+    pod["metadata"]["labels"] = {"app": "web"}
+    cluster = [*node("a", 2), *node("b", 2), template(1), pod, made_claim("web-0", "a", [0])]
+    web = {**deployment(1, gpus=2), "kind": "StatefulSet"}
+    explained, fitted, text = both(tmp_path, cluster, [template(2), web])
+    assert (explained, fitted) == (0, 0), text
+    assert text.count("StatefulSet default/web fits on a; the rollout ends 1 pod") == 2
+    assert "its claims fit on 2 nodes (a, b)" in text
+    assert "once the pods of the former template have ended" in text

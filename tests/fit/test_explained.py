@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fit.test_existing import after_applying
-from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, said, template
+from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, running, said, template
 from tests.ran import ran
 
 UNDETERMINED = 3
@@ -133,3 +133,35 @@ def test_what_saves_more_is_another_file(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "cluster.json").rename(tmp_path / "cluster.yaml")
     code, out = quiet("explain", "-f", "manifest.json", "--snapshot", "cluster.yaml")
     assert code == UNDETERMINED and out.endswith("kubectl dra snapshot -o cluster-all.yaml\n")
+
+
+def test_the_full_page_of_a_pod_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    """Brief text leaves out what has no room, and says how to see it; fit looks at all pods."""
+    web = deployment(3)
+    web["spec"]["template"]["spec"]["nodeSelector"] = {"example.com/kind": "other"}
+    said(tmp_path, node("a", 4), [template(1), web])
+    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out = quiet("explain", *words)
+    assert code == 1
+    (full,) = [line for line in out.splitlines() if line.startswith("Full report")]
+    assert full.endswith(f": kubectl dra explain {' '.join(words)} --full")
+    assert f"\nNext: kubectl dra fit {' '.join(words)}\n" in out
+    assert quiet("explain", *words, "--full")[1].count("--full") == 0
+
+
+def test_pods_that_keep_apart_are_named_before_who_holds_other_devices(tmp_path: Path) -> None:
+    """Free devices are left where the first pods of the workload are; where none of them is, all devices are held."""
+    web = deployment(3)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    web["spec"]["template"]["spec"]["affinity"] = rule
+    cluster = [*node("a", 2), *node("b", 2), *node("c", 1), *running("other", "c", [0])]
+    code, out, _ = said(tmp_path, cluster, [template(1), web])
+    text = " ".join(out.split())
+    assert code == 1 and "2 of 3 replicas" in text
+    first = 'no-devices-on-eligible-nodes: 2 free devices for request "gpu" are on nodes where the pod cannot run'
+    assert text.index(first) < text.index("devices-held: ")
+    assert "Fix: Add a node, run fewer such pods, or correct the anti-affinity; then it fits on the new node." in text
+    code, out = quiet("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    text = " ".join(out.split())
+    assert code == 1 and "cannot be scheduled: 2 free devices" in text

@@ -38,7 +38,7 @@ from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
 from kubectl_dra.errors import FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.assumptions import AskedByItself, OneOfItsPods, rules_notes
+from kubectl_dra.explain.assumptions import AfterRollout, AskedByItself, OneOfItsPods, rules_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import Diagnosis
@@ -350,7 +350,11 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload.pods > 1 or workload.running or workload.replaced is not None or len(fit_answer.workloads) > 1
+        if workload.pods > 1
+        or workload.running
+        or workload.replaced is not None
+        or workload.refused
+        or len(fit_answer.workloads) > 1
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
@@ -427,6 +431,10 @@ def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Seq
     if workload.stop is not None and workload.stop.diagnosis.exit_code:
         return (workload.stop.diagnosis,)
     agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
+    if workload.replaced and not workload.running and not workload.verdict.exit_code:
+        # A node that a pod of the former template leaves is none that the pod gets beside it.
+        given = {placed_pod.node for placed_pod in workload.placed_pods}
+        agreeing = [each for each in agreeing if given <= {placement.node for placement in each.placements}]
     if agreeing or not (workload.running or workload.replaced):
         return agreeing
     from kubectl_dra.fit.existing_pods import pods_of
@@ -435,6 +443,7 @@ def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Seq
     if not workload.running:
         # Those of the former template end for the new ones.
         after = Cluster(posed.snapshot).ending(there).snapshot
-        return (diagnose(posed.question, after, posed.settings),)
+        diagnosis = diagnose(posed.question, after, posed.settings)
+        return (replace(diagnosis, notes=(AfterRollout(), *diagnosis.notes)),)
     runs = there[0]
     return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
-from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
-from kubectl_dra.api.limits import MAX_RESULTS
+from msgspec.structs import replace
+
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.cluster import key_of
@@ -14,6 +14,14 @@ from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import pod_group
+from kubectl_dra.explain.causes.claim_quotas import (
+    ADMIN_LABEL,
+    needs,
+    only_written,
+    to_create,
+    with_created_claims,
+    without_admin_label,
+)
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
@@ -21,11 +29,8 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, s
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 
 CREATION_FAILED = "FailedResourceClaimCreation"
-ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 OLD_ADMIN_LABEL = "resource.k8s.io/admin-access"
 """What Kubernetes 1.33 called the label; later releases ignore this one."""
-CLAIM_COUNT = "count/resourceclaims.resource.k8s.io"
-CLASS_DEVICES = ".deviceclass.resource.k8s.io/devices"
 _ZERO = Quantity.parse("0")
 
 NOT_CREATED = CauseKind(code="claim-not-created", family=Family.POD, look=Look.POD, passes=True)
@@ -57,13 +62,16 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
     for claim in (*claims, *(each for each in written if each not in claims)):
         if without_admin_label(claim, context.snapshot):
             yield from (finding for finding in _admin(claim, context.snapshot) if finding.kind is not cause_kind)
+    snapshot = context.snapshot
+    entries = (claim_entry.claim for claim_entry in context.question.claims if not claim_entry.hypothetical)
+    named = [claim for claim in entries if claim is not None and claim not in claims and to_create(claim, snapshot)]
+    if named or (claims and snapshot.created):
+        # Before any pod, the server creates those claims of the manifest for which there is room.
+        asked = {(claim.metadata.namespace, claim.metadata.name): claim for claim in named}
+        snapshot = with_created_claims(replace(snapshot, claims={**snapshot.claims, **asked}))
+        claims += [snapshot.claims[key] for key in asked if to_create(snapshot.claims[key], snapshot)]
     if claims:
-        yield from (finding for finding in _quotas(claims, context.snapshot) if finding.kind is not cause_kind)
-
-
-def only_written(claim: ResourceClaim) -> bool:
-    """Whether a claim is only in a manifest: a server has given it nothing yet."""
-    return not (claim.metadata.uid or claim.metadata.creation_timestamp) and claim.allocation is None
+        yield from (finding for finding in _quotas(claims, snapshot) if finding.kind is not cause_kind)
 
 
 def _waits(claim_entry: ClaimEntry) -> bool:
@@ -151,13 +159,6 @@ def _labelling(namespace: str) -> Remedy:
     return Remedy(say(text, namespace=namespace), commands=(allowing_admin(namespace),))
 
 
-def without_admin_label(claim: ResourceClaim, snapshot: Snapshot) -> bool:
-    """Whether a claim asks for admin access in a namespace that does not allow it, as far as that was read."""
-    namespace = snapshot.namespaces.get(claim.metadata.namespace)
-    asks = any(spec.admin_access for spec in claim.alternatives())
-    return asks and namespace is not None and namespace.labels.get(ADMIN_LABEL) != "true"
-
-
 def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
     namespace = snapshot.namespaces[claim.metadata.namespace]
     has: Words = namespace.labels.get(ADMIN_LABEL, "not set")
@@ -199,34 +200,6 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Fin
                     Evidence(say("claims {keys}", keys=[claim.key for claim in claims]), "count as", need),
                 ),
             )
-
-
-def needs(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> dict[str, int]:
-    """What the claims count as, by quota key. All counts as 32 devices, a list as its largest amount per
-    class.
-
-    Devices of a class with an extended resource name also count as that resource (KEP-5004).
-    """
-    out = {CLAIM_COUNT: len(claims)}
-    for claim in claims:
-        for request in claim.requests:
-            largest: dict[str, int] = {}
-            for spec in request.alternatives():
-                amount = MAX_RESULTS if spec.allocation_mode == ALL else spec.count
-                largest[spec.device_class] = max(amount, largest.get(spec.device_class, 0))
-            for name, amount in largest.items():
-                for key in _keys(name, classes):
-                    out[key] = out.get(key, 0) + amount
-    return out
-
-
-def _keys(name: str, classes: Mapping[str, DeviceClass]) -> Iterator[str]:
-    """The quota keys under which devices of a class count."""
-    yield f"{name}{CLASS_DEVICES}"
-    extended = classes[name].extended_resource_name if name in classes else ""
-    if extended:
-        yield f"requests.{IMPLICIT_PREFIX}{name}"
-        yield f"requests.{extended}"
 
 
 def _amount(text: str) -> Quantity:
