@@ -502,7 +502,7 @@ def test_the_file_that_the_page_shows_is_a_node(tmp_path: Path) -> None:
     (file := tmp_path / "h100-new.yaml").write_text(section.partition("```yaml\n")[2].partition("```\n")[0])
     device_class, made = nvidia(HOPPER_ONLY)
     tolerating = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
-    for spec, code in (({"tolerations": tolerating}, 0), ({}, 1)):
-        manifest = [made, deployment(3, cpu="48", **spec)]
+    for tolerations, code in ((tolerating, 0), ([], 1)):
+        manifest = [made, deployment(3, cpu="48", tolerations=tolerations)]
         ended, report = fitted(tmp_path, [device_class, *node("cpu")], manifest, "--with-node", str(file))
         assert ended == code and (code or report["newNodes"]["number"] == 2)
