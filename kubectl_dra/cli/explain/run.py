@@ -210,7 +210,7 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
 
     diagnoses: list[Diagnosis] = []
     fleets: ByIdentity[Snapshot, Inventory] = ByIdentity()
-    drawn: ByIdentity[Diagnosis, Inventory] = ByIdentity()
+    drawn: dict[tuple[str, str, str], Inventory] = {}
     posed = questions_of(flags, connection, changes)
     _tell_stand_ins(posed)
     for number, each in enumerate(posed):
@@ -222,12 +222,16 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
         )
         if devices is not None:
             fleets.put(each.snapshot, devices)
-            drawn.put(diagnosis, devices)
+            drawn[_subject(diagnosis)] = devices
     origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
     answers = _answered(posed, diagnoses, flags)
-    shown = [(diagnosis, drawn.get(diagnosis)) for diagnosis in (*answers.refused, *answers.diagnoses)]
+    shown = [(diagnosis, drawn.get(_subject(diagnosis))) for diagnosis in (*answers.refused, *answers.diagnoses)]
     put(to_html(shown, origin, _invocation(flags, connection)))
     return answers.code
+
+
+def _subject(diagnosis: Diagnosis) -> tuple[str, str, str]:
+    return diagnosis.kind, diagnosis.namespace, diagnosis.name
 
 
 def _run_watch(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> int:

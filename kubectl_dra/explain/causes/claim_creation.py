@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cluster.cluster import key_of
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, kubectl
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
@@ -68,7 +66,7 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
     if named or (claims and snapshot.created):
         # Before any pod, the server creates those claims of the manifest for which there is room.
         asked = {(claim.metadata.namespace, claim.metadata.name): claim for claim in named}
-        snapshot = with_created_claims(replace(snapshot, claims={**snapshot.claims, **asked}))
+        snapshot = with_created_claims(Cluster(snapshot).editing(*asked.values()).snapshot)
         claims += [snapshot.claims[key] for key in asked if to_create(snapshot.claims[key], snapshot)]
     if claims:
         yield from (finding for finding in _quotas(claims, snapshot) if finding.kind is not cause_kind)

@@ -14,6 +14,7 @@ from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pod_resources import amounts
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
@@ -105,7 +106,7 @@ def with_created_claims(snapshot: Snapshot) -> Snapshot:
 
     Those have a uid then, and the quotas count them. Where a namespace has no quota, its claims stay as they are.
     """
-    quotas, claims = list(snapshot.quotas), dict(snapshot.claims)
+    quotas, created = list(snapshot.quotas), list[ResourceClaim]()
     new = [claim for claim in snapshot.claims.values() if to_create(claim, snapshot)] if snapshot.created else []
     for claim in new:
         own = [at for at, quota in enumerate(quotas) if quota.metadata.namespace == claim.metadata.namespace]
@@ -117,5 +118,5 @@ def with_created_claims(snapshot: Snapshot) -> Snapshot:
         for at in own:
             quotas[at] = charged(quotas[at], [wanted])
         metadata = structs.replace(claim.metadata, uid=_created(claim))
-        claims[claim.metadata.namespace, claim.metadata.name] = structs.replace(claim, metadata=metadata)
-    return structs.replace(snapshot, quotas=tuple(quotas), claims=claims) if new and quotas else snapshot
+        created.append(structs.replace(claim, metadata=metadata))
+    return Cluster(snapshot).editing(*quotas, *created).snapshot if created else snapshot
