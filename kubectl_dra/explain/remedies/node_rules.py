@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -30,6 +31,9 @@ from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
+
+
+_NODES_NAMED: Final = 2
 
 
 class RelaxNodeRule(Change, frozen=True):
@@ -65,6 +69,8 @@ class RelaxNodeRule(Change, frozen=True):
         """What to do, without a full stop."""
         reason = self.reason
         text = "let the pod run on {nodes:some} ({reason})"
+        # Of many nodes the proof says which take it.
+        there = "let the pod run on {nodes:some}: " if len(self.nodes) <= _NODES_NAMED else ""
         if isinstance(reason, Untolerated):
             text = "let the pod tolerate the node taint {taint}"
             if reason.is_condition:
@@ -73,10 +79,10 @@ class RelaxNodeRule(Change, frozen=True):
         if isinstance(reason, NodeCordoned):
             return reason.ended_on(self.nodes)
         if isinstance(reason, LabelDiffers):
-            text = "let the pod run on {nodes:some}: leave {entry} out of {place}"
+            text = f"{there}leave {{entry}} out of {{place}}"
             return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}", place=self.place)
         if isinstance(reason, AffinityDiffers):
-            text = "let the pod run on {nodes:some}: leave the required node affinity ({affinity}) out of {place}"
+            text = f"{there}leave the required node affinity ({{affinity}}) out of {{place}}"
             return say(text, nodes=self.nodes, affinity=reason.affinity, place=self.place)
         return say(text, nodes=self.nodes, reason=reason)
 
