@@ -34,6 +34,7 @@ from kubectl_dra.report.fit_words import (
     fix_commands,
     gain,
     headline,
+    is_open,
     making_it,
     missing,
     needed,
@@ -149,7 +150,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
 
 def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
     """How many new nodes it takes, and why they take no pod."""
-    if answer.needed is not None:
+    if answer.needed is not None and not is_open(answer):
         yield prose(f"{needed(answer.needed)}.")
     if answer.unhelpful:
         yield prose(f"A new node takes none of the pods: {written(answer.unhelpful)}.")

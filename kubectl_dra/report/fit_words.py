@@ -23,6 +23,7 @@ from kubectl_dra.fit.result import (
     ChangeSort,
     ClusterChange,
     EndRule,
+    FitAnswer,
     FormerPods,
     More,
     NodesNeeded,
@@ -59,6 +60,11 @@ def headline(workload: WorkloadFit) -> str:
 def conditions(workload: WorkloadFit) -> tuple[Gap, ...]:
     """The kinds of which there must be no object for the answer to hold, where nothing else is open."""
     return if_none(workload.unclear)
+
+
+def is_open(answer: FitAnswer) -> bool:
+    """Whether something that decides was not read, so that no number of new nodes means anything."""
+    return any(workload.unclear and not conditions(workload) for workload in answer.workloads)
 
 
 def missing(names: Sequence[str], where: ClusterFlags) -> list[Block]:

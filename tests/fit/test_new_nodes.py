@@ -506,3 +506,12 @@ def test_the_file_that_the_page_shows_is_a_node(tmp_path: Path) -> None:
         manifest = [made, deployment(3, cpu="48", tolerations=tolerations)]
         ended, report = fitted(tmp_path, [device_class, *node("cpu")], manifest, "--with-node", str(file))
         assert ended == code and (code or report["newNodes"]["number"] == 2)
+
+
+@pytest.mark.parametrize("unseen", ["Pod", "ResourceSlice", "ResourceClaim"])
+def test_no_number_of_nodes_rests_on_what_was_not_read(tmp_path: Path, unseen: str) -> None:
+    cluster = [each for each in node("n1", 2) if each["kind"] != unseen]
+    asked = (tmp_path, cluster, [template(), deployment(3)], "--with-node", "n1")
+    code, out, errors = said(*asked, unseen=(unseen,))
+    assert code in (2, 3) and "new node (n1)" not in (out + errors).lower(), out
+    assert "New nodes" not in out, out
