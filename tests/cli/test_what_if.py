@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -120,3 +121,16 @@ def test_a_mistyped_attribute_is_corrected_in_the_flag(two_claims: Dra, model: s
 def test_an_attribute_that_nothing_resembles_is_looked_for_on_devices(two_claims: Dra) -> None:
     out = two_claims(*WORDS, f'gpu:selector={MODEL.replace("model", "zzz")} == "A100"').out
     assert "kubectl get" not in out and "$ kubectl dra devices -o wide" in out
+
+
+@pytest.mark.parametrize(("change", "kind"), [("free", "ResourceClaim"), ("end", "Pod")])
+def test_an_object_that_was_not_read_may_be_there(two_claims: Dra, tmp_path: Path, change: str, kind: str) -> None:
+    words = ("explain", "claim/a" if kind == "Pod" else "pod/train", *WORDS[2:], f"{change}=other/x")
+    known = two_claims(*words)
+    assert known.code == 2
+    assert "of that name" in known.err
+    objects = json.loads((tmp_path / "cluster.yaml").read_text())["items"]
+    write_cluster(tmp_path / "cluster.yaml", [item for item in objects if item["kind"] != kind], (kind,))
+    ran = two_claims(*words)
+    assert ran.code == 3, ran.err
+    assert f"so whether there is a {kind} other/x is unknown" in ran.err

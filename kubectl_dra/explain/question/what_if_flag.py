@@ -15,7 +15,7 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.typed_names import published_device
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
@@ -377,22 +377,35 @@ def _made_in(cluster: Cluster, change: WhatIfChange, question: Question) -> Clus
         return cluster.untainting(id)
     if change.kind == "free":
         held = {key: claim for key, claim in cluster.snapshot.claims.items() if claim.allocation is not None}
-        return cluster.freeing(_named(change, "allocated claim", held, question.namespace).values(), pod_key)
-    gone = _named(change, "pod", cluster.snapshot.pods, question.namespace)
+        return cluster.freeing(_named(change, "allocated claim", held, cluster, question).values(), pod_key)
+    gone = _named(change, "pod", cluster.snapshot.pods, cluster, question)
     if pod_key is not None and pod_key in gone:
         raise InputError(f"--what-if {change}: that is the pod that is asked about")
     return cluster.ending(gone.values())
 
 
-def _named(change: WhatIfChange, what: str, known: Mapping[Key, T], namespace: str) -> dict[Key, T]:
-    """The objects that a change names."""
+def _named(
+    change: WhatIfChange, what: str, known: Mapping[Key, T], cluster: Cluster, question: Question
+) -> dict[Key, T]:
+    """The objects that a change names.
+
+    Raises:
+        InputError: there is none of a name.
+        UndeterminedError: nor was it read whether there is.
+    """
     objects: dict[Key, T] = {}
     for name in change.named:
         space, slash, rest = name.partition("/")
-        key = (space, rest) if slash else (namespace, space)
+        key = (space, rest) if slash else (question.namespace, space)
         if key not in known:
+            typed = f"--what-if {change.kind}={name}"
+            kind = "Pod" if change.kind == "end" else "ResourceClaim"
+            gap = cluster.snapshot.missing(kind, key[0])
+            if gap is not None:
+                raise UndeterminedError(
+                    f"{typed}: {gap}, so whether there is a {kind} {'/'.join(key)} is unknown{gap.help}"
+                )
             hint = did_you_mean_or_known(name, ["/".join(each) for each in known])
-            text = f"no {what} of that name; {hint}"
-            raise InputError(f"--what-if {change.kind}={name}: {text}")
+            raise InputError(f"{typed}: no {what} of that name; {hint}")
         objects[key] = known[key]
     return objects
