@@ -31,8 +31,9 @@ from kubectl_dra.explain.outcomes import AutoscalerView, no_help
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject
 from kubectl_dra.explain.placed_notes import placed_notes
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
-from kubectl_dra.explain.question.what_if_flag import in_use, made_again, to_make
+from kubectl_dra.explain.question.what_if_flag import WhatIfChange, in_use, made_again, to_make
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
+from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen, Unread
 from kubectl_dra.scheduling.default_preemption import ending_victims
 from kubectl_dra.text import whole_number
@@ -84,7 +85,7 @@ def answer_notes(
             (
                 *_tolerated_faults(analysis),
                 *no_help(analysis, groups),
-                *(say("supposed: {change}", change=change.words) for change in supposed),
+                *(_supposed(change, analysis.settings) for change in supposed),
                 *in_use(analysis.settings.freed),
                 *made_again(analysis.settings.ended),
                 *to_make(analysis.question, supposed),
@@ -102,6 +103,11 @@ def answer_notes(
             )
         )
     )
+
+
+def _supposed(change: WhatIfChange, settings: Settings) -> Phrase:
+    text = "supposed: {change}, which is asked for already" if change in settings.idle else "supposed: {change}"
+    return say(text, change=change.words)
 
 
 def _of_new_nodes(analysis: Analysis) -> Iterator[Words]:

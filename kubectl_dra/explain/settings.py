@@ -21,8 +21,8 @@ class Settings(Struct, frozen=True):
     ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.
     ``supposed`` are changes that question and snapshot have already, and the cluster has not; ``new_nodes`` those of
-    them that add nodes, called ``added``. ``ended`` are the pods that they end, as these are, and ``freed`` the claims
-    that they take from pods, each with its pods.
+    them that add nodes, called ``added``; ``idle`` those that ask for what was asked for already. ``ended`` are the
+    pods that they end, as these are, and ``freed`` the claims that they take from pods, each with its pods.
     """
 
     scheduler: Scheduler
@@ -36,5 +36,6 @@ class Settings(Struct, frozen=True):
     supposed: tuple[WhatIfChange, ...] = ()
     new_nodes: tuple[Addition, ...] = ()
     added: frozenset[str] = frozenset()
+    idle: tuple[WhatIfChange, ...] = ()
     ended: tuple[Pod, ...] = ()
     freed: Mapping[str, tuple[Pod, ...]] = {}

@@ -134,3 +134,9 @@ def test_an_object_that_was_not_read_may_be_there(two_claims: Dra, tmp_path: Pat
     ran = two_claims(*words)
     assert ran.code == 3, ran.err
     assert f"so whether there is a {kind} other/x is unknown" in ran.err
+
+
+@pytest.mark.parametrize(("change", "already"), [("count=1", True), ("count=2", False), ("class=gpu", True)])
+def test_a_change_to_what_is_asked_for_already(two_claims: Dra, change: str, already: bool) -> None:
+    said = two_claims(*WORDS, change).out
+    assert (f"supposed: {change}, which is asked for already" in said) is already

@@ -52,6 +52,7 @@ from kubectl_dra.explain.question.what_if_flag import (
     supposed_to_end,
     users_of_freed,
     with_whole_name,
+    without_effect,
 )
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import if_none
@@ -126,6 +127,7 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
             *suppose(question, snapshot, changes, environment),
             replace(
                 settings,
+                idle=without_effect(question, changes),
                 ended=tuple(supposed_to_end(changes, unchanged, question.namespace)),
                 freed=users_of_freed(changes, unchanged, question.namespace),
             ),

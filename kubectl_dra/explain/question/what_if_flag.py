@@ -161,6 +161,12 @@ def asking(question: Question, changes: Sequence[WhatIfChange], environment: Env
     return question
 
 
+def without_effect(question: Question, changes: Sequence[WhatIfChange]) -> tuple[WhatIfChange, ...]:
+    """The changes that ask for what the question asks for already. Raises as ``suppose`` does."""
+    own = [change for change in changes if change.of_requests]
+    return tuple(change for change in own if reworded(question, change) == question) if own == [*changes] else ()
+
+
 def with_whole_name(change: WhatIfChange, snapshot: Snapshot) -> WhatIfChange:
     """The change with the whole name of its capacity, where devices have only one that ends like that.
 
