@@ -275,7 +275,12 @@ def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
                 Evidence(Subject(change.kind, name), field, say("differs in the manifest")) for field in change.fields
             ),
             Remedy(
-                "Delete it first, or give the one in the manifest another name.",
+                say(
+                    "Leave {fields} in the manifest as the cluster has {count:it|them}, or give it another name there; "
+                    "or delete it first.",
+                    fields=change.fields,
+                    count=len(change.fields),
+                ),
                 commands=(deleting(change.kind.lower(), change.name, change.namespace),),
             ),
         )

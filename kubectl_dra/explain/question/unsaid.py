@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import name_in
+from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.explain.question.device_facts import (
     DeviceFacts,
     facts_of,
@@ -100,7 +101,8 @@ def saying_all(
     candidates: Sequence[str] = words.products if len(words.products) != 1 else ()
     if not candidates and not words.products:
         there = products_there(words.driver, snapshot)
-        candidates = tuple(dict.fromkeys((*there, *words.driver.products)))
+        devices = sum(len(slice_.devices) for slice_ in words.node.slices)
+        candidates = tuple(dict.fromkeys((*there, *sorted(words.driver.products, key=_sold(devices)))))
     variants = {}
     for product in candidates:
         facts = facts_of(words.driver, words.kind, (product,), snapshot)
@@ -116,6 +118,12 @@ def saying_all(
     examples = _examples(words, names, question, snapshot, scheduler)
     pairs = join(f"{name}={value}" for name, value in examples.items())
     return Completion([(f"For example with {pairs}", words.described.written(examples))])
+
+
+def _sold(devices: int) -> Callable[[str], bool]:
+    """Puts the products first of which a known machine type has so many devices."""
+    known = {machine.product for machine in machine_types().values() if machine.devices >= devices}
+    return lambda product: product not in known
 
 
 def _examples(
