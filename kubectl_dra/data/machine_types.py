@@ -32,14 +32,14 @@ class MachineType(Struct, frozen=True):
 
 
 class CloudMachines(Struct, frozen=True):
-    """The machine types of a page (``source``) of a cloud's documentation."""
+    """Machine types of a cloud, with the pages and lists (``sources``) that say what they have."""
 
-    source: str
+    sources: tuple[str, ...]
     machines: Mapping[str, MachineType]
 
 
 @cache
 def machine_types() -> Mapping[str, MachineType]:
     """All of them by name."""
-    pages = convert(parsed(FILE.read_text("utf-8")), list[CloudMachines])
-    return {name: machine for page in pages for name, machine in page.machines.items()}
+    groups = convert(parsed(FILE.read_text("utf-8")), list[CloudMachines])
+    return {name: machine for group in groups for name, machine in group.machines.items()}
