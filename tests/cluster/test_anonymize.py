@@ -33,6 +33,7 @@ from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.pseudonyms import Pseudonyms
 from kubectl_dra.cluster.save import Recorder, disagreements, record_files, said
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.diagnosis import Diagnosis
@@ -263,6 +264,13 @@ def test_what_the_api_calls_its_fields_is_known() -> None:
 )
 def test_what_is_harmless(text: str, stays: bool) -> None:
     assert is_harmless(text) == stays
+
+
+@pytest.mark.parametrize("driver", sorted(catalogue().drivers))
+def test_what_a_driver_calls_its_products_stays(driver: str) -> None:
+    """What is known of a product is found by its name."""
+    known = catalogue().drivers[driver]
+    assert [name for name in (*known.product_names, *known.mig_profiles) if not is_harmless(name)] == []
 
 
 def test_what_layers_call_their_states_stays() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -36,7 +35,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
 from kubectl_dra.cluster.workload_pods import apart
-from kubectl_dra.errors import FlagValueError, InputError, UsageError
+from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import AfterRollout, AskedByItself, OneOfItsPods, rules_notes
 from kubectl_dra.explain.attributes_read import complete
@@ -137,20 +136,6 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
         )
         for question, picked in questions
     ]
-
-
-def check_new_nodes(texts: Sequence[str]) -> None:
-    """Reads what ``--with-node`` says. Raises UsageError: that is nothing for which another value can be proposed.
-
-    Whether one can be used depends on the cluster and on what is asked.
-    """
-    if not texts:
-        return
-    from kubectl_dra.explain.question.new_nodes import parse
-
-    for text in texts:
-        with suppress(FlagValueError):
-            parse(text)
 
 
 def _with_nodes(

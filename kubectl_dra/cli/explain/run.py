@@ -19,7 +19,6 @@ from kubectl_dra.cli.explain.questions import (
     Posed,
     answered,
     asked_targets,
-    check_new_nodes,
     fleet,
     print_page,
     questions_of,
@@ -85,7 +84,10 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
 def _run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     changes = [parse(text) for text in flags.what_if]
     # What is wrong with it is said before anything is read.
-    check_new_nodes(flags.with_nodes)
+    if flags.with_nodes:
+        from kubectl_dra.explain.question.new_nodes import check
+
+        check(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     targets = () if flags.everything and not flags.labels else asked_targets(flags)
     if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):

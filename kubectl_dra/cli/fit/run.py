@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
-from kubectl_dra.cli.explain.questions import check_new_nodes
 from kubectl_dra.cli.explain.reading import (
     applied,
     completed_for_new,
@@ -61,7 +60,10 @@ def run(flags: FitFlags, connection: ConnectionFlags) -> int:
 
 def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
     _check(flags)
-    check_new_nodes(flags.with_nodes)
+    if flags.with_nodes:
+        from kubectl_dra.explain.question.new_nodes import check
+
+        check(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
     if (flags.most or flags.replicas is not None) and all(each.kind == DAEMON_SET for each in workloads):

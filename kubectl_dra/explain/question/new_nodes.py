@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -51,6 +52,16 @@ class NewNodes(Struct, frozen=True):
         base = base or {}
         words = {name: text for name, text in self.words if base.get(name) != text}
         return Described(first, base, words, end, machine)
+
+
+def check(texts: Iterable[str]) -> None:
+    """Reads all values before the cluster is read. Raises UsageError: nothing for which another value can be proposed.
+
+    Whether one can be used depends on the cluster and on what is asked.
+    """
+    for text in texts:
+        with suppress(FlagValueError):
+            parse(text)
 
 
 def parse(text: str) -> NewNodes:
