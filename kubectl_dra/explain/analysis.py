@@ -436,7 +436,7 @@ def _nodes(snapshot: Snapshot, settings: Settings) -> list[Node]:
 
 
 def _distance(located: Located, node: Node) -> int:
-    """How far a node is from what a request needs: the stages left, then the missing devices."""
+    """Distance of a node from what a request needs: the stages left, then the missing devices."""
     short = located.funnel.shortfall(node.name)
     if short is None:
         return 0

@@ -113,7 +113,7 @@ def _affecting(analysis: Analysis) -> frozenset[str]:
 
 
 def rules_notes(snapshot: Snapshot, settings: Settings) -> Iterator[Phrase]:
-    """How DeviceTaintRules are taken into account."""
+    """Notes on the DeviceTaintRules that the answer takes into account or leaves out."""
     if not snapshot.taint_rules:
         return
     unseen = RULES_UNSEEN.affects(settings.scheduler.release, settings.scheduler.patch)

@@ -20,7 +20,7 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.node_copy import copies_of
 
 _LABELS: Final = {KARPENTER: "karpenter.sh/", CLUSTER_AUTOSCALER: "cluster-autoscaler.kubernetes.io/"}
-"""How labels and annotations of nodes begin that an autoscaler reads or writes."""
+"""Prefixes of the node labels and annotations that each autoscaler reads or writes."""
 
 
 def autoscalers_seen(snapshot: Snapshot) -> list[Speaker]:

@@ -163,6 +163,6 @@ class CauseKind(Struct, frozen=True):
 
     @property
     def confirm(self) -> tuple[Check, ...]:
-        """How to see it with kubectl."""
+        """Commands of the cause's page that show it with kubectl."""
         commands = code_pages.blocks(self.page.sections["See it with kubectl"])
         return tuple(Check(shows, command.rstrip("\n")) for shows, command in commands)

@@ -1,4 +1,4 @@
-"""How long something had lasted when the cluster was read, and what is normal for a moment."""
+"""Ages at the time when the cluster was read, and the time that things normally take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kubectl_dra.explain.phrase import Phrase, Words, say
 HOURS_SAID: Final = 48
 """Longer times are said in days."""
 GIVEN: Final = timedelta(seconds=30)
-"""How long a controller is given for what it does by itself before anything counts as stuck.
+"""Time given to a controller for its work before anything counts as stuck.
 
 It takes about a second, and longer while another replica takes over: the lease of kube-controller-manager and
 kube-scheduler lasts 15 seconds, and they try every 2 seconds to get it.
@@ -42,7 +42,7 @@ class Clock:
         return moment(self._snapshot).at
 
     def age(self, since: str) -> timedelta:
-        """How long ago a time was at least; nothing where that cannot be told."""
+        """Time passed since ``since``, at least; zero if it is unknown."""
         then = parse(since)
         return max(timedelta(), self.now - then) if then is not None else timedelta()
 

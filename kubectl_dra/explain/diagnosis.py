@@ -237,7 +237,7 @@ class Trace(Struct, frozen=True):
 
 
 class SecondOpinion(Struct, frozen=True):
-    """How many evaluations cel-python confirms, contradicts, or cannot make."""
+    """Number of evaluations that cel-python confirms, contradicts, or cannot make."""
 
     agree: int
     differ: tuple[str, ...]

@@ -18,7 +18,7 @@ TURN_ON: Final = (
     "Turn {part} on with the Helm value resources.gpus.enabled=true, and with gpuResourcesEnabledOverride=true where "
     "the chart asks for it. The device plugin must not run on those nodes."
 )
-"""How the ``part`` of NVIDIA's driver is switched on that publishes GPUs: for all nodes of the installation."""
+"""Advice to switch on the ``part`` of NVIDIA's driver that publishes GPUs: for all nodes of the installation."""
 MAX_NOTES: Final = 3
 MAX_WORDS: Final = 300
 """Of a container's last words, of which the last line says most."""
@@ -221,7 +221,7 @@ def maker_of_pods(row: NodeDriver) -> Words:
 
 
 def tainted_words(row: NodeDriver) -> Words:
-    """How many devices of a driver on a node taints keep from new claims, and which taints; empty for none."""
+    """Number of a driver's devices on a node that taints keep from new claims, and the taints; empty for none."""
     if not row.tainted:
         return ""
     text = "{count:device} {count:is|are} tainted: {taints}"

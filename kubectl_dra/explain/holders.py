@@ -151,7 +151,7 @@ _WHO: Final = {
 
 
 def late(pods: Iterable[Pod], clock: Clock) -> Words:
-    """How long ago the grace period of the pods that are being deleted ended; empty where one of them has time left."""
+    """Time since the grace period of the deleted pods ended; empty if one of them has time left."""
     due = [pod.metadata.deletion_timestamp for pod in pods if pod.metadata.deletion_timestamp]
     last = max(due, default="")
     return clock.ago(last) if last and clock.age(last) >= GIVEN else ""

@@ -206,7 +206,7 @@ def _pod(analysis: Analysis) -> NextStep | None:
 
 
 def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
-    """How to see what was not seen: the answer if there is none, a complete snapshot, or the missing permission."""
+    """Next step for what was not read: the answer if there is none, a complete snapshot, or the missing permission."""
     if if_none(unclear):
         return NextStep(Look.COMPLETE)
     gaps = [reason.gap for reason in unclear if isinstance(reason, Unread)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def on_node(snapshot: Snapshot, drivers: Sequence[str], node: str) -> tuple[NodeDriver, ...]:
-    """How these drivers are on a node, as far as their pods were found; worst first."""
+    """Rows of these drivers on a node, as far as their pods were found; worst first."""
     rows = joined(snapshot).rows
     return tuple(row for row in rows if row.node == node and row.driver in drivers)
 

@@ -122,7 +122,7 @@ class ShortForDevices(Statement, frozen=True):
 
     @property
     def lacking(self) -> float:
-        """How much is missing, as a part of what the node has."""
+        """Missing amount, as a part of what the node has."""
         return (self.needed.nanos - self.left.nanos) / max(1, self.total.nanos)
 
 

@@ -180,7 +180,7 @@ def _fits(diagnosis: Diagnosis) -> bool:
 
 
 def _served(keys: frozenset[str], runs: Sequence[frozenset[str]]) -> TogetherServed | None:
-    """How many of these pods got devices in each run; None if always all of them."""
+    """Number of these pods that got devices in each run; None if always all of them."""
     counts = {len(keys & run) for run in runs}
     return TogetherServed(len(keys), min(counts), len(counts) == 1) if counts != {len(keys)} else None
 

@@ -17,7 +17,7 @@ from kubectl_dra.explain.settings import Settings
 
 
 class PodProgress(IntEnum):
-    """How far a pod has come, the least first."""
+    """Progress of a pod, the least first."""
 
     NO_NODE = 0
     NOT_STARTED = 1
@@ -34,7 +34,7 @@ class PodProgress(IntEnum):
 
 
 def progress_of(pod: Pod, snapshot: Snapshot) -> PodProgress:
-    """How far a pod of a cluster has come."""
+    """Progress of a pod of a cluster."""
     if pod.finished:
         return PodProgress.ENDED
     if pod.metadata.deletion_timestamp:

@@ -1,4 +1,4 @@
-"""How a KubeSchedulerConfiguration affects an answer, and which parts are not modelled."""
+"""Effects of a KubeSchedulerConfiguration on an answer, and the parts that are not modelled."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def rules_unknown(analysis: Analysis) -> bool:
 
 
 def scheduler_notes(analysis: Analysis) -> Iterator[Phrase]:
-    """How the pod's profile differs from the default one, and gates assumed because of its group."""
+    """Differences of the pod's profile from the default one, and gates assumed because of its group."""
     pod, scheduler = analysis.pod, analysis.scheduler
     if off := [gate for gate in _group_gates(analysis) if gate not in scheduler.gates]:
         yield say("the pod is in a group: {gates} (off by default) must be on in the scheduler", gates=off)

@@ -1,4 +1,4 @@
-"""How a question is answered: the scheduler, the node and request asked about, and what was supposed."""
+"""Settings of an answer: the scheduler, the node and request asked about, and the supposed changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Settings(Struct, frozen=True):
-    """How to answer. ``release_source`` says where the scheduler's release is from.
+    """Settings of an answer. ``release_source`` says where the scheduler's release is from.
 
     ``proved_gates`` are those of its gates that stored objects show to be on, ``taken_gates`` those that are taken to
     be on because objects would have no effect without. ``with_ways`` looks for further changes that would help.

@@ -21,7 +21,7 @@ _UNIT: Final = 1_000_000_000
 
 
 class Rules(NamedTuple):
-    """How a release counts requests, by its feature gates."""
+    """Rules by which a release counts requests, from its feature gates."""
 
     pod_level: bool = True
     resize: bool = True

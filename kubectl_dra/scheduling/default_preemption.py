@@ -85,7 +85,7 @@ class Preemption(Struct, frozen=True):
 
 
 def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
-    """How the scheduler would make room for a pod that fits nowhere.
+    """Preemption by the scheduler for a pod that fits nowhere.
 
     Args:
         chain: the plugins for the pod.

@@ -394,7 +394,7 @@ class DynamicResourcesScore(ScorePlugin):
 
 
 def preference(claim: ResourceClaim, requests: Iterable[str]) -> int:
-    """How close an allocation is to the claim's first choices: 8 per first subrequest, 7 per second …
+    """Score of an allocation by the claim's choices: 8 per first subrequest, 7 per second …
 
     ``requests`` are the requests of its results, ``request/subrequest`` if there are subrequests.
     """

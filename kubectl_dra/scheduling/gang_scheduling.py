@@ -131,7 +131,7 @@ class Placed(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many pods of the group then have a node."""
+        """Number of pods of the group that then have a node."""
         return len(self.bound) + len(self.nodes)
 
     @property

@@ -227,7 +227,7 @@ class InterPodAffinity(Plugin):
         return None if not anywhere and means_all(self._affinity, self.pod) else AffinityNotMet(*alone)
 
     def _change(self, node: NodeState, pairs: Callable[[Iterable[Pod], Node], Iterator[Pair]]) -> Counter[Pair]:
-        """How counts differ if pods are assumed to be on the node or gone."""
+        """Difference in counts if pods are assumed to be on the node or gone."""
         out: Counter[Pair] = Counter()
         if node.added or node.removed:
             _count(out, pairs(node.added, node.node))

@@ -120,7 +120,7 @@ Share = Callable[[int, int], int]
 
 
 class FitScore(ScorePlugin):
-    """How much of each resource is left or used, by the strategy of the profile."""
+    """Score by what is left or used of each resource, by the strategy of the profile."""
 
     name = PluginName.NODE_RESOURCES_FIT
 

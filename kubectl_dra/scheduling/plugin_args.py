@@ -53,7 +53,7 @@ class RatioShape(Strict, frozen=True, kw_only=True):
 
 
 class ScoringStrategy(Strict, frozen=True, kw_only=True):
-    """How NodeResourcesFit scores what is left or used on a node."""
+    """Strategy by which NodeResourcesFit scores what is left or used on a node."""
 
     type: str = ""
     resources: tuple[ResourceWeight, ...] = CPU_AND_MEMORY

@@ -115,7 +115,7 @@ def has_keys(labels: Mapping[str, str], entries: Sequence[Constraint]) -> bool:
 
 
 def matching_pods(pods: Sequence[Pod], selector: Selector, namespace: str) -> int:
-    """How many of the pods count: in the namespace, not terminating, and matched by the selector."""
+    """Number of pods that count: in the namespace, not terminating, and matched by the selector."""
     if selector.empty or selector.nothing:
         return 0
     return sum(
@@ -262,7 +262,7 @@ class PodTopologySpread(Plugin):
         return here if beside is None else min(here, beside)
 
     def _change(self, constraint: Constraint, node: NodeState, labels: Mapping[str, str]) -> int:
-        """How the count of the node's domain differs if pods are assumed to be there or gone.
+        """Difference in the count of the node's domain if pods are assumed to be there or gone.
 
         The scheduler subtracts a matching pod that was already terminating, although it had not counted it.
         """

@@ -157,7 +157,7 @@ def _unknown(plugins: Sequence[ScorePlugin], profile: Profile, pod: Pod) -> Iter
 
 
 def _enough(nodes: int, profile: Profile) -> int | None:
-    """How many feasible nodes the scheduler looks for; None means all."""
+    """Number of feasible nodes that the scheduler looks for; None means all."""
     if nodes < _ALL_UP_TO:
         return None
     percent = profile.percentage or max(50 - nodes // 125, 5)

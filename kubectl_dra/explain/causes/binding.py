@@ -25,7 +25,7 @@ BINDING_PENDING = CauseKind(
 )
 BINDING_FAILED = CauseKind(code="binding-failed", family=Family.CLAIM, look=Look.CLAIM)
 ATTACHED = timedelta(minutes=1)
-"""How long a device is given to be attached before somebody looks after it."""
+"""Time to attach a device before somebody should look after it."""
 
 
 def _before_binding(analysis: Analysis) -> Iterator[Finding]:

@@ -96,7 +96,7 @@ def _blocking(blocked: Blocked, taints: Collection[DeviceTaint]) -> DeviceTaint 
 
 
 def _missed(blocked: Blocked) -> tuple[Phrase, ...]:
-    """How near tolerations miss the taints of all lost devices; empty if some taint has none near it."""
+    """Mismatches of tolerations with the taints of all lost devices; empty if none is near one of the taints."""
     texts: dict[Phrase, None] = {}
     for item in blocked.lost:
         taint = _blocking(blocked, item.device.taints)

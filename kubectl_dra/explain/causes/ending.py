@@ -126,7 +126,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
 
 
 def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
-    """How many devices the rule selects, and how many there are."""
+    """Number of devices that the rule selects, and number of devices in all."""
     devices = {(*slice_.pool, name) for slice_ in snapshot.slices for name in slice_.names}
     rules = [each for each in snapshot.taint_rules if each.metadata.name == rule]
     return sum(any(rule.selects(*device) for rule in rules) for device in devices), len(devices)

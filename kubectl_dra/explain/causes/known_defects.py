@@ -27,7 +27,6 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, known_defect, say
 
-"""How the kubelet's reasons begin that name a resource of which it has too little (pkg/kubelet/lifecycle)."""
 _SEVERAL: Final = 2
 
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _RESOURCE = "workloads.kueue.x-k8s.io"
 _SAYS = (Speaker.KUEUE,)
 _RETRIED = "Internal error: "
-"""How what Kueue tries again begins, such as that an object does not exist (``hasInternalError``)."""
+"""Prefix of errors that Kueue retries, such as that an object does not exist (``hasInternalError``)."""
 _ADVICE = {
     KueueStanding.ADMITTED: (
         "Wait a few seconds; if nothing changes, see whether Kueue's controller runs and, in its log, whether the API "
@@ -376,7 +376,7 @@ def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
 
 
 def _ahead(pod: Pod, running: KueueController, snapshot: Snapshot) -> Iterator[Phrase]:
-    """How Kueue will count what a pod that does not exist yet asks for."""
+    """What Kueue will count for a pod that does not exist yet."""
     shapes = taken_shapes((pod.spec,), pod.metadata.namespace, snapshot)
     if not refusals(shapes):
         text = (

@@ -296,7 +296,7 @@ def _condition(claim: NodeClaim, condition: PodCondition) -> Evidence:
 
 
 def _group(group: GroupStatus) -> Evidence:
-    """How a node group of cluster-autoscaler is."""
+    """State of a node group of cluster-autoscaler."""
     info, registered = group.scale_up.backoff_info, group.health.node_counts.registered
     parts: list[Words] = [
         say("{have} of at most {most} nodes", have=registered.total, most=group.health.max_size),
@@ -329,7 +329,7 @@ _FIXES: Final[Mapping[RequestStage, str]] = {
 
 
 def of_request(state: ProvisioningState) -> Phrase:
-    """How a request stands, in words."""
+    """State of a request, in words."""
     since = say(" since {since}", since=state.since) if state.since else ""
     return say(_TEXTS[state.stage], name=state.name, since=since, said=state.said)
 

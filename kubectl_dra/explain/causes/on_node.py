@@ -294,7 +294,7 @@ def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[Devi
 
 
 ANSWER: Final = timedelta(seconds=45)
-"""How long the kubelet waits for a driver's answer before it gives up, says so, and asks again."""
+"""Time-out of the kubelet's call of a driver, after which it reports the failure and calls again."""
 
 
 def pods_beside(pod: Pod) -> CommandLine:

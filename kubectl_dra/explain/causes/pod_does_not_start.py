@@ -199,7 +199,7 @@ _GONE_WITH_SLICES: Final = (
 
 
 def _times(event: Event) -> Iterator[Evidence]:
-    """How often an event came, and since when."""
+    """Number of times an event came, and since when."""
     text = "{count:time} since {first}" if event.count > 1 else "at {first}"
     if first := event.first or event.last:
         yield Evidence("the event", "seen", say(text, count=event.count, first=first))

@@ -298,7 +298,7 @@ def _is_none(value: str) -> bool:
 
 
 def _of_each(seen: Observation, total: int, nodes: Words) -> Phrase:
-    """How many devices have which value; of very many different ones an example."""
+    """Number of devices with each value; of very many different ones an example."""
     if len(seen.values) > MAX_TEXTS and seen.values[0][1] == 1:
         return say("the {count:device}{nodes} have {have}", count=total, nodes=nodes, have=_listed(seen))
     parts = [

@@ -35,7 +35,7 @@ class AlikeDevices(Struct, frozen=True):
 
     @property
     def each(self) -> int:
-        """How many there are in each of the places."""
+        """Number of devices in each of the places."""
         return len(self.rows) // len(self.places)
 
     def holders(self) -> list[ResourceClaim]:

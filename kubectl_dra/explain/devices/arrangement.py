@@ -1,4 +1,4 @@
-"""How devices can be counted and sorted."""
+"""Ways to count and sort devices."""
 
 from __future__ import annotations
 

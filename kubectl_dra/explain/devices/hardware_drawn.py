@@ -1,4 +1,4 @@
-"""How much of the hardware a device takes that is divided, by the counters that all its divisions share (KEP-4815)."""
+"""Part of divided hardware that a device takes, by the counters that all its divisions share (KEP-4815)."""
 
 from __future__ import annotations
 

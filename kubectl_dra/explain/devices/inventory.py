@@ -76,7 +76,7 @@ class DeviceRow(NamedTuple):
 
     @property
     def used_part(self) -> float:
-        """How much of a shared device is taken, by the capacity of which most is: a part of 1; of others 0 or 1."""
+        """Part of a shared device that is taken, from 0 to 1, by its most used capacity; of others 0 or 1."""
         if self.device.allow_multiple_allocations and self.state is not DeviceState.HELD:
             return max((_part(self.device, name, used) for name, used in self.consumed.items()), default=0.0)
         return float(self.state is DeviceState.HELD)

@@ -63,7 +63,7 @@ class Located(Struct, frozen=True):
 
     @property
     def needed(self) -> str:
-        """How many devices the request needs."""
+        """Number of devices that the request needs, or ``all``."""
         spec = self.funnel.spec
         return "all" if spec.allocation_mode == ALL else str(spec.count)
 

@@ -56,7 +56,7 @@ def _label(column: Column, items: Iterable[PublishedDevice]) -> str:
 
 
 def counted_values(items: Sequence[PublishedDevice], column: Column) -> Counter[str | None]:
-    """How many devices have which value. Devices that are one object without values of their own count at once."""
+    """Number of devices by value. Devices that are one object without values of their own are counted at once."""
     if own_values_in(items, (column,)) or len({id(item.device) for item in items}) == len(items):
         return Counter(values_of(items, column))
     keys = [id(item.device) for item in items]

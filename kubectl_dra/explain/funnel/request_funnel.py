@@ -333,7 +333,7 @@ class RequestFunnel:
         return self.view.cycle.ledger().charge(pool, item.device), pool
 
     def needed_on(self, node: str) -> int:
-        """How many devices the request needs on a node; in mode All every device that it selects there."""
+        """Number of devices that the request needs on a node; in mode All every device that it selects there."""
         if self.spec.allocation_mode != ALL:
             return self.spec.count
         selected = 0
@@ -428,7 +428,7 @@ class RequestFunnel:
         return best
 
     def left_on(self, node: str, position: int) -> int:
-        """How many devices a node has left after a stage."""
+        """Number of devices that a node has left after a stage."""
         return sum(1 for failed in self.failures.shape(node) if failed is None or failed > position)
 
     def lost_at(self, name: StageName) -> list[PublishedDevice]:

@@ -23,7 +23,7 @@ GRAMMAR: Final = (
 _SUCH_AS: Final = "product=NVIDIA H100 80GB HBM3,devices=8"
 _KEYS: Final = frozenset(("driver", "product", "devices", "like"))
 MOST: Final = 1_000
-"""How many nodes one flag adds at most."""
+"""Largest number of nodes that one flag adds."""
 
 
 class NewNodes(Struct, frozen=True):

@@ -22,7 +22,7 @@ from kubectl_dra.scheduling.node_copy import passes
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
 
 _PLACES: Final = ("topology.kubernetes.io/", "topology.gke.io/", "failure-domain.beta.kubernetes.io/")
-"""How labels begin that say where a node is, which is not known of one that is not there."""
+"""Prefixes of labels with a node's place, which is unknown for a node that does not exist."""
 _FORM: Final = '{}.replace(" ", "-")'
 
 

@@ -35,7 +35,7 @@ from kubectl_dra.text import DOCS, nearest, some, whole_number
 MOST_DEVICES: Final = 128
 """What one ResourceSlice has at most."""
 LABEL: Final = "label:"
-"""How the name of a node's label begins where it is typed."""
+"""Prefix of a node's label where it is typed."""
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
@@ -46,7 +46,7 @@ USUAL_LABELS: Final = frozenset((HOSTNAME, *_SYSTEM))
 FILE: Final = "write a file with the Node and its ResourceSlices"
 _PAGE: Final = f"{DOCS}/fit.md#nodes-that-nobody-has-yet"
 _USUAL: Final = "8"
-"""How many devices a node is proposed to have."""
+"""Number of devices that is proposed for a node."""
 
 
 class Described(Struct, frozen=True):

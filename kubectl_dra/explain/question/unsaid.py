@@ -32,12 +32,12 @@ from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import join
 
 _MOST_PRODUCTS: Final = 3
-"""How many products are proposed."""
+"""Largest number of products that are proposed."""
 _LITERAL: Final = re.compile(r"""==\s*(?:"([^"\\,]+)"|'([^'\\,]+)'|([0-9]+|true|false)\b)""")
 """What something is compared with in a selector."""
 _MOST_VALUES: Final = 6
 _MOST_TRIED: Final = 64
-"""How many values of a name, and how many examples, are tried."""
+"""Largest number of values of a name, and of examples, that are tried."""
 
 
 class Completion(NamedTuple):

@@ -187,7 +187,7 @@ def with_whole_name(change: WhatIfChange, snapshot: Snapshot) -> WhatIfChange:
 
 
 def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phrase]:
-    """How to make changes to the request real, if that is not obvious: claims and templates are immutable."""
+    """Advice to make changes to the request real, if that is not obvious: claims and templates are immutable."""
     if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
         return
     from kubectl_dra.explain.place_to_edit import place_to_edit

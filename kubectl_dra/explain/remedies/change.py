@@ -312,7 +312,7 @@ class CompletePool(Change, frozen=True):
 
     @property
     def lacking(self) -> int:
-        """How many slices are missing or surplus."""
+        """Number of slices that are missing or surplus."""
         return abs(self.missing)
 
     @property

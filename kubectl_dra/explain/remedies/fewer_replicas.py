@@ -1,4 +1,4 @@
-"""How pods end so that their owner makes no others in their place: with fewer replicas, or a suspended Job."""
+"""Ways to end pods without their owner replacing them: fewer replicas, or a suspended Job."""
 
 from __future__ import annotations
 

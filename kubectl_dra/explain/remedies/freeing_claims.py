@@ -78,7 +78,7 @@ class Free(Change, frozen=True):
 
     @property
     def devices(self) -> int:
-        """How many devices are given back."""
+        """Number of devices that are given back."""
         return sum(len(holder.claim.results) for holder in self.holders)
 
     @property

@@ -48,7 +48,7 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
 
 
 def _held(blocked: Blocked) -> Words:
-    """How many of the devices that match are held, and how many of the others would be enough."""
+    """Number of matching devices that are held, and of the others that would be enough."""
     if not blocked.left:
         return "all that match"
     needed: Words = "all of a node" if blocked.spec.allocation_mode == ALL else str(blocked.spec.count)

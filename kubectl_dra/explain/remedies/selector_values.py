@@ -1,4 +1,4 @@
-"""How a selector term can be loosened: by replacing its constants with values that devices have."""
+"""Looser selector terms: constants are replaced with values that devices have."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ class Seen:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How many devices have each value."""
+        """Number of devices with each value."""
         totals: Counter[str] = Counter()
         for column in self._columns:
             counts = counted_values(self._items, column)
