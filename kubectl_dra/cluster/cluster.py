@@ -36,7 +36,7 @@ ANY_NODE: Final = "(any node)"
 """Represents all nodes if none is known."""
 _VERSIONS: Final = count(1)
 _REMEMBERED: Final = 256
-"""How many changes before the last one a cluster knows."""
+"""Number of past changes that a cluster remembers."""
 _NOT_THE_POD: Final = (ClaimRelation.REPLACED, ClaimRelation.GROUP, ClaimRelation.FOREIGN)
 """What an entry is that means another pod than the one it is compared with, or none."""
 

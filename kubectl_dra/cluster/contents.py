@@ -20,7 +20,7 @@ STDIN: Final = "-"
 LARGEST_UNPACKED: Final = 2 * 10**9
 """Limit in bytes for an input, and for the unpacked content of a gzipped one."""
 PIPE_SECONDS: Final = 60.0
-"""How long a named pipe may have no writer, or a silent one."""
+"""Seconds that a named pipe may have no writer, or a silent one."""
 _GZIP: Final = b"\x1f\x8b"
 _STEP: Final = 1 << 20
 _LARGE: Final = 16 << 20

@@ -239,7 +239,7 @@ class _Renewed:
 
     @property
     def certificates(self) -> int:
-        """How many certificates there have been."""
+        """Number of certificates so far."""
         return self._certificates
 
     def _run(self) -> None:

@@ -22,7 +22,7 @@ SAMPLE: Final = 32
 SEARCHED: Final = 5_000
 """After so many devices, equal ones are looked for only if one in twenty was there before."""
 _LISTS: Final = 2_000
-"""How many different lists of devices are remembered to find equal ones."""
+"""Number of different lists of devices that are remembered to find equal ones."""
 
 
 class _Taint(Wire, frozen=True):

@@ -64,7 +64,7 @@ def essence(item: Any) -> Any:
 
 T = TypeVar("T")
 REMEMBERED: Final = 20_000
-"""How many different objects of one kind are remembered to find equal ones."""
+"""Number of different objects of one kind that are remembered to find equal ones."""
 
 
 class Unusual(ValueError):

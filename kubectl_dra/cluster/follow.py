@@ -26,9 +26,9 @@ from kubectl_dra.cluster.watch import PASSING, Watch
 from kubectl_dra.errors import ClusterError, InputError
 
 TEND_SECONDS: Final = 60.0
-"""How often what the server refused is asked for again, and its release and clock."""
+"""Seconds until what the server refused is asked for again, and its release and clock."""
 _STRANGER: Final = timedelta(minutes=2)
-"""How long an event is kept about a pod that is not known: it may come before the pod does."""
+"""Time that an event about an unknown pod is kept: it may come before the pod does."""
 
 
 class SourceCounts(NamedTuple):
@@ -287,7 +287,7 @@ class FollowedCluster:
         self._taken_since = None
 
     def lag(self) -> float:
-        """How old the oldest change is that nobody was told of, or how long changes have not come; in seconds."""
+        """Seconds since the oldest change that nobody was told of, or since changes stopped coming."""
         since = [self._changed_since, self._taken_since, *(source.silent_since for source in self._sources)]
         now = self.clock()
         return max(0.0, now - min((each for each in since if each is not None), default=now))

@@ -42,7 +42,7 @@ class ConnectionOptions(Struct, frozen=True):
 
     @property
     def seconds(self) -> float | None:
-        """How long a request or a credential plugin may take; None means no limit."""
+        """Time limit of a request or a credential plugin; None means no limit."""
         return _DEFAULT_SECONDS if self.request_timeout is None else self.request_timeout or None
 
 

@@ -38,7 +38,7 @@ class NamedExtension(Struct, frozen=True):
 
 
 class ClusterEntry(Struct, frozen=True, rename="kebab"):
-    """How to reach a cluster."""
+    """Address of a cluster, and the settings of connections to it."""
 
     files: ClassVar = ("certificate_authority",)
 

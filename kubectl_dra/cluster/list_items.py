@@ -19,7 +19,7 @@ class _Head(Struct, frozen=True, rename="camel"):
 
 _head: Final = json.Decoder(_Head)
 _BEGINNING: Final = re.compile(rb'\{\s*"apiVersion"\s*:\s*"([\w./-]+)"\s*,\s*"kind"\s*:\s*"(\w+)"')
-"""How the server and kubectl begin an object: reading all of it only to learn its kind takes as long again."""
+"""Beginning of an object as the server and kubectl write it: reading all of it for its kind takes as long again."""
 
 
 @lru_cache(1_000)

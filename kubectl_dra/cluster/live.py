@@ -350,7 +350,7 @@ class ApiServer:
 
 
 def queries_of(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:
-    """How a kind is asked for; of events those about pods and claims, or about one pod, in several lists."""
+    """Queries for a kind; of events those about pods and claims, or about one pod, in several lists."""
     if kind != "Event":
         return ({},)
     # Anything else is no pod's name, and would have to be escaped.

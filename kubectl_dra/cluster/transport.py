@@ -61,7 +61,7 @@ class Reply(NamedTuple):
 
 
 class _Room:
-    """How much of all answers together is still allowed. Several threads take from it at once."""
+    """Number of bytes that all answers together may still have. Several threads take from it at once."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -274,7 +274,7 @@ HANDFUL: Final = 6
 """Requests at a time: few enough for a server's fair queues."""
 _AHEAD: Final = 2
 _LOOK_SECONDS: Final = 0.2
-"""How often a producer that waits for room looks whether anybody still consumes."""
+"""Seconds between two looks of a waiting producer whether anybody still consumes."""
 
 
 class _End(NamedTuple):

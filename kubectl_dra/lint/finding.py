@@ -132,7 +132,7 @@ _SHOWN: Final = 3
 
 
 class SelectorOpinion(Struct, frozen=True):
-    """How many evaluations agree; those that differ, in words; how many could not be compared, by reason."""
+    """Number of evaluations that agree; those that differ, in words; number not compared, by reason."""
 
     expressions: int
     devices: int

@@ -76,7 +76,7 @@ def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequen
 
 
 def _left(finding: LocatedFinding, among: Sequence[LocatedFinding]) -> int:
-    """How many findings are the same but for their place."""
+    """Number of findings that are the same except for their place."""
     return sum(_key(other) == _key(finding) for other in among)
 
 

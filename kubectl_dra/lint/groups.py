@@ -29,7 +29,7 @@ _FORMER: Final = ("extensions",)
 _INSTEAD: Final = ("k8s.io", "resource.kubernetes.io")
 """Groups that do not exist and stand for resource.k8s.io."""
 _NO_MISSPELLING: Final = ".x-k8s.io"
-"""How the groups of Kubernetes' own projects outside of its core end."""
+"""End of the groups of Kubernetes' own projects outside of its core."""
 _LETTERS: Final = 2
 """So many letters of resource.k8s.io can be wrong: no registered group is as near."""
 

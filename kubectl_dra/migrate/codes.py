@@ -13,7 +13,7 @@ from kubectl_dra.data.code_pages import CodePage
 Safety = Literal["safe", "unsafe"]
 """safe: the pod's devices, and where it can run, stay the same. unsafe: they probably do; people must judge."""
 MIGRATE: Final = "MIG"
-"""How the codes of migrate begin."""
+"""Prefix of the codes of migrate."""
 FAMILIES: Final[Mapping[str, str]] = {
     "MIG1": "Device plugins",
     "MIG2": "Quotas and queues",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.settings import Settings as Assumed
 
 SHOWN: Final = 5
-"""How many nodes are named before the rest is only counted."""
+"""Number of nodes that are named before the rest is only counted."""
 _DECIDE: Final = ("Node", "ResourceSlice", "DeviceClass")
 """The kinds without which it is not known on which nodes a pod could run."""
 
@@ -280,7 +280,7 @@ def _accepting(pod: Pod, snapshot: Snapshot, settings: Assumed) -> tuple[str, ..
 
 
 def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, int]:
-    """How many pods could run on fewer nodes, on as many, and on more; without those of which it is not known."""
+    """Numbers of pods that could run on fewer nodes, on as many, and on more; without those not known."""
     comparisons = [comparison for comparison in comparisons if not comparison.unread]
     fewer = sum(comparison.pods for comparison in comparisons if comparison.difference < 0)
     more = sum(comparison.pods for comparison in comparisons if comparison.difference > 0)

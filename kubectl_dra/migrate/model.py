@@ -297,7 +297,7 @@ class LandingComparison(NamedTuple):
 
     @property
     def difference(self) -> int:
-        """How many more (or, if negative, fewer) nodes than before."""
+        """Number of nodes more (or, if negative, fewer) than before."""
         return len(self.after) - len(self.before)
 
 

@@ -396,7 +396,7 @@ class Ignored:
 
     @property
     def count(self) -> int:
-        """How many comments hid something."""
+        """Number of comments that hid something."""
         return len(self._used) + self._inside
 
     def unused(self) -> Iterator[Suppression]:

@@ -39,7 +39,7 @@ class RequestAlternative(Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """How many devices it requests; for all devices, the minimum."""
+        """Number of devices that it requests; for all devices, the minimum."""
         count = self.content.get("count")
         given = isinstance(count, int | float) and not isinstance(count, bool)
         return 1 if self.all_devices or not given else max(int(count or 1), 1)
@@ -97,7 +97,7 @@ def migrate(item: Item, told: str) -> Fix:
 
 
 def classic_advice(spec: Mapping[str, Any], better: str) -> str:
-    """How to write a claim's ``spec`` in a current version, for each of its fields."""
+    """Advice to write a claim's ``spec`` in a current version, for each of its fields."""
     return " ".join((f"Write it anew for {GROUP}/{better}: {_request(spec)}.", *_rest(spec)))
 
 

@@ -78,7 +78,7 @@ def _full(name: str, drivers: tuple[Driver, ...]) -> str:
 
 
 def _names(driver: Driver, name: str) -> Iterator[str]:
-    """How an attribute is called in full by a driver that has it, or has another one that does the same."""
+    """Full names of an attribute of a driver, or of the driver's substitute for it."""
     found = [full for full in _written(driver) if full.rpartition("/")[2] == name]
     if not found and driver.instead.get(name, "").startswith("attribute "):
         other = driver.instead[name].removeprefix("attribute ")

@@ -208,7 +208,7 @@ def _looks_built(context: Context, renamed: Item, before: str, behind: str) -> b
 
 
 def field_spec(item: Item, path: Path) -> str:
-    """How a kustomize configuration names a field of all objects of the item's kind."""
+    """Field of all objects of the item's kind, as a kustomize configuration names it."""
     holder = item.owner or item
     parts = [part for part in item.place.written(path)[len(holder.place.path) :] if isinstance(part, str)]
     if holder.group == GROUP and holder.version in ("v1alpha3", "v1beta1"):

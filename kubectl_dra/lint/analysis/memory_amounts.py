@@ -73,7 +73,7 @@ class _Compared(Struct, frozen=True):
 
 
 def memory_fix(driver: Driver, column: Column, capacity: str, path: Path, program: Program) -> Fix | None:
-    """How to ask for the same with a capacity; None if the expression does not compare the column with one number."""
+    """Fix that asks for the same with a capacity; None if the column is not compared with one number."""
     compared = _compared(column, program)
     if compared is None:
         return None

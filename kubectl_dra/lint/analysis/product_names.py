@@ -67,7 +67,7 @@ def miscased_parts(program: Program) -> Iterator[MiscasedPart]:
 
 
 def _spelled(function: str, text: str, names: Sequence[str]) -> tuple[str, ...]:
-    """How names spell a part that they have only in other capitals; none if one has it as it is, or in no way."""
+    """Spellings of a part that names have only in other capitals; none if one has it as it is, or in no way."""
     test, low = _TESTS[function], text.lower()
     if any(test(name, text) for name in names):
         return ()

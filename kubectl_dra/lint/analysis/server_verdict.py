@@ -202,7 +202,7 @@ def _is_plain(spec: Any) -> bool:
 
 
 def _devices(resources: Any) -> Iterator[Any]:
-    """How many devices a container asks for, by each name of an extended resource."""
+    """Amounts of extended resources that a container asks for."""
     for kind in ("limits", "requests"):
         yield from (value for name, value in fields_at(resources, kind).items() if "/" in str(name))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kubectl_dra.api.slices import Device
 
 _ANY: Final = 1_000_000
-"""How often a device counts that several requests can have at once."""
+"""Number that a device counts for if several requests can have it at once."""
 
 
 class _Candidates(Struct, frozen=True):
@@ -38,7 +38,7 @@ class _Candidates(Struct, frozen=True):
         return self.alternative.number
 
     def by_node(self, values: Sequence[Sequence[Hashable]]) -> Mapping[Hashable, Counter[str]]:
-        """How many fitting devices each node has of each value; "" for those that are not of one node alone."""
+        """Number of fitting devices by node and value; node "" for those that are not of one node alone."""
         table: dict[Hashable, Counter[str]] = defaultdict(Counter)
         for each, own in zip(self.fitting, values, strict=True):
             for value in own:

@@ -97,7 +97,7 @@ def _is_of_cpus(context: Context, reference: Reference) -> bool:
 
 
 def _cpus(context: Context, reference: Reference) -> int | None:
-    """How many CPUs a claim has; None if that depends on the devices, or is no number of CPUs."""
+    """Number of CPUs of a claim; None if that depends on the devices, or is no number of CPUs."""
     total = 0
     for request in context.world.find(reference.kind, reference.target, context.item.namespace)[0].requests:
         exactly = fields_at(request, "exactly")

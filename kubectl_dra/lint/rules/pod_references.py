@@ -198,7 +198,7 @@ def _made_a_template(claim: str) -> str:
 
 
 def replicas_of(owner: Item) -> int:
-    """How many pods of one template a workload runs at a time, where a field says so."""
+    """Number of pods of one template that a workload runs at a time, where a field says so."""
     counts = [owner.spec_field(key) for key in ("replicas", "parallelism")]
     return max((count for count in counts if isinstance(count, int) and not isinstance(count, bool)), default=1)
 

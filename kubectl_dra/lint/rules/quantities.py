@@ -172,7 +172,7 @@ def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
 
 
 def _pods(item: Item) -> int:
-    """How many pods an item runs at a time; 0 if unknown."""
+    """Number of pods that an item runs at a time; 0 if unknown."""
     owner = item.owner
     if owner is None:
         return 1

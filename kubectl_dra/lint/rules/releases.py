@@ -280,7 +280,7 @@ def _default(gate: str, release: Release) -> str:
 
 
 def _move(context: Context, better: str) -> Fix:
-    """How to get to another version: a change if the shapes are equal, else advice."""
+    """Fix that moves to another version: a change if the shapes are equal, else advice."""
     item = context.item
     if item.version in ("v1alpha1", "v1alpha2"):
         spec = fields_at(item.raw, *item.spec_path)

@@ -254,7 +254,7 @@ def _claim(text: str, begin: int, change: PodChange, amount: str) -> str:
 
 
 def _name(text: str, begin: int) -> str:
-    """How a document's template writes its name."""
+    """A document's name as its template writes it."""
     found = _NAME.search(text, begin)
     return found["name"].strip().strip("\"'") if found else "{{ .Release.Name }}"
 

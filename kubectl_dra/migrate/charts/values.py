@@ -131,7 +131,7 @@ def _whole(
 def _change(
     rendering: Rendering, texts: Texts, path: Path, value: Any, set_there: Sequence[Path]
 ) -> tuple[str, Change]:
-    """How and in which file to write a value: in the last, or in the one that has the list that it is in."""
+    """Change that writes a value, and its file: the last one, or the one that has the list that it is in."""
     files = {name: _values(name, texts) for name in chain(rendering)}
     if not files:
         raise EditRefused("the chart has no values.yaml")
@@ -158,7 +158,7 @@ def _deletion(name: str, values: Any, path: Path, set_there: Sequence[Path]) -> 
 
 
 def _length(values: Any, path: Path) -> int:
-    """How many of the first keys of a path there are, with something to which more can be added."""
+    """Number of the first keys of a path that exist, with something to which more can be added."""
     length = 0
     while length < len(path) - 1 and isinstance(_at(values, path[: length + 1]), dict | list):
         length += 1

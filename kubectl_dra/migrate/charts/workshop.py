@@ -19,7 +19,7 @@ Texts = Mapping[str, str]
 """New texts of files by their paths, of which some may be new files."""
 
 _RENDERS = 150
-"""How often a chart is rendered at most: a tenth of a second each."""
+"""Largest number of renderings of a chart: a tenth of a second each."""
 
 
 class Rendering(NamedTuple):

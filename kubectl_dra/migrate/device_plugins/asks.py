@@ -68,7 +68,7 @@ class _Problem(Exception):
 
 
 def extended_amounts(pod: Pod) -> dict[str, int]:
-    """How many of each extended resource the whole pod requests, without those that it requests 0 of."""
+    """Amount of each extended resource that the whole pod requests, without those that it requests 0 of."""
     requested = pod_requests(pod)
     return {name: amount.value() for name, amount in requested.items() if is_extended(name) and amount.sign() > 0}
 

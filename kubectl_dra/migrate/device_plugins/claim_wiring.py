@@ -261,7 +261,7 @@ def _drafts(asks: Sequence[Ask], all_asks: Sequence[Ask], placements: Mapping[st
 
 
 def _amount(ask: Ask) -> int:
-    """How many units: a request for all devices ignores the original number."""
+    """Number of units: a request for all devices ignores the original number."""
     return 1 if ask.resource.allocation_mode == "All" else ask.amount
 
 

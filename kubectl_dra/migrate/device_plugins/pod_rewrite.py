@@ -386,7 +386,7 @@ def _doubts(pod: _Pod, settings: MigrationSettings, raw: Mapping[str, Any]) -> t
 
 
 def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw: Mapping[str, Any]) -> Safety:
-    """How safe a claim shared by several pods is: as safe as the safest of them."""
+    """Safety of a claim shared by several pods: that of the safest of them."""
     users = [
         pod for pod in pods if any((wired.what, wired.spec) == (claim.what, claim.spec) for wired in pod.wiring.claims)
     ]

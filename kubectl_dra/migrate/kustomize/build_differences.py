@@ -52,7 +52,7 @@ def objects_of(text: str) -> list[Mapping[str, Any]]:
 def differences(
     before: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]], built: Sequence[Mapping[str, Any]]
 ) -> Iterator[BuildDifference]:
-    """How ``built`` differs from ``wanted``. Both come from ``before``, and new objects are added beside its
+    """Differences of ``built`` from ``wanted``. Both come from ``before``, and new objects are added beside its
     objects.
     """
     old = {object_key(raw) for raw in before}

@@ -346,7 +346,7 @@ def _difference(
     around: PlanSurroundings,
     forward: MigrationSettings,
 ) -> str:
-    """How migrating ``before`` differs from the current state; empty if it does not."""
+    """Difference between the migrated ``before`` and the current state; empty if there is none."""
     planned = device_plugins.plan(before, around, forward)
     after = changed(before, [change for step in planned.steps for change in step.changes])
     objects = {object_key(manifest.raw): to_v1(manifest.raw) for manifest in planned.objects}

@@ -105,7 +105,7 @@ def _difference(
     world: Mapping[ObjectKey, Mapping[str, Any]],
     settings: MigrationSettings,
 ) -> str:
-    """How migrating ``before`` differs from the current state; empty if it does not."""
+    """Difference between the migrated ``before`` and the current state; empty if there is none."""
     rest = {key: other for key, other in world.items() if key not in created}
     forward = replace(settings, reverse=False, strategy="claims", version="v1")
     planned = plan_devices(before, devices, PlanSurroundings(list(rest.values()), frozenset(rest)), forward)

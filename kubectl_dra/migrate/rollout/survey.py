@@ -126,7 +126,7 @@ def survey(
 
 
 def pods_of(uses: Iterable[Use]) -> int:
-    """How many pods use device plugins; one with several resources once."""
+    """Number of pods that use device plugins; one with several resources counts once."""
     return sum({(use.namespace, use.owner, use.twin): use.pods for use in uses}.values())
 
 

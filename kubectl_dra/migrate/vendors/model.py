@@ -131,7 +131,7 @@ class Suffix(NamedTuple):
 
 
 class Spelling(NamedTuple):
-    """How a label's values differ from those of the attribute.
+    """Difference between a label's values and those of the attribute.
 
     The attribute's value is that of ``map`` or, unless ``only`` those of the map are known, the label's value
     after ``replace``, with ``prefix`` before it. Values that do not match ``unless`` are also tried with
