@@ -207,7 +207,7 @@ def account_refusal(pod: Pod, accounts: Set[str] | None) -> Refusal | None:
 
 
 class RuntimeMismatch(Enum):
-    """How a pod and its RuntimeClass disagree; the value is the server's text."""
+    """Disagreement of a pod and its RuntimeClass; the value is the server's text."""
 
     OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
     OVERHEAD_ALONE = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"

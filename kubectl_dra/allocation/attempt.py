@@ -49,7 +49,7 @@ INVALID_POOLS = "invalid resource pools were encountered"
 
 
 class AttemptVerdict(Enum):
-    """How an attempt ended: with devices, without, with a fatal error, or without an answer."""
+    """End of an attempt: with devices, without, with a fatal error, or without an answer."""
 
     ALLOCATED = "allocated"
     REJECTED = "rejected"

@@ -1,4 +1,4 @@
-"""How much work goes into an answer before it is undetermined: the limits of all commands.
+"""Limits on the work for an answer, for all commands; beyond them it is undetermined.
 
 They are counted in steps, so that an answer depends neither on the machine nor on what else runs there. A step is one
 device tried, or as much work of another kind: about 5 µs.
@@ -19,11 +19,11 @@ ATTEMPT: Final = 20
 FILTERED_NODE: Final = 3
 """A node that the other filters look at."""
 SCORED_PER_STEP: Final = 2
-"""How many nodes are scored for a pod, for one step."""
+"""Number of nodes that are scored for a pod, for one step."""
 PLACED_POD: Final = 150
 """A pod that is given a node, in the cluster with it."""
 COMPARED_PER_STEP: Final = 32
-"""How many devices are compared with what is remembered of a search, for one step."""
+"""Number of devices that are compared with what is remembered of a search, for one step."""
 
 # A search on one node.
 SEARCH_STEPS: Final = 2_000_000
@@ -35,7 +35,7 @@ COUNTING_STEPS: Final = 30_000
 KNOWN_STEPS: Final = 200_000
 """The plain search before an easier question, if nothing can be merged."""
 SCHEDULER_STEPS: Final = 20_000_000
-"""How many devices the scheduler can try before its time-out: 10 s (``filterTimeout``) at 2 million a second."""
+"""Number of devices that the scheduler tries before its time-out: 10 s (``filterTimeout``) at 2 million a second."""
 
 # The answer to one question.
 NODE_STEPS: Final = 600_000
@@ -69,7 +69,7 @@ NODE_KINDS_TRIED: Final = 8
 COUNTS_TRIED: Final = 12
 """Lower counts of a request that are tried."""
 REREAD_PER_STEP: Final = 4
-"""How many nodes and pods are counted again for a change, for one step."""
+"""Number of nodes and pods that are counted again for a change, for one step."""
 
 # Several questions.
 SHAPE_STEPS: Final = 20_000
@@ -81,10 +81,10 @@ TAINT_STEPS: Final = 1_200_000
 PLACE_STEPS: Final = 200_000
 """An attempt on one node for a pod of a workload."""
 MOST_SCORED: Final = 60_000
-"""How many nodes are scored in all; after that, pods go where the fewest of the workload are."""
+"""Number of nodes that are scored in all; after that, pods go where the fewest of the workload are."""
 CHOICES: Final = 8
 CHOICES_STEPS: Final = 600_000
-"""How often other choices among equal nodes are tried, and how much work is done before the last of them begins."""
+"""Steps for other choices among equal nodes; none is tried after so many."""
 MOST_TRIED: Final = 100_000
 """Pods of a role: more than the largest clusters run."""
 FEWEST_TRIED: Final = 1_000
@@ -100,7 +100,7 @@ GANG_WORK: Final = 60_000
 """Members times nodes and slices; larger groups are not tried."""
 GANG_TRIES: Final = 6
 SMALL_GANG_TRIES: Final = 30
-"""How often a small group is tried, with different choices where the scheduler chooses at random."""
+"""Number of tries for a small group, with different choices where the scheduler chooses at random."""
 SMALL_GANG_WORK: Final = 1_000
 """The work up to which a group counts as small."""
 GANG_STEPS: Final = 3_000_000
@@ -111,7 +111,7 @@ RIVALS_WORK: Final = 20_000
 RIVALS_TRIED: Final = 300
 """Pods that are tried times nodes and slices, and pods; with more of them it stays open what they leave."""
 RIVALS_TRIES: Final = 6
-"""How often they are placed where the scheduler chooses at random, or nobody knows which of two is tried first."""
+"""Number of tries where the scheduler chooses at random, or it is unknown which of two pods is tried first."""
 RIVALS_STEPS: Final = 3_000_000
 """All these pods, each time that they are placed."""
 
@@ -120,7 +120,7 @@ LARGEST_NODES: Final = 50
 
 
 class Budget(Struct):
-    """How much work a search, or all of the searches for an answer, may still do.
+    """Work that a search, or all of the searches for an answer, may still do.
 
     ``steps`` are those that were taken, ``charged`` those of them that tried no device. What a part takes is taken from
     the ``whole`` as well, which does not limit the part. ``each`` is the limit of a search on one node.
@@ -134,7 +134,7 @@ class Budget(Struct):
 
     @property
     def tried(self) -> int:
-        """How many devices were tried."""
+        """Number of devices that were tried."""
         return self.steps - self.charged
 
     @property

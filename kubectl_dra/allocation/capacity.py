@@ -79,7 +79,7 @@ def amount_taken(
 
 
 def _steps(added: int, step: int) -> int:
-    """How many steps cover an amount. Amounts wrapped below zero are divided toward zero, as in Go."""
+    """Number of steps that cover an amount. Amounts wrapped below zero are divided toward zero, as in Go."""
     steps, rest = divmod(abs(added), step)
     return steps + (rest > 0) if added >= 0 else -steps + (rest > 0)
 

@@ -24,7 +24,7 @@ ALPHA: Final = frozenset(
 
 
 class ReleaseBehaviour(Struct, frozen=True):
-    """How an allocator of a release goes about it, whatever gates are on: the rows of ``api.behaviour`` of these names.
+    """Behaviour of a release's allocator that no gate changes: the rows of ``api.behaviour`` of these names.
 
     ``either_gate_chooses``: either gate of binding conditions chooses the variant that knows more, not only both;
     ``loose_pools``: slices may have devices and their counters, incomplete pools serve requests for a count, and an

@@ -27,8 +27,8 @@ from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.quantity import Quantity
 
 NEVER, USABLE, CHARGED, FAILS = range(4)
-"""How an alternative treats a device that nothing else has taken: refuses it and leaves no trace; takes it; refuses it,
-but its counters stay charged; cannot judge it because a selector fails."""
+"""What an alternative does with a device that nothing else has taken: refuses it and leaves no trace; takes it; refuses
+it, but its counters stay charged; cannot judge it because a selector fails."""
 
 IRRELEVANT = -1
 Component = tuple[Hashable, Hashable]
@@ -57,7 +57,7 @@ class _Probe(Search):
         return False
 
     def use(self, alternative: Alternative, candidate: CandidateDevice) -> int:
-        """How an alternative treats a device at best."""
+        """Best outcome of a device for an alternative."""
         if alternative.listed is not None and candidate.position not in alternative.listed:
             return NEVER
         try:

@@ -27,7 +27,7 @@ from kubectl_dra.api.claims import ResourceClaim
 
 HELD = "held"
 MEMORY = 8_000_000
-"""How many numbers the remembered steps may hold in total, about 64 MB."""
+"""Largest total of numbers in the remembered steps, about 64 MB."""
 
 
 def merged_solution(

@@ -33,7 +33,7 @@ class Alternative(Struct, frozen=True):
 
     @property
     def needed(self) -> int:
-        """How many devices it takes."""
+        """Number of devices that it takes."""
         return self.spec.count if self.listed is None else len(self.listed)
 
     @property

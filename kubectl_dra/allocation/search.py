@@ -31,7 +31,7 @@ from kubectl_dra.api.taints import blocking_taint
 
 
 class SearchOutcome(Enum):
-    """How one step of the search ended. TOO_MANY: the claim would have more than 32 results."""
+    """Outcome of one step of the search. TOO_MANY: the claim would have more than 32 results."""
 
     SUCCESS = 0
     FAIL = 1
@@ -72,7 +72,7 @@ class Search:
 
     @property
     def tally(self) -> int:
-        """How many devices were tried."""
+        """Number of devices that were tried."""
         return self.context.budget.tried
 
     def run(self) -> bool:

@@ -26,7 +26,7 @@ from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 
 MAX_VALUES = 64
-"""How many values of a matchAttribute are tried."""
+"""Number of values of a matchAttribute that are tried."""
 
 
 class Demand(NamedTuple):

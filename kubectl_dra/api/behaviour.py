@@ -20,7 +20,7 @@ class Aspect(Enum):
     SCHEDULER = auto()
     """Where pods go, and which devices they get."""
     MESSAGE = auto()
-    """How either says it; never whether."""
+    """Wording of a message; never whether it appears."""
 
 
 class Behaviour(Releases, frozen=True, kw_only=True):

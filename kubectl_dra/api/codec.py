@@ -1,4 +1,4 @@
-"""How the API server decodes a raw object: which values it rejects for their type, and what it makes of the rest."""
+"""Decoding of a raw object by the API server: the values it rejects for their type, and the rest as it reads it."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class JobSetSpec(Wire, frozen=True):
 
 
 class ReplicatedJobStatus(Wire, frozen=True):
-    """How many jobs of a replicated job are in which state."""
+    """Number of jobs of a replicated job in each state."""
 
     name: Annotated[str, "podset"] = ""
     ready: int = 0

@@ -119,7 +119,7 @@ class ClusterQueueSpec(Wire, frozen=True):
 
 
 class KueueResourceUsage(Wire, frozen=True):
-    """How much of a resource is held, and how much of that is borrowed."""
+    """Amount of a resource that is held, and the part of it that is borrowed."""
 
     name: Annotated[str, "resource"] = ""
     total: Amount = "0"

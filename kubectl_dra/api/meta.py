@@ -14,7 +14,7 @@ from msgspec import field
 FAILED_PREPARE: Final = "FailedPrepareDynamicResources"
 """The kubelet's reason where a driver does not prepare the devices of a pod."""
 OUT_OF: Final = "OutOf"
-"""How the kubelet's reasons begin where a node lacks a resource of a pod (pkg/kubelet/lifecycle)."""
+"""Prefix of the kubelet's reasons where a node lacks a resource of a pod (pkg/kubelet/lifecycle)."""
 DEVICE_EVENTS: Final = (
     "FailedScheduling",
     "FailedResourceClaimCreation",

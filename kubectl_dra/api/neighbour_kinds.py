@@ -166,6 +166,6 @@ From: Kueue's ``pkg/controller/constants`` and ``jobs/pod/constants``, Volcano's
 cluster-autoscaler's ``provisioningrequest/pods``, KubeVirt's types.
 """
 LAYER_ANNOTATIONS: Final = (*NAMING, "leaderworkerset.sigs.k8s.io/", "karpenter.sh/do-not-disrupt")
-"""How the annotations of pods begin that say something to other layers."""
+"""Prefixes of the annotations of pods that say something to other layers."""
 KNOWN_SCHEDULERS: Final = ("default-scheduler", "volcano", "kai-scheduler", "yunikorn")
 """Schedulers whose names identify nobody."""

@@ -11,7 +11,7 @@ from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, Requireme
 from kubectl_dra.api.meta import NOT_SAVED, Amount, ObjectMeta, Wire
 
 _SHOWN = 4
-"""How many terms of a selector, and requirements of a term, are shown in its text."""
+"""Number of terms of a selector, and of requirements of a term, that its text shows."""
 
 
 class NodeSelectorTerm(Wire, frozen=True):

@@ -23,7 +23,7 @@ NAMES_DRIVER: Final = ("DRIVER_NAME", "DRA_DRIVER_NAME", "--driver-name", "--dri
 """Variables and flags whose value is the name of a driver, known or not."""
 _REGISTRY: Final = REGISTRY.encode()
 _NAMED: Final = re.compile(rb'"name"\s*:\s*"[^"]*(?:kubelet-?plugin|resource-driver|dra-?driver|dranet|dracpu)')
-"""How the DaemonSets of drivers are called, for pods of which only a part was written down."""
+"""Names of drivers' DaemonSets, for pods of which only a part was written down."""
 
 
 class HostPath(Wire, frozen=True):

@@ -141,7 +141,7 @@ class Extractor:
         return all(text == self._text for text in _texts(device, self.column))
 
     def count(self, devices: Iterable[SharedDevice]) -> int:
-        """How many texts devices have in the column."""
+        """Number of texts of the devices in the column."""
         return sum(len(_texts(device, self.column)) for device in devices)
 
     def fits(self, own: Sequence[bytes], count: int) -> bool:

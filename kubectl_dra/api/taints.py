@@ -138,7 +138,7 @@ def distinct(taints: Iterable[DeviceTaint]) -> tuple[DeviceTaint, ...]:
 
 
 def seconds_tolerated(taint: DeviceTaint, tolerations: Sequence[DeviceToleration]) -> int | None:
-    """How long after a NoExecute taint was added a pod with such a device may stay; None if for good.
+    """Seconds that a pod may keep such a device after a NoExecute taint was added; None if for good.
 
     Only tolerations of exactly this effect count, and of several the shortest.
     """

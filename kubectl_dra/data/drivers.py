@@ -157,7 +157,7 @@ class InstalledClass(Struct, frozen=True):
 
 
 class PodLook(Struct, frozen=True):
-    """How the pods of a driver look that run on nodes.
+    """Signs of a driver's pods that run on nodes.
 
     ``signs`` are parts of the name of its DaemonSet, of its images or of its program; ``container`` is the one that
     serves the devices, which a ``required`` look has always: other drivers are in the same pod. ``gates`` is the
@@ -331,7 +331,7 @@ class Catalogue:
 
     @cached_property
     def looks(self) -> tuple[PodLook, ...]:
-        """How the pods of drivers look, without parsing anything else of the documents."""
+        """Signs of the pods of all drivers, without parsing anything else of the documents."""
         sections = ((name, _POD.search(text)) for name, text in self._texts.items())
         return tuple(
             PodLook(

@@ -80,7 +80,7 @@ class PluginUser(NamedTuple):
 
 
 class Update(NamedTuple):
-    """How the DaemonSet of a driver replaces its pod on a node: ``surge`` starts the new pod before the old one ends.
+    """Replacement of a driver's pod on a node by its DaemonSet: ``surge`` starts the new pod before the old one ends.
 
     Then nobody waits, if the driver supports two instances of itself on a node, which the API does not say.
     """
@@ -133,7 +133,7 @@ class DriverUsers(NamedTuple):
         return tuple(claim for claim in self.claims if claim.unused)
 
     def row(self, driver: str) -> NodeDriver | None:
-        """How a driver is on the node."""
+        """State of a driver on the node; None if it is not there."""
         return next((row for row in self.rows if row.driver == driver), None)
 
 
@@ -204,7 +204,7 @@ def awaiting(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, tup
 
 
 def updates_of(rows: Iterable[NodeDriver]) -> tuple[Update, ...]:
-    """How the DaemonSets of drivers replace their pods, where they have one, as far as they were read."""
+    """Update strategies of the drivers' DaemonSets, as far as they have one and it was read."""
     daemons = ((row.driver, row.daemon) for row in rows if row.pod is not None)
     return tuple(
         Update(driver, daemon.namespace, daemon.name, daemon.update, daemon.surge)

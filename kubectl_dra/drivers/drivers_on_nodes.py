@@ -52,9 +52,9 @@ from kubectl_dra.drivers.pod_recognition import (
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"'\\]{1,63})\1""")
 NAMED_LIKES: Final = 3
 PUBLISHES_SECONDS: Final = 30
-"""How long a driver may take from its start until it publishes."""
+"""Seconds that a driver may take from its start until it publishes."""
 COMES_BACK_SECONDS: Final = 60
-"""How long its slices may be away after the start of the kubelet, which deletes them; 26 to 56 s were measured."""
+"""Seconds its slices may be away after the kubelet's start, which deletes them; 26 to 56 s were measured."""
 _NOTHING: Final = PluginSpec()
 """What is known of what runs in pods that were never made."""
 _FEW: Final = 4

@@ -25,7 +25,7 @@ _ANSWERED: Final = re.compile(
 )
 """The driver was called, and did not prepare the claim's devices."""
 _CLAIM: Final = re.compile(r"ResourceClaim (?:[\w.-]{1,253}/)?(?P<name>[\w.-]{1,253})")
-"""How the kubelet names the claim of which it speaks; the driver that it called is not named."""
+"""The claim that a message of the kubelet names; the driver that it called is not named."""
 _NAMED: Final = re.compile(r"DRA driver (?P<driver>[\w.-]{1,253}) is not registered")
 
 

@@ -1,4 +1,4 @@
-"""How a driver fares on a node: what its pod's status says, and what it publishes beside its likes."""
+"""Health of a driver on a node: its pod's status, and what it publishes compared with other nodes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from kubectl_dra.cluster.time_read import Moment, parse
 JUST_UP_SECONDS: Final = 60
 """A container that failed again and again counts as one that crashes until it has run for so long."""
 STARTING_SECONDS: Final = 300
-"""How long a driver's pod may take to start; some wait for the driver of the hardware."""
+"""Seconds that a driver's pod may take to start; some wait for the driver of the hardware."""
 
 
 class DriverState(StrEnum):
-    """How a driver is on a node, worst first."""
+    """State of a driver on a node, worst first."""
 
     CRASHING = "crashing"
     """A container of it ends again and again."""
@@ -103,7 +103,7 @@ SEVERITY: Final[Mapping[DriverState, int]] = {state: number for number, state in
 
 
 class LastWords(NamedTuple):
-    """How a container ended before: the reason, the exit code, what it said last, and when."""
+    """End of a container's last run: the reason, the exit code, its last message, and when."""
 
     reason: str
     exit_code: int
@@ -169,7 +169,7 @@ class LeftOut(NamedTuple):
 
 
 class PoolCount(NamedTuple):
-    """How many slices of a pool's newest generation there are, and how many it says it has."""
+    """Number of slices of a pool's newest generation that exist, and number that it should have."""
 
     pool: str
     generation: int
@@ -178,7 +178,7 @@ class PoolCount(NamedTuple):
 
 
 class FailingCall(NamedTuple):
-    """How the kubelet's calls of a driver fail, the namespace and name of a pod that waits for it, and since when.
+    """Failing calls of a driver by the kubelet, the namespace and name of a waiting pod, and since when.
 
     ``times`` is how often the call for this pod failed, ``said`` what the driver answered, if it did. ``others`` is
     how many more pods wait.
@@ -260,7 +260,7 @@ class NodeDriver(Struct, frozen=True):
 
 
 def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> DriverPod:
-    """How a pod is, seen by the driver that a ``container`` serves; by any of its containers if that is not known."""
+    """Health of a driver's pod, by the container that serves the driver; by all containers if it is not known."""
     meta = pod.metadata
     owner = meta.controller()
     state, status, init = _worst(pod, plugin, container, at)
@@ -356,7 +356,7 @@ _MANY: Final = 3
 
 
 def seconds_since(time: str, at: Moment) -> float:
-    """How long ago a time of the API was; 0 where it is not known."""
+    """Seconds since a time of the API; 0 where it is not known."""
     began = parse(time)
     return (at.at - began).total_seconds() if began is not None else 0
 

@@ -118,7 +118,7 @@ def parts_of_node(
 
 
 def published_on(node: str, driver: str, slices: Iterable[ResourceSlice]) -> int:
-    """How many devices a driver publishes for a node alone."""
+    """Number of devices that a driver publishes for a node alone."""
     own = (each for each in slices if each.pool.driver == driver and each.scope.node_name == node)
     return sum(len(each.devices) for newest in newest_slices(own).values() for each in newest)
 

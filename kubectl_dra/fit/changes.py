@@ -42,7 +42,7 @@ MAX_SHOWN: Final = 3
 
 
 class Again(NamedTuple):
-    """How all pods of all workloads are placed in a cluster, and the ``start``: the cluster before them."""
+    """Placement of all pods of all workloads in a cluster, and the ``start``: the cluster before them."""
 
     start: ClusterState
     place: Callable[[ClusterState], Placement]
@@ -148,7 +148,7 @@ class Changes:
         return any(attempt(new, state, self._budget, nodes).taking for new in kinds.values())
 
     def _with(self, change: ClusterChange, state: ClusterState, more: NodeCopy | None = None) -> More | None:
-        """How many more pods fit with a change; None if none does, or none that starts. ``more`` is its new node."""
+        """Number of pods more that fit with a change; None if none does or starts. ``more`` is its new node."""
         if self._again is not None:
             state = _changed(self._again.start, change, more)
         after = self._placement(state)

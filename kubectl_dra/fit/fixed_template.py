@@ -1,4 +1,4 @@
-"""How many replicas fit with the fix of the first pod that does not fit: made in a template, it is made for all."""
+"""Number of replicas that fit with the fix of the first pod that does not, made in the template for all."""
 
 from __future__ import annotations
 

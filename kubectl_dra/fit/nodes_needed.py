@@ -1,4 +1,4 @@
-"""How many nodes that are not there yet a workload needs: the smallest number with which all of it was placed."""
+"""Number of new nodes that a workload needs: the smallest number with which all of it was placed."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def profile_of(device: Device) -> Profile:
 
 
 def memory_of(device: Device) -> Quantity:
-    """How much memory a device has; none where it does not say."""
+    """Memory of a device; zero where it does not say."""
     return Quantity.parse(str((device.capacity.get("memory") or {}).get("value") or "0"))
 
 

@@ -29,7 +29,7 @@ _TOLD_EVERY: Final = 50
 
 
 class Chosen(Enum):
-    """How a node was chosen among those that take a pod."""
+    """Reason for the choice of a node among those that take a pod."""
 
     ONLY = "only"
     """No other takes it."""

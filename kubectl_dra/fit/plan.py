@@ -49,17 +49,17 @@ class FitPlan(Struct, frozen=True):
 
     @property
     def tried(self) -> int:
-        """How many replicas are tried; the nodes have no room for those after."""
+        """Number of replicas that are tried; the nodes have no room for those after."""
         return min(self.replicas, _replicas(self.workload, self.most))
 
     @property
     def listed(self) -> int:
-        """How many pods are tried, or run already."""
+        """Number of pods that are tried, or run already."""
         return self.tried * sum(min(role.each, self.most) for role in self.workload.roles)
 
     @property
     def running(self) -> int:
-        """How many of its pods have a node already."""
+        """Number of its pods that have a node already."""
         changeable = (pod for place, pod in self.existing.items() if not self.factories[place.role].unchangeable)
         return sum(bool(pod.node_name) for pod in changeable)
 
@@ -86,7 +86,7 @@ def _room(snapshot: Snapshot) -> int:
 
 
 def _replicas(workload: WorkloadPods, most: int) -> int:
-    """How many replicas of a workload have so many pods."""
+    """Number of replicas of a workload that have so many pods."""
     return -(-most // max(1, workload.size))
 
 

@@ -22,7 +22,7 @@ from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
 
 
 class FitOptions(Struct, frozen=True):
-    """How many replicas to place: as many as are written where it is None; ``most``: as many as fit.
+    """Options of fit. ``replicas``: how many to place, None for as many as written; ``most``: as many as fit.
 
     ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
     judged is known. ``others_first``: the other pods that wait for devices are placed before.
@@ -143,12 +143,12 @@ class WorkloadFit(Struct, frozen=True):
 
     @property
     def placed(self) -> int:
-        """How many pods have a node: those that run, and those that were placed."""
+        """Number of pods with a node: those that run, and those that were placed."""
         return self.running + len(self.placed_pods)
 
     @property
     def starting(self) -> int:
-        """How many pods run, or start as far as anything tells."""
+        """Number of pods that run, or start as far as anything tells."""
         return self.placed - self.begin.lost
 
     @property
@@ -158,7 +158,7 @@ class WorkloadFit(Struct, frozen=True):
 
 
 class NodesNeeded(Struct, frozen=True):
-    """How many new nodes were looked for: the smallest ``number`` with which as many of the pods start as can.
+    """New nodes that a workload needs: the smallest ``number`` with which as many of the pods start as can.
 
     ``nodes`` says which, as typed. With ``number`` of them ``placed`` of ``pods`` have a node where they start.
     ``fewer`` is the next smaller number that was tried, and how many do with it; ``most`` the greatest number that was

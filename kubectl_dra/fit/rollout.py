@@ -1,4 +1,4 @@
-"""How a controller replaces the pods of a former template, and in which steps pods come and go.
+"""Replacement of the pods of a former template by a controller: in which steps pods come and go.
 
 Sources: the controllers of Deployments (rolling.go, recreate.go, ResolveFenceposts) and StatefulSets
 (updateStatefulSet), and what the API server lets nobody change (ValidateJobSpecUpdate, selectors of apps/v1, JobSet's
@@ -85,7 +85,7 @@ def refused_change(workload: WorkloadPods, own: Sequence[Pod], former: Sequence[
 
 
 class RolloutLimits(NamedTuple):
-    """How far a rollout may leave the number of replicas: ``surge`` pods more, ``unavailable`` fewer.
+    """Limits of a rollout on the number of replicas: ``surge`` pods more, ``unavailable`` fewer.
 
     ``first`` is the lowest number of a pod that it replaces.
     """

@@ -64,7 +64,7 @@ class TriedWay(Struct, frozen=True):
 
     @property
     def placed(self) -> int:
-        """How many pods get a node where they start, or have it."""
+        """Number of pods that get a node where they start, or have it."""
         return self.fit.starting if self.fit is not None else 0
 
 
@@ -116,7 +116,7 @@ class ShareAnswer(Struct, frozen=True):
 
     @property
     def pods(self) -> int:
-        """How many pods share."""
+        """Number of pods that share."""
         return next((way.fit.pods for way in self.ways if way.fit is not None), 0)
 
     @property

@@ -1,4 +1,4 @@
-"""How pods can share devices: the ways, what each needs, and the manifest written for each."""
+"""Ways in which pods can share devices, what each needs, and the manifest written for each."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _MEBI: Final = 1 << 20
 
 
 class Amount(NamedTuple):
-    """How much of a capacity each pod gets, as it is written."""
+    """Amount of a capacity that each pod gets, as it is written."""
 
     capacity: str
     value: str

@@ -42,7 +42,7 @@ _SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationControl
 
 
 class Replaced(Enum):
-    """How the pods that run give way to new ones."""
+    """Way in which running pods are replaced by new ones."""
 
     BY_ROLLOUT = "by-rollout"
     """The controller does it."""
@@ -53,7 +53,7 @@ class Replaced(Enum):
 
 
 def replaced(workload: WorkloadPods, running: int, beside: Callable[[int], int]) -> Replaced:
-    """How so many running pods give way. ``beside``: how many new pods get a node while that many old ones stay."""
+    """Way in which so many running pods are replaced. ``beside(n)``: new pods that get a node beside ``n`` old ones."""
     limits = limits_of(workload, workload.replicas)
     if limits is None or limits.first:
         return Replaced.BY_HAND

@@ -27,7 +27,7 @@ class Starting(NamedTuple):
 
 
 def starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot, after: ClusterState) -> Starting:
-    """How the placed pods start, as far as anything tells; ``after`` is the cluster with them, and with new nodes."""
+    """Which of the placed pods start, as far as known; ``after`` is the cluster with them, and with new nodes."""
     nodes = pods_not_starting(placed_pods, snapshot)
     there, refused, lost = {each.node for each in nodes}, list[Refusal](), 0
     for placed_pod in placed_pods:

@@ -63,7 +63,7 @@ class WorkloadPods(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many pods a replica has."""
+        """Number of pods of a replica."""
         return sum(role.each for role in self.roles)
 
     @property

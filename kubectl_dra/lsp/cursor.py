@@ -18,7 +18,7 @@ from kubectl_dra.manifests.values import Node, is_merge
 Keys = tuple[str, ...]
 """The keys from an object's root; indices of lists are left out."""
 SELECTOR: Final = ("cel", "expression")
-"""How the paths of selectors end."""
+"""End of the paths of selectors."""
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _LINE: Final = re.compile(
     r"(?P<indent> *)(?P<dashes>(?:- +|-$)*)(?:(?P<quote>['\"]?)(?P<key>[\w./$-]+)(?P=quote)(?P<colon> *:(?=\s|$)))?"

@@ -99,7 +99,7 @@ def is_file(name: str) -> bool:
 
 
 def arguments(name: str) -> Argv:
-    """How to give the named input on a command line: a file, ``-``, or ``-k DIR``."""
+    """Arguments that give the named input on a command line: a file, ``-``, or ``-k DIR``."""
     if is_file(name):
         return (_path(name),)
     if name == STDIN_NAME:

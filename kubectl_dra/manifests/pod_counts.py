@@ -1,4 +1,4 @@
-"""How many pods a workload makes: its replicas, and how many of each template belong to one of them.
+"""Number of pods that a workload makes: its replicas, and the pods of each template in one of them.
 
 Sources: the controllers of Kubernetes, JobSet, LeaderWorkerSet, KubeRay, the training operator and Volcano.
 """
@@ -16,7 +16,7 @@ _LARGEST: Final = 2**31 - 1
 
 
 class Counts(NamedTuple):
-    """How many replicas there are, and how many pods of each template (in the order of ``pod_templates``) one has.
+    """Number of replicas, and of pods of each template (in the order of ``pod_templates``) in one replica.
 
     ``unit`` is what a replica is called. ``known``: the numbers are written, or what the kind takes by default.
     """
@@ -37,7 +37,7 @@ def counts_of(workload: Mapping[str, Any]) -> Counts:
 
 
 def pods_of_spec(workload: Mapping[str, Any], path: Path) -> tuple[int, bool]:
-    """How many pods run at a time of the pod spec at a path, and whether that is known; else it is at least one.
+    """Number of pods of the pod spec at a path that run at a time, and whether it is known; else it is at least one.
 
     What a DaemonSet makes depends on the nodes.
     """
@@ -99,7 +99,7 @@ def _spark(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
 
 
 def completions_of(workload: Mapping[str, Any]) -> tuple[int, int] | None:
-    """How many pods of a Job, or of one Job of a CronJob, have to complete, and how many run at a time; None of other
+    """Number of pods of a Job, or of one Job of a CronJob, that have to complete, and that run at a time; None of other
     kinds, and where no number of completions is written.
     """
     spec = {"Job": ("spec",), "CronJob": ("spec", "jobTemplate", "spec")}.get(str(workload.get("kind")))
@@ -108,7 +108,7 @@ def completions_of(workload: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _at_once(workload: Mapping[str, Any], spec: Path) -> int:
-    """How many pods of a Job run at a time: never more than it has to complete."""
+    """Number of pods of a Job that run at a time: never more than it has to complete."""
     parallelism = _number(workload, (*spec, "parallelism"))
     return min(parallelism, _number(workload, (*spec, "completions"), parallelism))
 

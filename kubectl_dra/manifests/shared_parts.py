@@ -17,7 +17,7 @@ from kubectl_dra.manifests.values import Node, is_merge
 MERGE: Final = "<<"
 _NOTHING: Final = object()
 _UNREAD: Final = ("x-", ".", "_")
-"""How keys begin below which people write parts only to refer to them; Kubernetes knows none of these fields."""
+"""Prefixes of keys whose parts are only referred to; Kubernetes knows none of these fields."""
 
 
 class Crossing(NamedTuple):

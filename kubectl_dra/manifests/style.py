@@ -21,7 +21,7 @@ _SENTENCE: Final = re.compile(r"[A-Za-z_(](?:[^:#\s]|:(?=\S)|(?<=\S)#| (?=\S))*\
 
 
 class Style(NamedTuple):
-    """How to write new text.
+    """Style of new text.
 
     ``step`` is the indentation of a mapping below its key, ``dash`` that of a list's dashes. ``quote`` is the
     preferred quote; with ``quoted`` every text gets it, with ``quoted_keys`` every key. ``json``: written as

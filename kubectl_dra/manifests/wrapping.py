@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 
 class Shifts:
-    """How far lines move right where fields are wrapped, and left where they are unwrapped."""
+    """Shifts of lines: right where fields are wrapped, and left where they are unwrapped."""
 
     def __init__(self, places: Places, changes: Sequence[Change]) -> None:
         self._at = places
@@ -46,7 +46,7 @@ class Shifts:
             self._shifts.append((change.path, None, -step))
 
     def of(self, path: Path) -> int:
-        """How far text added inside the value at a path moves with it."""
+        """Shift of text that is added inside the value at a path."""
         return sum(
             step
             for at, fields, step in self._shifts

@@ -23,7 +23,7 @@ CALM_SECONDS: Final = 1.0
 SHARE: Final = 0.5
 """A pause is as long as this part of the count before: no cluster is counted without end."""
 REFRESH_SECONDS: Final = 60.0
-"""How long a count is trusted without news: what is late becomes overdue without a change."""
+"""Seconds that a count is trusted without news: what is late becomes overdue without a change."""
 _TICK: Final = 1.0
 _KIND: Final = ("kind",)
 

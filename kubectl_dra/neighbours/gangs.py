@@ -99,7 +99,7 @@ def bind_request_of(pod: Pod, snapshot: Snapshot) -> BindRequest | None:
 
 
 class QueueUse(NamedTuple):
-    """How much of a resource a queue of Volcano uses, and the most that it may."""
+    """Amount of a resource that a queue of Volcano uses, and the most that it may."""
 
     resource: str
     used: str

@@ -146,7 +146,7 @@ def _uids(pod: Pod) -> tuple[str, ...]:
 
 
 class KueueStanding(Enum):
-    """How Kueue stands to a pod's Workload."""
+    """Standing of a pod's Workload with Kueue."""
 
     UNKNOWN = auto()
     """The Workloads were not read."""
@@ -183,7 +183,7 @@ _KUEUE: Final = ("Kueue",)
 
 
 class WorkloadState(NamedTuple):
-    """How a Workload stands; ``said`` is what Kueue says of it, and ``since`` when it came to that."""
+    """Standing of a Workload; ``said`` is what Kueue says of it, and ``since`` when it came to that."""
 
     standing: KueueStanding
     said: str = ""
@@ -192,7 +192,7 @@ class WorkloadState(NamedTuple):
 
 
 def state_of(pod: Pod, snapshot: Snapshot) -> WorkloadState:
-    """How the pod's Workload stands."""
+    """Standing of the pod's Workload."""
     workload = workload_of(pod, snapshot)
     if workload is None:
         unread = snapshot.unread((WORKLOAD,), pod.metadata.namespace)
@@ -201,7 +201,7 @@ def state_of(pod: Pod, snapshot: Snapshot) -> WorkloadState:
 
 
 def standing(workload: KueueWorkload) -> WorkloadState:
-    """How a Workload stands."""
+    """Standing of a Workload."""
     quota, requeued, evicted = (workload.condition(kind) for kind in ("QuotaReserved", "Requeued", "Evicted"))
     if not workload.spec.active:
         why = next(

@@ -1,4 +1,4 @@
-"""How Kueue takes each shape of claim, by its release: what it refuses, and how it counts the rest.
+"""Kueue's treatment of each shape of claim, by its release: what it refuses, and how it counts the rest.
 
 The rules are data: ``data/kueue_claims.yaml``.
 """
@@ -26,7 +26,7 @@ _GATE_ON: Final = "0.18"
 
 
 class ClaimRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """How releases of Kueue, ``since`` one and ``before`` another, take claims of a ``shape``."""
+    """Treatment of claims of a ``shape`` by releases of Kueue, ``since`` one and ``before`` another."""
 
     shape: str
     since: str = ""

@@ -47,7 +47,7 @@ class FlavorQuota(NamedTuple):
 
     @property
     def missing(self) -> Quantity | None:
-        """How much is missing; zero if it fits; None if that is not known."""
+        """Amount that is missing; zero if it fits; None if that is not known."""
         if self.wanted is None or self.free is None:
             return None
         return max(self.wanted - self.free, _NOTHING)
@@ -142,7 +142,7 @@ def _wanted(workload: KueueWorkload, snapshot: Snapshot) -> dict[str, list[Quant
 
 
 def _devices(pods: KueuePodSet, namespace: str, snapshot: Snapshot) -> dict[str, int]:
-    """How many devices a pod of the set asks for, by the resource that they count as; none that Kueue cannot count."""
+    """Number of devices a pod of the set asks for, by the resource they count as; empty if Kueue cannot count one."""
     known, requests = configuration(snapshot), _requests(pods, namespace, snapshot)
     if known is None or requests is None:
         return {}
@@ -188,7 +188,7 @@ class _Count(NamedTuple):
 
 
 def _room(queue: ClusterQueue, cell: _Cell, snapshot: Snapshot) -> tuple[Quantity | None, Quantity | None]:
-    """How much of it a queue can take now, and how much ever."""
+    """Amount that a queue can take now, and the most that it can ever take; None if not known."""
     own = _of_queue(queue, cell)
     if not queue.cohort:
         return own.subtree - own.used, own.subtree

@@ -26,7 +26,7 @@ _OF_KUEUE: Final = f"{KUEUE}managed=true"
 
 
 class RequestStage(Enum):
-    """How a request stands; the value is the condition that says so. Of several that hold, the first one counts."""
+    """Stage of a request; the value is the condition that says so. Of several that hold, the first one counts."""
 
     FAILED = "Failed"
     REVOKED = "CapacityRevoked"
@@ -37,7 +37,7 @@ class RequestStage(Enum):
 
 
 class ProvisioningState(NamedTuple):
-    """How a request stands, since when, and what is said of it."""
+    """Stage of a request, since when, and what is said of it."""
 
     name: str
     stage: RequestStage
@@ -76,7 +76,7 @@ def request_of(pod: Pod, snapshot: Snapshot) -> Conditioned | None:
 
 
 def state_of(request: Conditioned) -> ProvisioningState:
-    """How a request stands."""
+    """Stage of a request, with what is said of it."""
     known = {condition.type: condition for condition in request.status.conditions}
     for stage in RequestStage:
         condition = known.get(stage.value)

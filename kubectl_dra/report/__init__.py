@@ -1,1 +1,1 @@
-"""How results look: text for people, JSON for machines. Knows results, never computes them."""
+"""Results as text for people and JSON for machines. Knows results, never computes them."""

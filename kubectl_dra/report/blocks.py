@@ -50,7 +50,7 @@ class Tone(Enum):
 
 
 class Brief(NamedTuple):
-    """How brief text has a block: always (0), else the lower ranks first while there is room; never for None.
+    """Rank of a block in brief text: always (0), else the lower first while there is room; never for None.
 
     It is said whole or not at all. ``spans`` stand for those of the block where there are any. ``is_note``: left out,
     it counts as a note. What has no brief form is left out as evidence; what is never said (None) stands elsewhere.
@@ -105,7 +105,7 @@ class Facts(Struct, frozen=True):
 
 
 _INPUT: Final = "with the same standard input"
-"""How a command is run that reads what the question read."""
+"""Note on a command that reads the same standard input as the question."""
 
 
 class ShellCommand(Struct, frozen=True):
@@ -218,7 +218,7 @@ class FunnelStep(NamedTuple):
 
 
 class Steps(Struct, frozen=True):
-    """How many are left after each step; ``note`` is said last. ``fold``: a page shows one line of it at first."""
+    """Number left after each step; ``note`` is said last. ``fold``: a page shows one line of it at first."""
 
     label: str
     title: str

@@ -71,7 +71,7 @@ def write_claims(
 
 
 def summary(claim_uses: ClaimUses) -> str:
-    """How many claims there are, how many devices they hold, and how many claims are in each state."""
+    """Number of claims, of devices that they hold, and of claims in each state."""
     results = [result for item in claim_uses.items for result in item.results]
     shared = {result.device for result in results if result.share_id}
     whole = {result.device for result in results} - shared

@@ -175,7 +175,7 @@ def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) ->
 
 
 def summary(inventory: Inventory) -> str:
-    """How many devices there are, on how many nodes, and in which states."""
+    """Number of devices, of nodes with them, and of devices in each state."""
     total, nodes = len(inventory.rows), inventory.node_count()
     tainted = Counter(row.state for row in inventory.rows if row.also_tainted)
     unusable = Counter(row.state for row in inventory.rows if row.also_unusable)
@@ -188,7 +188,7 @@ def summary(inventory: Inventory) -> str:
 
 
 def _besides(count: int, tainted: int, unusable: int) -> str:
-    """How many of so many devices in a state are tainted or unusable besides."""
+    """Number of devices in a state that are tainted or unusable besides."""
     also = ((tainted, DeviceState.TAINTED), (unusable, DeviceState.UNUSABLE))
     parts = [f"{'all' if number == count > 1 else f'{number:,}'} {state}" for number, state in also if number]
     return f" ({', '.join(parts)})" if parts else ""

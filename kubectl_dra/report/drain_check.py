@@ -231,7 +231,7 @@ def _advice(users: DriverUsers, driver: str, mend: Remedy | None, clock: Clock) 
 
 
 def _which(waits: Sequence[PodOfDriver], hangs: Sequence[PodOfDriver]) -> tuple[str, str]:
-    """How pods are referred to that wait for a driver, and what they wait to do."""
+    """Words for the pods that wait for a driver, and for what they wait to do."""
     does = " or ".join(does for pods, does in ((waits, "start"), (hangs, "end")) if pods)
     return "that pod" if len(waits) + len(hangs) == 1 else "those pods", does
 

@@ -157,7 +157,7 @@ def _shared(rows: Sequence[NodeDriver]) -> Mapping[DriverState, str]:
 
 
 def summary(by_node: NodeDrivers) -> str:
-    """How many drivers there are, and how many are in each state."""
+    """Number of drivers, and of drivers in each state."""
     states = Counter(row.state for row in by_node.rows)
     listed = ", ".join(f"{states[state]:,} {state.value}" for state in DriverState if states[state])
     drivers = {row.driver for row in by_node.rows}
@@ -194,7 +194,7 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
 
 
 def _tainted(rows: Sequence[NodeDriver]) -> str:
-    """How many devices taints keep from new claims, and where; empty where they keep none."""
+    """Number of devices that taints keep from new claims, and their nodes; empty for none."""
     nodes = [row.node for row in rows if row.tainted]
     count = sum(row.tainted for row in rows)
     return f"; taints keep {amount(count)} on {some(nodes, 2)} from new claims" if count else ""

@@ -231,7 +231,7 @@ def _fix(cause: Finding, several: bool, invocation: Invocation, label: str = "Fi
 def _commands(
     what: Remedy | RemedyPlan | None, changes: Sequence[Change], invocation: Invocation, place: NextStep | None
 ) -> Iterator[Para | ShellCommand]:
-    """How to make the changes, else how to see what would be with them; those of the remedy itself after that.
+    """Commands that make the changes, else that try them as suppositions; then those of the remedy itself.
 
     Where there are none, what to look at.
     """

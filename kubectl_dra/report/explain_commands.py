@@ -34,7 +34,7 @@ from kubectl_dra.explain.remedies.prove import Change
 
 
 class Invocation(NamedTuple):
-    """How the question was asked, to be repeated in what to do next.
+    """The question as it was asked, to be repeated in what to do next.
 
     ``argv`` is the command line up to what only refines the output, empty where the question was another one;
     ``where`` has those of its flags that choose the cluster or the snapshot. With ``several`` more than one was asked

@@ -344,7 +344,7 @@ def overview_answer(overview: Overview) -> str:
 
 
 def _waiting(overview: Overview, total: int, stuck: int) -> str:
-    """How many pods and claims wait, and how many of them are stuck."""
+    """Number of pods and claims that wait, and of those that are stuck."""
     names = [name for alike in overview.found for name in alike.names]
     pods = sum(name.startswith("pod/") for name in names)
     kinds = [amount(count, kind) for count, kind in ((pods, "pod"), (total - pods, "claim")) if count]

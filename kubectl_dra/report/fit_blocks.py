@@ -116,7 +116,7 @@ def write_fit(
 
 
 def _length(blocks: Sequence[Block], out: Painter) -> int:
-    """How many lines the blocks take where they are written to."""
+    """Number of lines that the blocks take where they are written to."""
     from kubectl_dra.report.blocks_text import write_blocks
     from kubectl_dra.report.paint import Painter, Sheet
 
@@ -149,7 +149,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
 
 
 def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
-    """How many new nodes it takes, and why they take no pod."""
+    """Number of new nodes that it takes, and why they take no pod."""
     if answer.needed is not None and not is_open(answer):
         yield prose(f"{needed(answer.needed)}.")
     if answer.unhelpful:
@@ -157,7 +157,7 @@ def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
 
 
 _CLASSES: Final = {"#": "held", "+": "free", "/": "unserved", "x": "unusable"}
-"""How a page's style calls the parts of a bar."""
+"""Classes of a bar's parts in a page's style."""
 
 
 def _shares(workload: WorkloadFit) -> list[Share]:

@@ -150,7 +150,7 @@ def _open(workload: WorkloadFit) -> list[str]:
 
 
 def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
-    """How many replicas and pods of a workload fit."""
+    """Number of replicas and pods of a workload that fit."""
     workload = fitted.workload
     return {
         "workload": {"kind": workload.kind, "namespace": workload.namespace, "name": workload.name},

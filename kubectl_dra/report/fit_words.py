@@ -86,7 +86,7 @@ def maybe(workload: WorkloadFit) -> str:
 
 
 def _starting(fitted: WorkloadFit) -> str:
-    """How many of the pods that all have a node start, and why the others do not."""
+    """Number of the pods with a node that start, and why the others do not."""
     workload, begin = fitted.workload, fitted.begin
     unit = workload.unit if workload.size == 1 else "pod"
     if fitted.placed == 1:
@@ -197,7 +197,7 @@ def _rollout(replaced: FormerPods) -> str:
 
 
 def eased(workload: WorkloadFit) -> str:
-    """How the rollout goes on that stops; empty where it does not, or that is not known."""
+    """Advice for a rollout that stops; empty where it does not stop, or that is not known."""
     replaced = workload.replaced
     if replaced is None or replaced.unavailable is None:
         return ""
@@ -210,7 +210,7 @@ def eased(workload: WorkloadFit) -> str:
 
 
 def _idle(workload: WorkloadFit) -> str:
-    """How many of the placed pods do not start, and why."""
+    """Number of the placed pods that do not start, and why."""
     begin = workload.begin
     if not begin.lost:
         return ""
@@ -225,7 +225,7 @@ def _idle(workload: WorkloadFit) -> str:
 
 
 def needed(needed: NodesNeeded) -> str:
-    """How many new nodes it takes, in one sentence."""
+    """Number of new nodes that it takes, in one sentence."""
     which, number = f"({needed.nodes})", amount(needed.number, "new node")
     fewer, fits = "", "fit and start" if needed.idle else "fit"
     if needed.fewer is not None:
@@ -243,7 +243,7 @@ def needed(needed: NodesNeeded) -> str:
 
 
 def _after_others(needed: NodesNeeded) -> str:
-    """How many it takes where pods that wait are placed first; empty where there are none."""
+    """Number of new nodes if waiting pods are placed first; empty where there are none."""
     if not needed.others:
         return ""
     one = len(needed.others) == 1

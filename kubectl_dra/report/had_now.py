@@ -97,7 +97,7 @@ def _of_class(now: ClassNow) -> str:
 
 
 def _of_capacity(now: ClassNow) -> str:
-    """How much of the scarcest capacity one device has left, and that it takes an amount to get some of it."""
+    """Most that one device has left of the scarcest capacity, and whether an amount must be named to get some."""
     scarcest = next(iter(now.room), None)
     if scarcest is None or scarcest.on is None:
         return ""

@@ -183,7 +183,7 @@ def _source(out: Painter, finding: LocatedFinding) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    """How many columns a text takes."""
+    """Number of columns that a text takes."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -201,7 +201,7 @@ def _shown(line: str) -> str:
 
 
 def summary(report: Report) -> str:
-    """How many findings, in what, for which Kubernetes, and what was not checked, in one line."""
+    """Number of findings, in what, for which Kubernetes, and what was not checked, in one line."""
     return " ".join(_sentences(report))
 
 

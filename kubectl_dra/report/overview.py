@@ -25,7 +25,7 @@ HEADER = ("NAMESPACE", "NAME", "VERDICT", "CAUSE", "REASON")
 BELOW = ("REASON", "CAUSE")
 """What goes below a row that is too long, first to go first."""
 CAUSES: Final = 5
-"""How many causes are counted, the most frequent ones."""
+"""Number of causes that are counted, the most frequent ones."""
 FEWEST: Final = 3
 """Lines of the table, whatever stands above it."""
 SHORT: Final = ("NAMESPACE", "NAME", "VERDICT", "CAUSE")
@@ -97,7 +97,7 @@ def write_overview(
 
 
 def _by_cause(ranked: Sequence[Alike]) -> list[tuple[str, ...]]:
-    """How many wait for each cause, and in which namespaces; none where all wait for one."""
+    """Number that wait for each cause, and their namespaces; none where all wait for one."""
     counts: dict[str, int] = {}
     spaces: dict[str, dict[str, None]] = {}
     for alike in ranked:

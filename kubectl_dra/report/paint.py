@@ -18,7 +18,7 @@ from kubectl_dra.text import whole_number
 _PROGRAMS: Final = frozenset(("Hyper", "Tabby", "WezTerm", "ghostty", "iTerm.app", "mintty", "rio", "vscode"))
 """What TERM_PROGRAM says in them."""
 _TERMINALS: Final = ("alacritty", "contour", "foot", "xterm-ghostty", "xterm-kitty")
-"""How TERM begins in them."""
+"""Prefixes of their TERM."""
 _VARIABLES: Final = ("DOMTERM", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "WT_SESSION")
 """Set by nobody else."""
 _MULTIPLEXERS: Final = ("screen", "tmux")

@@ -22,7 +22,7 @@ STATE_STYLES: Final = {
     DeviceState.SHARED: "cyan",
     DeviceState.TAINTED: "yellow",
 }
-"""How states look; others are red."""
+"""Styles of device states; others are red."""
 _MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in MARKS.items()}
 MOST: Final = 8
 """So many bars or rows of a matrix; the table below has the others."""

@@ -161,7 +161,7 @@ def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Pric
 def _how(
     changes: Sequence[Change], remedy: Remedy | RemedyPlan | None, invocation: Invocation, place: NextStep | None
 ) -> dict[str, Any]:
-    """How to make the changes, and how to see what would be with them; where neither is there, what to look at."""
+    """Commands that make the changes or suppose them; without either, what to look at."""
     out: dict[str, Any] = {}
     what_if = remedy.what_if if remedy is not None else ()
     if supposed := [str(change) for change in what_if if change.kind != WITH_NODE]:

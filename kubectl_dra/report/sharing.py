@@ -56,7 +56,7 @@ def _who(answer: ShareAnswer) -> str:
 
 
 def _said(answer: ShareAnswer) -> tuple[str, Tone]:
-    """How the pods run, and how good that is."""
+    """Headline on how the pods run, with its tone."""
     ways, one = answer.ways, answer.pods == 1 and not answer.containers
     if SharingWay.EACH in answer.works:
         if amount_today := _amount_today(ways):
@@ -229,7 +229,7 @@ def _elsewhere(idle: Sequence[NotStarting]) -> str:
 
 
 def _stopped(ways: Sequence[TriedWay]) -> dict[tuple[int, str], list[str]]:
-    """How many pods start and why no more, where that are not all, with the ways of which it is true."""
+    """Number of pods that start and why not all do, with the ways of which that is true."""
     out: dict[tuple[int, str], list[str]] = {}
     for way in ways:
         if way.fit is not None and not way.fit.all_placed and not way.refused and (why := _why(way.fit)):
@@ -308,7 +308,7 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
 
 
 def _refused(way: TriedWay, need: SharingNeed) -> str:
-    """How it is known that the driver refuses the pods, and how many would run if it did not."""
+    """Evidence that the driver refuses the pods, and the number that would run otherwise."""
     if need.refused is not None:
         return f"the driver's error for pod {need.refused} names gate {need.name}"
     placed, pods = (way.fit.placed, way.fit.pods) if way.fit is not None else (0, 0)

@@ -41,10 +41,10 @@ def not_seen(gap: Gap) -> str:
 
 T = TypeVar("T")
 MANY: Final = 40
-"""How many devices, pods or rules are shown one by one; of more of them the first, and how many there are."""
+"""Number of devices, pods or rules that are shown one by one; of more, the first ones and the number."""
 _FIRST: Final = 20
 _NAMED: Final = 3
-"""How many names are in a line where they cannot be written as one range, or are made up."""
+"""Number of names in a line that cannot be written as one range, or are made up."""
 _LINES: Final = 3
 """So many planned rules have a line each."""
 _PODS = ("POD", "OWNER", "AGE", "PRIORITY", "NODE", "CLAIM", "TOLERATES", "FATE")

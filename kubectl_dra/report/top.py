@@ -303,7 +303,7 @@ def _short(room: CapacityRoom) -> str:
 
 
 def _largest(row: DeviceSupply) -> tuple[str, str]:
-    """How many devices the largest request has, and where it fits."""
+    """Number of devices of the largest request, and where it fits."""
     largest = row.largest
     if largest is None:
         room = row.room[0] if row.room else None

@@ -200,7 +200,7 @@ def decide(desired: DesiredRule, rule: DeviceTaintRule | None, *, overwrite: boo
 
 
 def _differences(desired: DesiredRule, rule: DeviceTaintRule, stage: RuleStage) -> list[str]:
-    """How the rule differs from the desired one, in words."""
+    """Differences of the rule from the desired one, in words."""
     out: list[str] = []
     annotations = rule.metadata.annotations
     if not is_ours(rule.metadata):

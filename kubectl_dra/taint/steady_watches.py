@@ -20,7 +20,7 @@ from kubectl_dra.errors import ClusterError
 T = TypeVar("T")
 POLL_SECONDS: Final = 1.0
 OUTAGE_SECONDS: Final = 300.0
-"""How long an API server may be unavailable before we give up."""
+"""Seconds that an API server may be unavailable before we give up."""
 _PASSING: Final = frozenset((408, 410, 429, 500, 502, 503, 504))
 
 
@@ -99,7 +99,7 @@ class Patience:
 # Objects of a cluster that we wait for: read once, and again whenever a watch says that they may have changed.
 
 REFRESH_SECONDS: Final = 30.0
-"""How long an answer is trusted without news from the server: proxies may hold back a watch's events."""
+"""Seconds that an answer is trusted without news from the server: proxies may hold back a watch's events."""
 _CALM_SECONDS: Final = 0.05
 """Changes rarely come alone: how long to wait for more before reading again."""
 _READING: Final = object()

@@ -80,6 +80,6 @@ def _two(first: int, unit: str, rest: int, smaller: str) -> str:
 
 
 def age(since: str, at: datetime) -> str:
-    """How long ago a time of the API is; ``unknown`` if it is invalid."""
+    """Time since a time of the API; ``unknown`` if it is invalid."""
     time = parse(since)
     return "unknown" if time is None else span((at - time).total_seconds())

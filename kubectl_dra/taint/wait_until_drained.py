@@ -21,7 +21,7 @@ from kubectl_dra.taint.steady_watches import Watcher
 
 REMIND_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 10.0
-"""How often to check that the devices are still published."""
+"""Seconds between two checks that the devices are still published."""
 
 RUNNING: Final = "running"
 EVICTING: Final = "evicting"

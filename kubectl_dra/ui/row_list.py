@@ -57,7 +57,7 @@ class RowList(Widget, can_focus=True):
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self._rows)
 
     @property
@@ -115,7 +115,7 @@ class RowList(Widget, can_focus=True):
 
     @property
     def _room(self) -> int:
-        """How many rows are in sight, below the header."""
+        """Number of rows in sight, below the header."""
         return max(1, self.size.height - 1)
 
     def _put(self, at: int) -> None:

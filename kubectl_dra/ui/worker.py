@@ -90,7 +90,7 @@ SHARE: Final = 10
 """Reading takes at most this part of the time: a busy cluster is not read without end."""
 UNWATCHED_SECONDS: Final = 5.0
 REFRESH_SECONDS: Final = 60.0
-"""How long a view is trusted without news: proxies may hold back a watch's events."""
+"""Seconds that a view is trusted without news: proxies may hold back a watch's events."""
 Job = Callable[[], None]
 
 

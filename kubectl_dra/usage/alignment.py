@@ -54,7 +54,7 @@ _UNKNOWN: Final = frozenset({("int", -1)})
 
 
 class Alignment(StrEnum):
-    """How near to each other the devices of a pod are."""
+    """Alignment of a pod's devices: how near to each other they are."""
 
     APART = "not aligned"
     """Some devices of a request have none of another request near them."""
@@ -97,7 +97,7 @@ class PodAlignment(Struct, frozen=True):
         return [kind for kind in Topology if any(place.at(kind) for place in self.places)]
 
     def state(self, topology: Topology) -> Alignment:
-        """How the devices that publish it are aligned in one respect."""
+        """Alignment, in one respect, of the devices that publish it."""
         of_request: dict[tuple[str, str], set[object]] = {}
         places = [place for place in self.places if place.at(topology)]
         for place in places:

@@ -127,7 +127,7 @@ class DeviceSupply(Struct, frozen=True):
 
     @property
     def held_part(self) -> float:
-        """How much of the hardware is held: a part of 1."""
+        """Part of the hardware that is held, from 0 to 1."""
         return self.used / self.whole if self.whole else 1.0
 
 
@@ -183,7 +183,7 @@ def _counted(
 
 
 def _hardware(rows: Iterable[DeviceRow]) -> Mapping[Hashable, float]:
-    """How much of each piece of hardware is held: of a device, or of what its divisions draw on.
+    """Part of each piece of hardware that is held: of a device, or of what its divisions draw on.
 
     All of it is where others hold what each division here needs.
     """

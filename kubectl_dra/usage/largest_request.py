@@ -1,4 +1,4 @@
-"""How fragmented the free devices of a class are: the largest request for them that one node can still serve."""
+"""Fragmentation of a class's free devices: the largest request for them that one node can still serve."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _entry(raw: bytes) -> dict[str, Value]:
 
 
 class _Packed(NamedTuple):
-    """How values of a Go type are packed, how they are read, and the value of a field that is not set."""
+    """Packing of values of a Go type, the reading of them, and the value of a field that is not set."""
 
     wire: int
     value_of: Callable[[Any], Value]

@@ -336,7 +336,7 @@ def _given(typed: TypedWords, flag: str) -> str:
 
 
 def timeout() -> float:
-    """How long to wait for a cluster or file, in seconds."""
+    """Seconds to wait for a cluster or file."""
     try:
         return float(os.environ.get(TIMEOUT_VARIABLE, TIMEOUT))
     except ValueError:

@@ -142,7 +142,7 @@ def _chosen(by_node: NodeDrivers, flags: DriversFlags, snapshot: Snapshot) -> No
 
 
 def _to_be_had(snapshot: Snapshot, node: str, flags: DriversFlags) -> int:
-    """How many devices of a node new pods may get, or shares of them; 0 where that is not known."""
+    """Number of devices of a node that new pods may get, or shares of them; 0 where that is not known."""
     from kubectl_dra.cli.release import assumed
     from kubectl_dra.explain.devices.device_state import DeviceState
     from kubectl_dra.explain.devices.inventory import take_inventory

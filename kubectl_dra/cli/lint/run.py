@@ -39,7 +39,7 @@ UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
 _WHOLE: Final = ("json", "sarif", "junit")
 """Outputs that are one document, whatever is in it."""
 FAMILY: Final = "DRA"
-"""How the codes of rules begin."""
+"""Prefix of the codes of rules."""
 
 
 def run(flags: LintFlags, connection: ConnectionFlags) -> int:

@@ -43,7 +43,7 @@ from kubectl_dra.text import amount
 
 STDOUT = "-"
 LEAST_SECONDS: Final = 10.0
-"""How long is at least between two snapshots: each reads the whole cluster."""
+"""Least seconds between two snapshots: each reads the whole cluster."""
 YAML = (".yaml", ".yml")
 SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service", *CONTROLLERS, *NEIGHBOUR_KINDS))
 """What decides about a pod besides ``KINDS``; Services and controllers only choose among nodes. See ``_add_layers``."""

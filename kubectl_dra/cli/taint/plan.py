@@ -156,7 +156,7 @@ def _rules(flags: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str
 
 
 def _decision(flags: TaintFlags, desired: DesiredRule, world: TaintWorld, rules: RuleWriter | None) -> Decision:
-    """How a desired rule compares with the rule that is there. Raises ClusterError."""
+    """Decision on a desired rule, compared with the rule that is there. Raises ClusterError."""
     if rules is not None:
         return rules.decide(desired)
     saved = (rule for rule in world.snapshot.taint_rules if rule.metadata.name == desired.name)

@@ -1,4 +1,4 @@
-"""How devices are shared out: a headline bar for each class, and what each namespace holds."""
+"""Shares of devices: a headline bar for each class, and what each namespace holds."""
 
 from __future__ import annotations
 
