@@ -168,7 +168,7 @@ def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
     text = "on {node} the pod is bound only when the driver has set {conditions:some} of {device}"
     for name in analysis.takers:
         attempt = analysis.attempts.get(name)
-        for picked in (each for placed in attempt.placements for each in placed) if attempt is not None else ():
+        for picked in (device for placed in attempt.placements for device in placed) if attempt is not None else ():
             if conditions := picked.candidate.device.binding_conditions:
                 yield say(text, node=name, device=picked.candidate.id, conditions=list(conditions))
                 return
@@ -181,7 +181,7 @@ def _tolerated_faults(analysis: Analysis) -> Iterator[Phrase]:
     text = "on {node} the claim tolerates taint {taint}, by which the driver says that {device} does not work"
     for name in analysis.takers:
         attempt = analysis.attempts.get(name)
-        for picked in (each for placed in attempt.placements for each in placed) if attempt is not None else ():
+        for picked in (device for placed in attempt.placements for device in placed) if attempt is not None else ():
             for taint in picked.candidate.device.taints:
                 if not taint.rule and marks_broken(taint):
                     yield say(text, node=name, taint=str(taint), device=picked.candidate.id)

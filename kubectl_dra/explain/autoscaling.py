@@ -49,7 +49,7 @@ def autoscaler_notes(
         but = say(". That is not certain: {why}", why=Joined(tuple(other))) if other else ""
         likes = [addition.like for addition in added if not addition.nodes]
         tainted = _taints_taken_over(asking, likes, snapshot, settings) if who == CLUSTER_AUTOSCALER else {}
-        fits = {_fits_tainted(each, name, snapshot, settings) for each in asking for name in tainted}
+        fits = {_fits_tainted(asked, name, snapshot, settings) for asked in asking for name in tainted}
         alone = len(asking) == len(likes) == len(added) == 1
         if tainted and not (alone and fits == {True}):
             besides = say(". Besides, {why}", why=Joined(tuple(other))) if other else ""
@@ -123,7 +123,7 @@ def _taints_taken_over(
     if not tainted:
         return out
     selectors = settings.scheduler.sees(Cluster(snapshot)).cycle.selectors
-    for spec in (spec for each in questions for claim in each.existing_claims for spec in claim.alternatives()):
+    for spec in (spec for question in questions for claim in question.existing_claims for spec in claim.alternatives()):
         known, wanted = snapshot.classes.get(spec.device_class), list(tainted)
         for text in (*(known.selectors if known is not None else ()), *spec.selectors):
             for term in selectors.terms(text or "") if wanted else ():
@@ -131,7 +131,9 @@ def _taints_taken_over(
                 wanted = [item for item, verdict in zip(wanted, verdicts, strict=True) if verdict is True]
         for node, device in wanted:
             for taint in device.taints:
-                if taint.effect in BLOCKING_EFFECTS and not any(each.tolerates(taint) for each in spec.tolerations):
+                if taint.effect in BLOCKING_EFFECTS and not any(
+                    toleration.tolerates(taint) for toleration in spec.tolerations
+                ):
                     out.setdefault(node, {})[taint.key] = None
     return out
 

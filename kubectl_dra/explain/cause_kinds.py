@@ -87,7 +87,7 @@ class NextStep(NamedTuple):
 
 def slices_step(slices: Iterable[ResourceSlice]) -> NextStep:
     """Where to see these slices: of one node or one driver no others are asked for."""
-    known = [(each.scope.node_name, each.pool.driver) for each in slices]
+    known = [(slice_.scope.node_name, slice_.pool.driver) for slice_ in slices]
     nodes, drivers = ({*names} for names in zip(*known, strict=True)) if known else (set(), set())
     if len(nodes) == 1 and (node := nodes.pop()):
         return NextStep(Look.SLICES, node, kind="spec.nodeName")

@@ -118,16 +118,23 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
     """One cause per stage that blocks nodes close to success; else a selector term that fails alone."""
     blocked = _blocked(analysis, world, furthest)
     close = [
-        each
-        for each in blocked
-        if each.stage.name in _CLOSE or (each.stage.name is StageName.POOL and _matching_in_unusable_pools(each))
+        blocked_request
+        for blocked_request in blocked
+        if blocked_request.stage.name in _CLOSE
+        or (blocked_request.stage.name is StageName.POOL and _matching_in_unusable_pools(blocked_request))
     ]
-    findings = [_finding(each) for each in close or blocked[:1]]
+    findings = [_finding(blocked_request) for blocked_request in close or blocked[:1]]
     where = _on_barred_nodes(analysis, world, furthest)
     barred = _finding(where) if where is not None else None
     if close:
-        apart = [_finding(each) for each in blocked if each.stage.name is StageName.REQUEST_SELECTOR]
-        findings.extend(each for each in (*apart[:1], barred) if each is not None and each.proof is not None)
+        apart = [
+            _finding(blocked_request)
+            for blocked_request in blocked
+            if blocked_request.stage.name is StageName.REQUEST_SELECTOR
+        ]
+        findings.extend(
+            finding for finding in (*apart[:1], barred) if finding is not None and finding.proof is not None
+        )
         if barred in findings and where is not None and all(isinstance(why, KeptApart) for why in where.reasons):
             # There are free devices where other pods keep this one away: that others are held is not what stops it.
             findings.remove(barred)

@@ -59,7 +59,7 @@ def names_group_without_nodes(analysis: Analysis) -> bool:
     if sign is None or outcome is None or sign.who != CLUSTER_AUTOSCALER or not _may_grow(sign, analysis.snapshot):
         return False
     labels = {outcome.filtered[name].plugin for name in analysis.view.ineligible if name in outcome.filtered}
-    return labels == {PluginName.NODE_AFFINITY} and any(each.entry.scale == UNKNOWN for each in sign.reasons)
+    return labels == {PluginName.NODE_AFFINITY} and any(message.entry.scale == UNKNOWN for message in sign.reasons)
 
 
 def _may_grow(sign: ScaleSign, snapshot: Snapshot) -> bool:

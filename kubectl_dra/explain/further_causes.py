@@ -93,7 +93,9 @@ def _without_unusable(question: Question, analysis: Analysis, findings: Sequence
         else:
             kept.append(entry)
     pod = question.pod
-    names = _unserved(pod, analysis) if pod is not None and any(each.kind in _RESOURCES for each in findings) else ()
+    names = (
+        _unserved(pod, analysis) if pod is not None and any(finding.kind in _RESOURCES for finding in findings) else ()
+    )
     if pod is not None and (dropped or names):
         pod = _without_resources(_without_claims(pod, dropped), names)
     return replace(question, pod=pod, claims=tuple(kept))
@@ -114,7 +116,7 @@ def _without_requests(claim: ResourceClaim, missing: Collection[tuple[str, str]]
         return claim
     kept = tuple(request for request in requests if request.alternatives())
     names = {request.name for request in claim.requests} - {request.name for request in kept}
-    constraints = (each for each in claim.constraints if names.isdisjoint(each.requests))
+    constraints = (constraint for constraint in claim.constraints if names.isdisjoint(constraint.requests))
     return replace(claim, requests=kept, constraints=tuple(constraints))
 
 

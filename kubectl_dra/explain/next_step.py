@@ -68,7 +68,7 @@ def _about(analysis: Analysis, finding: Finding) -> NextStep | None:
 
 def _devices(analysis: Analysis, finding: Finding) -> NextStep:
     """From the answer to every device; from there to the selectors on one device, or to who has which device."""
-    located = next((each for each in analysis.funnels if each.funnel.name == finding.request), None)
+    located = next((candidate for candidate in analysis.funnels if candidate.funnel.name == finding.request), None)
     stage = located.funnel.blocking_stage if located is not None else None
     device = finding.device or (stage.failed[0].id if stage is not None and stage.failed else None)
     shown, look = analysis.settings.with_devices, finding.kind.look
@@ -81,7 +81,9 @@ def _devices(analysis: Analysis, finding: Finding) -> NextStep:
 
 def _class_of(analysis: Analysis, finding: Finding) -> str:
     """The class of the request that a cause concerns; empty if it concerns none."""
-    return next((each.funnel.device_class.name for each in analysis.funnels if each.funnel.name == finding.request), "")
+    return next(
+        (located.funnel.device_class.name for located in analysis.funnels if located.funnel.name == finding.request), ""
+    )
 
 
 # What a fix without a command of its own is made in, or decided by.
@@ -167,7 +169,7 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
         namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
         namespace = namespace or analysis.question.namespace
         look = Look.CLAIM_HOLDER if change.kind == "free" else Look.END_POD
-        pod = next((each for each in analysis.settings.ended if key_of(each) == (namespace, name)), None)
+        pod = next((ended_pod for ended_pod in analysis.settings.ended if key_of(ended_pod) == (namespace, name)), None)
         if pod is not None and change.kind == "end" and pod.metadata.deletion_timestamp:
             look = Look.EXPLAIN_POD
         elif pod is not None and change.kind == "end" and (owner := replaced_by(pod)) is not None:

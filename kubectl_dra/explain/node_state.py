@@ -256,4 +256,6 @@ def _boots(state: NodeAnswer, snapshot: Snapshot) -> bool:
     """Whether the node is so new that its kubelet need not have said yet that it is ready."""
     if state.object is None or Clock(snapshot).age(state.object.metadata.creation_timestamp) >= BOOTING:
         return False
-    return any(each.type == "Ready" and each.status == "False" for each in state.object.status.conditions)
+    return any(
+        condition.type == "Ready" and condition.status == "False" for condition in state.object.status.conditions
+    )

@@ -160,7 +160,9 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
         if broken := broken_everywhere(driver, snapshot):
             without = replace(settings, new_nodes=(), added=frozenset())
             before = diagnose(question, snapshot.real, without)
-            if broken[0].state in _PUBLISHES_NOTHING and any(each.kind is UNHEALTHY for each in before.findings[:1]):
+            if broken[0].state in _PUBLISHES_NOTHING and any(
+                finding.kind is UNHEALTHY for finding in before.findings[:1]
+            ):
                 text = "a new node is no exception: {driver} publishes no devices on any node"
                 return replace(before, notes=(say(text, driver=driver), *before.notes))
             if broken[0].state.starts_no_pod:
@@ -169,7 +171,7 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
     if labels := _unknown_labels(settings.new_nodes):
         text = "whether {node} has label {labels:some 3} is not known; add {typed:some 3} if it has"
         node = settings.new_nodes[0].like
-        unclear = say(text, node=node, labels=labels, typed=[f"label:{each}" for each in labels])
+        unclear = say(text, node=node, labels=labels, typed=[f"label:{label}" for label in labels])
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
     pods = [question.pod] if question.pod is not None else []
     return replace(diagnosis, provided=conditions(pods, [pods], drivers, settings.new_nodes, snapshot))

@@ -111,7 +111,7 @@ def _refused_there(analysis: Analysis, node: str) -> Words:
     """What the devices of a node have in place of what the only request that fails there asks for; empty where it is
     something else that fails.
     """
-    short = [(each.funnel, missing) for each in analysis.funnels if (missing := each.funnel.shortfall(node))]
+    short = [(located.funnel, missing) for located in analysis.funnels if (missing := located.funnel.shortfall(node))]
     if len(short) != 1:
         return ""
     ((funnel, missing),) = short
@@ -143,7 +143,7 @@ def split_not_starting(
     for sort in each_sort(refusals):
         for refusal in sort:
             whys.setdefault(refusal.node, (refused(sort), False))
-    whys |= {each.node: (each.why, each.driver.state.starts_no_pod) for each in where}
+    whys |= {node.node: (node.why, node.driver.state.starts_no_pod) for node in where}
     out: list[NodeGroup] = []
     for group in groups:
         parts: dict[tuple[Words, bool] | None, list[str]] = {}
@@ -162,7 +162,7 @@ def split_not_starting(
 def _fits(analysis: Analysis, name: str) -> Words:
     """What fits on a node: claims that somebody wrote, or what serves the pod's extended resources there."""
     if any(
-        claim is None or not made_by_scheduler(claim) for claim in (each.claim for each in analysis.question.claims)
+        claim is None or not made_by_scheduler(claim) for claim in (entry.claim for entry in analysis.question.claims)
     ):
         return "all claims fit"
     claims = analysis.claims_outcome.devices.claims_on(analysis.view.node_by_name[name])
@@ -238,7 +238,9 @@ def placements(analysis: Analysis) -> list[NodeDevices]:
     if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in analysis.fitting:
         # Each pod of a group gets devices that those before it have left.
         given = together.given[pod.key]
-        devices = placed_devices([each.claim for each in given], [each.result for each in given])
+        devices = placed_devices(
+            [given_claim.claim for given_claim in given], [given_claim.result for given_claim in given]
+        )
         return [NodeDevices(together.nodes[pod.key], tuple(devices))]
     for name in analysis.fitting:
         if name in analysis.unavailable:
@@ -409,7 +411,7 @@ def _summed_up(groups: Sequence[RefusingNodes]) -> list[RefusingNodes]:
 
 def _as_one(groups: Sequence[RefusingNodes]) -> RefusingNodes:
     short = [group.reason for group in groups if isinstance(group.reason, ResourceShort)]
-    most = max(short, key=lambda each: each.left.nanos)
+    most = max(short, key=lambda shortage: shortage.left.nanos)
     reason = say(
         "Insufficient {name}: needs {needed}, at most {left} left",
         name=most.name,

@@ -169,7 +169,8 @@ def _in_turn(
         return groups, None, all(len(pods) <= len(alike.diagnosis.placements) for alike in fits)
     tried = frozenset(pod.key for pod in pods)
     counted = [
-        replace(each, served=_served(each.keys & tried, runs)) if _fits(each.diagnosis) else each for each in groups
+        replace(alike, served=_served(alike.keys & tried, runs)) if _fits(alike.diagnosis) else alike
+        for alike in groups
     ]
     return counted, _served(tried, runs), True
 

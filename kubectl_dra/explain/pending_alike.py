@@ -54,8 +54,8 @@ def not_running_with(claim: ResourceClaim, snapshot: Snapshot) -> Pod | None:
     """
     pods = waiting_for(claim, snapshot) if claim.allocation is not None else []
     late = [(progress_of(pod, snapshot), pod.metadata.name, pod) for pod in pods if pod.node_name]
-    stuck = [each for each in late if each[0] in (PodProgress.NOT_STARTED, PodProgress.IN_DOUBT)]
-    return min(stuck, key=lambda each: each[:2])[2] if stuck else None
+    stuck = [entry for entry in late if entry[0] in (PodProgress.NOT_STARTED, PodProgress.IN_DOUBT)]
+    return min(stuck, key=lambda entry: entry[:2])[2] if stuck else None
 
 
 def waiting(snapshot: Snapshot, settings: Settings, manifest: Snapshot | None = None) -> Iterator[Pod | ResourceClaim]:

@@ -75,7 +75,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     if first:
         kinds = {finding.kind for finding in first}
         judged = judged._replace(
-            findings=[each if each.kind in kinds else _beside(each, first) for each in judged.findings]
+            findings=[finding if finding.kind in kinds else _beside(finding, first) for finding in judged.findings]
         )
         ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
     if settings.with_ways:
@@ -89,7 +89,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     chosen, open_ = _choice(analysis, judged.verdict)
     unproved: tuple[Words, ...] = ()
     if unread and shown and not judged.unclear:
-        unproved = (NotProved(tuple(each.gap for each in unread)),)
+        unproved = (NotProved(tuple(unread_kind.gap for unread_kind in unread)),)
     elif unsure and any(finding.proof for finding in judged.findings):
         unproved = (RULES_UNKNOWN,)
     # The scheduler first takes back a claim.
@@ -147,7 +147,7 @@ def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDev
         return not_starting(analysis.snapshot, [(pod.node_name, own)]) or not_prepared(pod, own, analysis.snapshot)
     if verdict is not Verdict.SCHEDULABLE:
         return ()
-    placed = ((place.node, {*own, *(each.device.driver for each in place.devices)}) for place in places)
+    placed = ((place.node, {*own, *(device.device.driver for device in place.devices)}) for place in places)
     return not_starting(analysis.snapshot, placed if places else [(name, own) for name in analysis.takers])
 
 
@@ -223,10 +223,10 @@ def _examined(question: Question, snapshot: Snapshot, settings: Settings, budget
 
 def _helping(findings: Sequence[Finding], further: Sequence[Finding]) -> Iterator[Finding]:
     """The findings; a change that is not enough is only offered where something is proved to end the rest."""
-    for each in findings:
-        alone = each.remedy is not None and each.remedy.offers and each.proof is None
+    for finding in findings:
+        alone = finding.remedy is not None and finding.remedy.offers and finding.proof is None
         ends = any(other.proof is not None for other in further)
-        yield replace(each, remedy=None) if each.kind is NOT_FOR_NODE and alone and not ends else each
+        yield replace(finding, remedy=None) if finding.kind is NOT_FOR_NODE and alone and not ends else finding
 
 
 def _placed(first: Finding, analysis: Analysis) -> bool:
@@ -245,10 +245,14 @@ def _further(
     if judged.verdict is not Verdict.UNSCHEDULABLE or judged.unclear:
         return []
     known = {finding.kind for finding in first}, {(finding.kind, finding.summary) for finding in findings}
-    new = [each for each in judged.findings if each.kind not in known[0] and (each.kind, each.summary) not in known[1]]
+    new = [
+        finding
+        for finding in judged.findings
+        if finding.kind not in known[0] and (finding.kind, finding.summary) not in known[1]
+    ]
     # What it rejects besides is a cause of its own kind, unless nothing else is left.
-    new = [each for each in new if each.kind not in {finding.kind for finding in findings}] or new
-    return [_beside(supposing(each, findings), findings) for each in new]
+    new = [other for other in new if other.kind not in {finding.kind for finding in findings}] or new
+    return [_beside(supposing(finding, findings), findings) for finding in new]
 
 
 def _judge(
@@ -393,7 +397,9 @@ def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) 
 
 def _with_new_node(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> tuple[list[Finding], list[RemedyPlan]]:
     """The findings, with the proof of one more node where that is the fix; and the other ways out."""
-    at = next((at for at, each in enumerate(findings) if each.remedy is not None and each.remedy.adds_node), None)
+    at = next(
+        (at for at, finding in enumerate(findings) if finding.remedy is not None and finding.remedy.adds_node), None
+    )
     more = next((way for way in ways if way.proof.like), None)
     if at is None or more is None or (remedy := findings[at].remedy) is None:
         return [*findings], [*ways]

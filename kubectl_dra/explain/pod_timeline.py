@@ -142,7 +142,7 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
         return ""
     drivers = {device.driver for claim in claims_of(pod, snapshot) for device in claim.devices}
     idle = not_starting(snapshot, ((name, drivers) for name in fits if name != pod.node_name))
-    where: dict[str, Words] = {each.node: each.why for each in idle}
+    where: dict[str, Words] = {node.node: node.why for node in idle}
     for name in fits:
         if name not in where and (found := list(_refusals(outcome, name, snapshot))):
             where[name] = refused(found)
@@ -168,8 +168,8 @@ def _refusals(outcome: Outcome, node: str, snapshot: Snapshot) -> Iterator[Refus
 
 def _gates_unknown(gates: Sequence[GateNeeded], nodes: Sequence[str], snapshot: Snapshot) -> Iterator[Words]:
     """That nothing tells whether drivers of these nodes have the gates."""
-    for each in gates:
-        unseen = nodes_named(name for name in nodes if not each.known_on(name, snapshot))
+    for need in gates:
+        unseen = nodes_named(name for name in nodes if not need.known_on(name, snapshot))
         if unseen:
             text = "; whether driver {driver} has gate {gate} on {nodes:some 3} is not known"
-            yield say(text, driver=each.driver, gate=each.gate.name, nodes=unseen)
+            yield say(text, driver=need.driver, gate=need.gate.name, nodes=unseen)

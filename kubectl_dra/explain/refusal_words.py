@@ -23,7 +23,7 @@ def refused(refusals: Sequence[Refusal], verb: str = "gets") -> Phrase:
         )
         return say(text, driver=first.driver, claim=claim, others=first.others)
     if isinstance(first, GateLacking):
-        nodes = dict.fromkeys(each.node for each in refusals if _sort(each) == _sort(first))
+        nodes = dict.fromkeys(refusal.node for refusal in refusals if _sort(refusal) == _sort(first))
         text = (
             "driver {driver} has gate {gate} off on {nodes:some 2}, and claim {claim} needs it ({needing}{of_class}): "
             "its driver refuses the claim; install it with featureGates.{gate}=true"
@@ -42,8 +42,8 @@ def refused(refusals: Sequence[Refusal], verb: str = "gets") -> Phrase:
 def each_sort(refusals: Sequence[Refusal]) -> Iterator[list[Refusal]]:
     """The refusals of one sort and claim together."""
     sorts: dict[object, list[Refusal]] = {}
-    for each in refusals:
-        sorts.setdefault((_sort(each), each.claim), []).append(each)
+    for refusal in refusals:
+        sorts.setdefault((_sort(refusal), refusal.claim), []).append(refusal)
     yield from sorts.values()
 
 

@@ -51,9 +51,11 @@ def deciding_changes(before: Scheduler, after: Scheduler, answer: Answer) -> Dec
     def with_only(chosen: Iterable[SchedulerChange]) -> Hashable:
         return answer(_ahead(before, after, chosen))
 
-    alone = tuple(each for each in differences if with_only((each,)) == will)
+    alone = tuple(change for change in differences if with_only((change,)) == will)
     if len(alone) > 1:
-        needed = tuple(each for each in alone if with_only(other for other in differences if other is not each) == was)
+        needed = tuple(
+            change for change in alone if with_only(other for other in differences if other is not change) == was
+        )
         alone = needed or alone
     if alone:
         return Deciding(alone)
@@ -65,9 +67,9 @@ def deciding_changes(before: Scheduler, after: Scheduler, answer: Answer) -> Dec
 def _ahead(before: Scheduler, after: Scheduler, chosen: Iterable[SchedulerChange]) -> Scheduler:
     """The scheduler before the upgrade with some of its changes."""
     chosen = tuple(chosen)
-    on = {each.name for each in chosen if each.kind is ChangeKind.GATE_ON}
-    off = {each.name for each in chosen if each.kind is ChangeKind.GATE_OFF}
-    parts = frozenset(each.name for each in chosen)
+    on = {change.name for change in chosen if change.kind is ChangeKind.GATE_ON}
+    off = {change.name for change in chosen if change.kind is ChangeKind.GATE_OFF}
+    parts = frozenset(change.name for change in chosen)
     return before.changed(gates=(before.gates | on) - off, upgrade=PartialUpgrade(after.release, after.patch, parts))
 
 
@@ -145,8 +147,8 @@ def compare(
     for subject in subjects:
         alike = (subject.runs, shapes.of(subject.question, subject.snapshot))
         groups.setdefault(alike, AlikeSubjects(subject, [])).names.append(subject.question.name)
-    each = SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)
-    budget = Budget(2 * (ANSWER_STEPS + each * len(groups)))
+    steps = SHAPE_STEPS + STEPS_PER_NODE * len(snapshot.nodes)
+    budget = Budget(2 * (ANSWER_STEPS + steps * len(groups)))
     answers: list[Differing] = []
     judged = undetermined = left_out = 0
     for number, (first, names) in enumerate(groups.values(), 1):

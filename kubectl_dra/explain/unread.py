@@ -64,7 +64,11 @@ def if_none(unclear: Sequence[Words]) -> tuple[Gap, ...]:
     """The kinds of which no file has an object, where the answer is known if the cluster has none either; empty where
     something else is open.
     """
-    known = [each.gap for each in unclear if isinstance(each, Unread) and each.gap.kind in CHANGE_PODS]
+    known = [
+        unread_kind.gap
+        for unread_kind in unclear
+        if isinstance(unread_kind, Unread) and unread_kind.gap.kind in CHANGE_PODS
+    ]
     if len(known) < len(unclear) or any(gap.reason != ABSENT for gap in known):
         return ()
     return tuple(dict.fromkeys(known))

@@ -16,8 +16,8 @@ def judged_by_start(diagnosis: Diagnosis) -> Diagnosis:
     It is undetermined where the scheduler may as well take a node on which it starts.
     """
     sorts = list(each_sort(diagnosis.refused))
-    bad: dict[str, Words] = {each.node: each.why for each in diagnosis.not_starting}
-    bad = {each.node: refused(sort) for sort in reversed(sorts) for each in sort} | bad
+    bad: dict[str, Words] = {node.node: node.why for node in diagnosis.not_starting}
+    bad = {refusal.node: refused(sort) for sort in reversed(sorts) for refusal in sort} | bad
     chosen = diagnosis.choice
     fitting = chosen.nodes if chosen is not None and chosen.certain else diagnosis.fitting
     there = [name for name in fitting if name in bad]

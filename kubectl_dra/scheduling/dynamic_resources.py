@@ -177,10 +177,10 @@ class DynamicResources(Plugin):
             self.extended = alone.extended
             return
         resolved = list(resolve(pod, state))
-        if reasons := tuple(each for each in resolved if isinstance(each, Reason)):
+        if reasons := tuple(refusal for refusal in resolved if isinstance(refusal, Reason)):
             self.rejection = Rejection(self.name, reasons[:1])
             return
-        self.claims = tuple(each for each in resolved if isinstance(each, ResourceClaim))
+        self.claims = tuple(claim for claim in resolved if isinstance(claim, ResourceClaim))
         if self.cycle.features.extended_resources:
             self.extended = extended_requests(pod, state.snapshot.classes)
         self.skipped = not self.claims and self.extended is None

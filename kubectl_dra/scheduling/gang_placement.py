@@ -56,7 +56,7 @@ def placed_together(gang: Gang, pod: Pod, state: ClusterState) -> Placed | Obsta
         return Obstacle.TOO_LONG
     if placed.fits and any((pod.key in other.nodes) != (pod.key in placed.nodes) for other in others):
         return Obstacle.LEFT_OUT
-    said = {_said(pod, each) for each in (placed, *others)}
+    said = {_said(pod, choice) for choice in (placed, *others)}
     return placed if len(said) == 1 else structs.replace(placed, alike=False)
 
 

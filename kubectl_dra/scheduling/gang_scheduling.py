@@ -196,11 +196,11 @@ def group_priority(group: PodGroup, state: ClusterState) -> int | None:
     classes: list[PriorityClass] = list(state.others("PriorityClass").values())
     name = group.spec.priority_class_name
     if name:
-        return next((each.value for each in classes if each.metadata.name == name), None)
+        return next((priority_class.value for priority_class in classes if priority_class.metadata.name == name), None)
     if state.unknown("PriorityClass"):
         return None
     # Of several defaults the lowest counts.
-    return min((each.value for each in classes if each.global_default), default=0)
+    return min((priority_class.value for priority_class in classes if priority_class.global_default), default=0)
 
 
 def gang_of(pod: Pod, state: ClusterState) -> Gang | Reason | None:

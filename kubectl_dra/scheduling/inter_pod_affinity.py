@@ -257,9 +257,9 @@ class InterPodAffinity(Plugin):
                         yield pair
 
 
-def _count(into: Counter[Pair], pairs: Iterable[Pair], each: int = 1) -> None:
+def _count(into: Counter[Pair], pairs: Iterable[Pair], weight: int = 1) -> None:
     for pair in pairs:
-        into[pair] += each
+        into[pair] += weight
 
 
 def _key_by_namespace_labels(pod: Pod, state: ClusterState) -> str | None:

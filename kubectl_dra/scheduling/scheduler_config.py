@@ -195,18 +195,18 @@ def _profiles(raw: Mapping[str, Any], release: Release) -> dict[str, Profile]:
         if resource.ignored_by_scheduler
     )
     profiles: dict[str, Profile] = {}
-    for index, each in enumerate(written):
+    for index, profile in enumerate(written):
         at = f"profiles[{index}]"
-        name = each.scheduler_name or (DEFAULT_SCHEDULER if len(written) == 1 else "")
+        name = profile.scheduler_name or (DEFAULT_SCHEDULER if len(written) == 1 else "")
         if not name:
             raise _Wrong(f"{at}.schedulerName", "is needed where there are several profiles")
         if name in profiles:
             raise _Wrong(f"{at}.schedulerName", f"{name} has a profile already")
-        percentage = each.percentage_of_nodes_to_score
+        percentage = profile.percentage_of_nodes_to_score
         if percentage is None:
             percentage = config.percentage_of_nodes_to_score or 0
         _check_range(percentage, 0, 100, f"{at}.percentageOfNodesToScore")
-        plugin_args = _args(each.plugin_config, f"{at}.pluginConfig")
+        plugin_args = _args(profile.plugin_config, f"{at}.pluginConfig")
         fit = plugin_args.fit
         if ignored:
             fit = msgspec.structs.replace(fit, ignored_resources=(*fit.ignored_resources, *ignored))
@@ -214,8 +214,8 @@ def _profiles(raw: Mapping[str, Any], release: Release) -> dict[str, Profile]:
             profiles[name] = made(
                 name,
                 release,
-                {point: _set(each.plugins, point) for point in Point},
-                each.plugins.multi_point.value,
+                {point: _set(profile.plugins, point) for point in Point},
+                profile.plugins.multi_point.value,
                 msgspec.structs.replace(plugin_args, fit=fit),
                 percentage,
                 tuple(extender.value for extender in config.extenders),
@@ -257,18 +257,18 @@ _KINDS: Final[Mapping[str, str]] = {
 def _args(written: Sequence[_PluginConfig], at: str) -> PluginArgs:
     kinds = {field.name: field.type for field in msgspec.structs.fields(PluginArgs)}
     args: dict[str, Any] = {}
-    for index, each in enumerate(written):
+    for index, config in enumerate(written):
         path = f"{at}[{index}]"
-        name = _KINDS.get(each.name)
+        name = _KINDS.get(config.name)
         if name is None:
-            if each.name in known_plugins() and each.args:
-                raise _Wrong(f"{path}.args", f"{each.name} takes no arguments")
+            if config.name in known_plugins() and config.args:
+                raise _Wrong(f"{path}.args", f"{config.name} takes no arguments")
             continue
         if name in args:
-            raise _Wrong(path, f"{each.name} has arguments already")
-        value = _decoded(each.args, kinds[name], f"{path}.args")
-        if value.kind not in ("", f"{each.name}Args"):
-            raise _Wrong(f"{path}.args.kind", f"is {value.kind}, not {each.name}Args")
+            raise _Wrong(path, f"{config.name} has arguments already")
+        value = _decoded(config.args, kinds[name], f"{path}.args")
+        if value.kind not in ("", f"{config.name}Args"):
+            raise _Wrong(f"{path}.args.kind", f"is {value.kind}, not {config.name}Args")
         _CHECKS[name](value, f"{path}.args")
         args[name] = value
     return PluginArgs(**args)

@@ -57,7 +57,7 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
         return
     event = None if pod is None else creation_failed(pod, context.snapshot)
     cause_kind = _said_by(event) if event and any(map(_waits, context.question.claims)) else None
-    for claim in (*claims, *(each for each in written if each not in claims)):
+    for claim in (*claims, *(written_claim for written_claim in written if written_claim not in claims)):
         if without_admin_label(claim, context.snapshot):
             yield from (finding for finding in _admin(claim, context.snapshot) if finding.kind is not cause_kind)
     snapshot = context.snapshot

@@ -249,7 +249,7 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
     search = first_enough(blocked.world, blocking.single)
     if search.found is not None:
         free, proof = search.found
-        holder, users = free.holders[0], sum(len(each.claim.reserved_for) for each in free.holders)
+        holder, users = free.holders[0], sum(len(claim_holder.claim.reserved_for) for claim_holder in free.holders)
         text = "{what:capital}, or wait until {pods:it ends|they end}." if holder.ends else "{what:capital}."
         words = say(text, what=free.what, pods=users)
         cause = NOT_RUNNING if holder.slow else _STUCK.get(holder.standing, kind)

@@ -128,7 +128,7 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
 def _selected(rule: str, snapshot: Snapshot) -> tuple[int, int]:
     """Number of devices that the rule selects, and number of devices in all."""
     devices = {(*slice_.pool, name) for slice_ in snapshot.slices for name in slice_.names}
-    rules = [each for each in snapshot.taint_rules if each.metadata.name == rule]
+    rules = [taint_rule for taint_rule in snapshot.taint_rules if taint_rule.metadata.name == rule]
     return sum(any(rule.selects(*device) for rule in rules) for device in devices), len(devices)
 
 

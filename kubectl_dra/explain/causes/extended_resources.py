@@ -131,7 +131,7 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
         field = say("status.allocatable {resource}", resource=resource)
         nowhere = Evidence(say("{count:node}", count=len(nodes)), field, "none")
         if device_class is None:
-            names = sorted((each.name, each.extended_resource_name or "not set") for each in classes.values())
+            names = sorted((known.name, known.extended_resource_name or "not set") for known in classes.values())
             listed = [
                 say("{name} ({resource})", name=ObjectName("DeviceClass", name), resource=own) for name, own in names
             ]
@@ -176,7 +176,7 @@ def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
     if pod is None or pod.node_name or pod.finished:
         return
     requested = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
-    for device_class in sorted(analysis.view.cycle.classes.values(), key=lambda each: each.name):
+    for device_class in sorted(analysis.view.cycle.classes.values(), key=lambda device_class: device_class.name):
         resource = device_class.extended_resource_name
         if resource not in requested or eligible_name(resource):
             continue

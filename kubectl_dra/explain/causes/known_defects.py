@@ -82,7 +82,9 @@ def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
     pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
-    defects = [each for each in (UNPREPARED_IN_USE, JOINS_UNPREPARED) if kubelet_has(each, pod.node_name, snapshot)]
+    defects = [
+        defect for defect in (UNPREPARED_IN_USE, JOINS_UNPREPARED) if kubelet_has(defect, pod.node_name, snapshot)
+    ]
     for claim in analysis.allocated if defects else ():
         for use in consumers_of(claim, snapshot.pods).entries:
             other = use.pod

@@ -129,7 +129,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     held_back = state.standing not in (KueueStanding.CHECKS, KueueStanding.ADMITTED, KueueStanding.EVICTING)
     quotas = flavor_quotas(workload, queue, snapshot) if queue is not None and held_back else ()
     classes = mapped_classes(workload, queue, snapshot) if held_back else ()
-    odd = [each for each in classes if not each.resource or each.covered is False]
+    odd = [mapped for mapped in classes if not mapped.resource or mapped.covered is False]
     rejected = state.standing in (KueueStanding.REJECTED, KueueStanding.UNFIT)
     specs = tuple(pods.template.spec for pods in workload.spec.pod_sets)
     shapes = taken_shapes(specs, workload.metadata.namespace, snapshot) if held_back else ()
@@ -168,7 +168,7 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         return Finding(REJECTED, say(text, **names, shut=_shut(shut)), facts, _opening(shut, pod))
     lacking = _lacking(quotas, queue)
     partial = any(pods.min_count is not None for pods in workload.spec.pod_sets)
-    never = lacking is not None and all(each.never for each in short(quotas))
+    never = lacking is not None and all(quota.never for quota in short(quotas))
     if state.standing is KueueStanding.WAITS and lacking and never and not state.said and not partial:
         text = "Kueue cannot admit Workload {workload} however long it waits: {lacking}"
         less = "Ask for less, or raise the ClusterQueue's quota; waiting does not help."
@@ -285,7 +285,11 @@ def _anew(
     meta = workload.metadata
     command = deleting(_RESOURCE, meta.name, meta.namespace)
     gate = claim_gate(snapshot)
-    mapped = known is not None and known.entry.maps and all(each.resource and each.covered for each in classes)
+    mapped = (
+        known is not None
+        and known.entry.maps
+        and all(mapped_class.resource and mapped_class.covered for mapped_class in classes)
+    )
     turned_on = known is not None and gate is not None and gate.on and known.gate == gate.name
     if (mapped and classes) or turned_on:
         text = (

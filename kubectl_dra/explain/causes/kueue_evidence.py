@@ -110,14 +110,14 @@ def classes_mapped(
         return
     (space, name), _ = known
     about = Subject("ConfigMap", ObjectName("ConfigMap", name, space))
-    for each in classes:
+    for mapped in classes:
         value = say("none names it")
-        if each.resource:
-            value = say("counted as {resource}", resource=each.resource)
-        if each.covered is False and queue is not None:
+        if mapped.resource:
+            value = say("counted as {resource}", resource=mapped.resource)
+        if mapped.covered is False and queue is not None:
             text = "counted as {resource}, which ClusterQueue {queue} does not cover"
-            value = say(text, resource=each.resource, queue=queue.metadata.name)
-        yield Evidence(about, say("deviceClassMappings of DeviceClass {name}", name=each.name), value)
+            value = say(text, resource=mapped.resource, queue=queue.metadata.name)
+        yield Evidence(about, say("deviceClassMappings of DeviceClass {name}", name=mapped.name), value)
 
 
 def open_checks(workload: KueueWorkload) -> list[KueueCheckState]:

@@ -101,7 +101,7 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
         ]
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
         keys = {part.key for part in parts}
-        own = tuple(each._replace(claim=claim.key) if each.claim in keys else each for each in proof.devices)
+        own = tuple(device._replace(claim=claim.key) if device.claim in keys else device for device in proof.devices)
         how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, devices=own)
         yield Finding(
             TOO_MANY_TOGETHER,

@@ -107,7 +107,7 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         return
     late = step is not None and Clock(snapshot).age(step.last_transition_time) > PATIENCE
     silent = step is not None and any(
-        each.entry.scale == DRIVER for each in all_understood(f"{step.reason}: {step.message}", KARPENTER)
+        message.entry.scale == DRIVER for message in all_understood(f"{step.reason}: {step.message}", KARPENTER)
     )
     if step is None or silent:
         nodes = [claim.status.node_name] if claim.status.node_name else []
@@ -149,7 +149,7 @@ def _asked(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
     """A node was asked for, and nothing but the nodes themselves says whether it has come."""
     snapshot, since = analysis.snapshot, sign.event.first or sign.event.last
     late = Clock(snapshot).age(sign.event.last) > PATIENCE
-    group = next((each for each in groups(snapshot) if each.name == sign.group), None)
+    group = next((status for status in groups(snapshot) if status.name == sign.group), None)
     facts = (_event(analysis, sign), *([_group(group)] if group is not None else []))
     new = [name for name, node in snapshot.nodes.items() if _came(node.metadata.creation_timestamp, sign, since)]
     silent = _without_devices(analysis, new)

@@ -263,13 +263,13 @@ def may_be_lost(pod: Pod, snapshot: Snapshot) -> bool:
 
 def node_troubles(node: Node | None) -> Iterator[Evidence]:
     """What a node says is wrong with it, in its kubelet's words."""
-    for each in node.troubles if node is not None else ():
-        said = ", ".join(filter(None, (each.reason, each.message)))
+    for condition in node.troubles if node is not None else ():
+        said = ", ".join(filter(None, (condition.reason, condition.message)))
         text = "{status}{since}{said}"
-        since = say(" since {since}", since=each.last_transition_time) if each.last_transition_time else ""
-        value = say(text, status=each.status, since=since, said=say(": {said}", said=said) if said else "")
+        since = say(" since {since}", since=condition.last_transition_time) if condition.last_transition_time else ""
+        value = say(text, status=condition.status, since=since, said=say(": {said}", said=said) if said else "")
         own = Subject("Node", ObjectName("Node", node.name if node is not None else ""))
-        yield Evidence(own, say("condition {kind}", kind=each.type), value)
+        yield Evidence(own, say("condition {kind}", kind=condition.type), value)
 
 
 # The driver behind devices, as the API shows it.

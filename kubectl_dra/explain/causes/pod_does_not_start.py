@@ -98,7 +98,9 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
 
 def _claim_of(claims: Sequence[ResourceClaim], drivers: Sequence[str]) -> NextStep:
     """The first claim with devices of these drivers, as it is written."""
-    claim = next(each for each in claims if {device.driver for device in each.devices} & {*drivers})
+    claim = next(
+        resource_claim for resource_claim in claims if {device.driver for device in resource_claim.devices} & {*drivers}
+    )
     return NextStep(Look.AS_WRITTEN, claim.metadata.name, claim.metadata.namespace, "resourceclaim")
 
 

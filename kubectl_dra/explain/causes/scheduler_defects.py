@@ -196,7 +196,7 @@ def _twice(analysis: Analysis) -> Iterator[Finding]:
         return
     snapshot = analysis.snapshot
     for other in snapshot.claims.values():
-        device = next((each for each in exclusive(other) if each in own), None)
+        device = next((device_id for device_id in exclusive(other) if device_id in own), None)
         if device is None or other.metadata.key == own[device].metadata.key:
             continue
         mine = own[device]

@@ -91,7 +91,7 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
             remedy = _guard(expression, problem.name, failed.analysis.world)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
-            supposed = (each for each in failed.analysis.settings.supposed if each.value == expression)
+            supposed = (change for change in failed.analysis.settings.supposed if change.value == expression)
             remedy = _other_name(missing, expression, problem.name, failed.analysis.world, next(supposed, None))
             have = say("{names:some 8 else nothing to read}", names=missing.names)
             evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))

@@ -133,7 +133,7 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
     seen = _seen(blocked)
     have = _have(seen[:_MAX_NAMES])
     # Nobody asks for what is absent or not known.
-    there = _have([each for each in seen[:_MAX_NAMES] if not _is_unknown(each)])
+    there = _have([observation for observation in seen[:_MAX_NAMES] if not _is_unknown(observation)])
     remedy = _remedy(blocked, there, unknown=bool(seen) and not there)
     if wanted is not None and not stage.errors and (instead := _instead(blocked, seen)):
         text = "{who} wants {asked}; {instead}"
@@ -164,7 +164,7 @@ def _where(blocked: Blocked) -> Words:
 
 def _have(seen: Sequence[Observation]) -> Words:
     """What devices have of several things."""
-    parts = tuple(say("{name}: {values}", name=each.name, values=_listed(each)) for each in seen)
+    parts = tuple(say("{name}: {values}", name=observation.name, values=_listed(observation)) for observation in seen)
     return Joined(parts) if parts else ""
 
 

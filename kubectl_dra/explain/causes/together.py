@@ -201,7 +201,7 @@ def _finding(
     evidence = list(_values(analysis, group, constraint))
     covered = say("{requests: else all requests}", requests=tuple(constraint.requests))
     words = {"name": name, "constraint": constraint, "covered": covered}
-    only = sum(len(each.constraints) for each in analysis.claims) == 1
+    only = sum(len(resource_claim.constraints) for resource_claim in analysis.claims) == 1
     change = DropConstraint(index, claim.key, constraint, only)
     remedy = Remedy(say("Drop or widen the constraint {constraint}.", **words), proof, offers=(change,))
     kind = CONSTRAINT
@@ -231,7 +231,7 @@ def _value(analysis: Analysis, located: Located, item: PublishedDevice, constrai
     value = attribute_of(device, name)
     if value is None:
         return ""
-    return str(value[1]) if value[0] else ", ".join(sorted(str(each) for _, each in values_of(device, name)))
+    return str(value[1]) if value[0] else ", ".join(sorted(str(part) for _, part in values_of(device, name)))
 
 
 def _lacking(analysis: Analysis, group: Sequence[Located], constraint: DeviceConstraint) -> bool:

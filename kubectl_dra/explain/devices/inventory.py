@@ -300,7 +300,9 @@ class _Listing:
             for id, generation in sorted(old.items())
             if id not in current
         ]
-        for pool, count in sorted(Counter(PoolID(each.id.driver, each.id.pool) for each in self._superseded).items()):
+        for pool, count in sorted(
+            Counter(PoolID(superseded.id.driver, superseded.id.pool) for superseded in self._superseded).items()
+        ):
             text = "{count:device} in older slices of pool {pool} {count:is|are} left out: generation {newest} is newer"
             self._notes.append(say(text, count=count, pool=pool, newest=view.newest[pool]))
 
@@ -316,7 +318,14 @@ class _Listing:
             if not ids:
                 for gap in self._snapshot.unread(("ResourceSlice",)):
                     raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
-                old = next((each for each in self._superseded if is_called(each.id, each.id.pool, name)), None)
+                old = next(
+                    (
+                        superseded
+                        for superseded in self._superseded
+                        if is_called(superseded.id, superseded.id.pool, name)
+                    ),
+                    None,
+                )
                 if old is not None:
                     raise InputError(str(old))
                 if (absent := self._unpublished_there(name, items)) is not None:

@@ -17,7 +17,7 @@ def judged_by_start(inventory: Inventory, snapshot: Snapshot) -> Inventory:
     """
     unread = unread_of_start(snapshot)
     given = any(row.state in (DeviceState.FREE, DeviceState.SHARED) for row in inventory.rows)
-    notes = unread if given else tuple(NotSeen(each.gap) for each in unread)
+    notes = unread if given else tuple(NotSeen(unread_kind.gap) for unread_kind in unread)
     shared = any(row.state is DeviceState.SHARED for row in inventory.rows)
     deciding = (*(unread if given else ()), *(unread_of_share(snapshot) if shared else ()))
     return replace(

@@ -84,7 +84,9 @@ def _of_another_kind(name: str, pools: Set[PoolID], snapshot: Snapshot) -> str:
     """What else has the name, and how to ask for it."""
     if name in snapshot.classes:
         return f"it is a DeviceClass: write --class {name}"
-    by_resource = [each.name for each in snapshot.classes.values() if each.extended_resource_name == name]
+    by_resource = [
+        device_class.name for device_class in snapshot.classes.values() if device_class.extended_resource_name == name
+    ]
     if by_resource:
         return f"it is the extended resource of DeviceClass {by_resource[0]}"
     if any(name == pool.driver for pool in pools):

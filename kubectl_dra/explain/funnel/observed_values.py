@@ -25,7 +25,7 @@ def observations(program: Program, items: Sequence[PublishedDevice]) -> tuple[Ob
         return ()
     readable = [column for column in program.columns if column.id is not None]
     out: list[Observation] = []
-    for column in sorted(readable, key=lambda each: (each.kind, each.domain or "", each.id or ""))[:MAX_NAMES]:
+    for column in sorted(readable, key=lambda column: (column.kind, column.domain or "", column.id or ""))[:MAX_NAMES]:
         counts = counted_values(items, column)
         absent = counts.pop(None, 0)
         ranked = _ranked(counts)

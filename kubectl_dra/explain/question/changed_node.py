@@ -31,7 +31,7 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
     devices = [device for slice_ in copy.slices for device in slice_.devices]
     if words and not devices:
         raise InputError(f"node {copy.like} has no devices")
-    drivers = [known for each in copy.slices if (known := catalogue().driver(each.driver)) is not None]
+    drivers = [known for slice_ in copy.slices if (known := catalogue().driver(slice_.driver)) is not None]
     for name, text in words.items():
         if name == "product":
             copy = _with_product(copy, text, drivers, described, snapshot)
@@ -41,7 +41,7 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
             # No device has it so far: those have it whose driver may publish it.
             changed = _each(copy, partial(_with_new, name=name, text=text))
         if changed is None:
-            there = dict.fromkeys(own_name(each.driver, full) for each in devices for full in _names(each))
+            there = dict.fromkeys(own_name(device.driver, full) for device in devices for full in _names(device))
             driver = drivers[0] if drivers else None
             raise unknown_name(name, text, driver, described, f"devices of {copy.like}", tuple(there))
         copy = changed

@@ -72,7 +72,7 @@ def names_there(driver: str, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
 def attribute_text(device: Device, name: str) -> str:
     """The value of a device's attribute as people write it; empty if it has none."""
     value = device.attributes.get(name) or device.attributes.get(f"{device.driver}/{name}") or {}
-    return next((str(each).lower() if isinstance(each, bool) else str(each) for each in value.values()), "")
+    return next((str(part).lower() if isinstance(part, bool) else str(part) for part in value.values()), "")
 
 
 def products_there(driver: Driver, snapshot: Snapshot, node: str = "") -> tuple[str, ...]:
@@ -103,10 +103,10 @@ def is_product(text: str) -> bool:
 
 def facts_of(driver: Driver, kind: Kind, products: Sequence[str], snapshot: Snapshot) -> DeviceFacts:
     """What is said of each of the products in the same way."""
-    each = [_of_product(driver, kind, product, snapshot) for product in products]
-    if not each:
+    facts = [_of_product(driver, kind, product, snapshot) for product in products]
+    if not facts:
         return DeviceFacts()
-    first, *others = each
+    first, *others = facts
     return DeviceFacts(
         _common(first.attributes, [other.attributes for other in others]),
         _common(first.capacity, [other.capacity for other in others]),

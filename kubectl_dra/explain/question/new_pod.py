@@ -39,7 +39,7 @@ def about_new_pod(
     )
     refused = with_refused_objects(replace(question, unread=admission.unread), snapshot, settings)
     # What is wrong with a template is wrong with its pod as well.
-    others = (each for each in refused.refusals if not own or each.concerned.kind in _OF_CLAIMS)
+    others = (refusal for refusal in refused.refusals if not own or refusal.concerned.kind in _OF_CLAIMS)
     return replace(refused, refusals=(*others, *own))
 
 
@@ -81,7 +81,7 @@ def _invalid(
     """The fields that the server finds invalid."""
     from kubectl_dra.admission.server.verdict import check
 
-    labels = {name: each.labels for name, each in snapshot.namespaces.items()}
+    labels = {name: meta.labels for name, meta in snapshot.namespaces.items()}
     verdict = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
     for violation in verdict.violations if verdict is not None else ():
         if violation.rule == "admin-access-namespace":

@@ -170,12 +170,14 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
 
 def _node(name: str, device: Device, kind: Kind, count: int, described: Described) -> NodeCopy:
     known = kind.attributes
-    own = [each for each in sorted(kind.always) if known[each].unique and each not in device.attributes]
+    own = [
+        attribute for attribute in sorted(kind.always) if known[attribute].unique and attribute not in device.attributes
+    ]
     devices = tuple(
         replace(
             device,
             name=f"{kind.name}-{place}",
-            attributes={**{each: {"string": f"{name}-{place}"} for each in own}, **device.attributes},
+            attributes={**{attribute: {"string": f"{name}-{place}"} for attribute in own}, **device.attributes},
         )
         for place in range(count)
     )
@@ -202,10 +204,10 @@ def _driver(described: Described, snapshot: Snapshot) -> Driver:
     hint = ""
     if driver is None:
         file = vendor_files().get(name.lower())
-        known = [each for each in file.drivers if has_kinds(each)] if file is not None else []
+        known = [known_name for known_name in file.drivers if has_kinds(known_name)] if file is not None else []
         near = known or nearest(name, filter(has_kinds, catalogue().names))
         hint = f" (did you mean {near[0]}?)" if near else ""
-        instead = [("Write", described.written({"driver": each})) for each in near[:1]]
+        instead = [("Write", described.written({"driver": near_name})) for near_name in near[:1]]
     there = sorted({slice_.scope.node_name for slice_ in snapshot.slices if slice_.driver == name} - {""})
     instead += [("Like a node that has such devices", f"{node}{described.end}") for node in there[:1]]
     what = "does not know it" if driver is None else "does not say which devices it has"
@@ -228,7 +230,9 @@ def every_product(snapshot: Snapshot) -> tuple[str, ...]:
 def _kind(driver: Driver, typed: Mapping[str, str]) -> Kind:
     kind = next((kind for kind in driver.kinds if all(typed.get(k, v) == v for k, v in kind.given.items())), None)
     if kind is None:
-        kinds = some([" ".join(f"{k}={v}" for k, v in each.given.items()) or each.name for each in driver.kinds])
+        kinds = some(
+            [" ".join(f"{k}={v}" for k, v in hardware.given.items()) or hardware.name for hardware in driver.kinds]
+        )
         raise InputError(f"driver {driver.name} has no such kind of device; it has: {kinds}")
     return kind
 

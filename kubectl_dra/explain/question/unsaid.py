@@ -172,7 +172,7 @@ def all_the_same(words: NodeInWords, questions: Sequence[Question], snapshot: Sn
     products = [facts_of(words.driver, words.kind, (product,), snapshot) for product in words.products]
     devices = [_device(words, facts) for facts in products]
     selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
-    specs = [spec for each in questions for claim in each.existing_claims for spec in claim.alternatives()]
+    specs = [spec for question in questions for claim in question.existing_claims for spec in claim.alternatives()]
     if len(devices) < 2 or any(spec.capacity for spec in specs):
         return False
     for text in dict.fromkeys(text for spec in specs for text in _selectors(spec, snapshot)):
@@ -196,7 +196,7 @@ def taken_in_its_place(
     """
     others = {product: with_product(words, product, snapshot).device for product in words.not_there}
     taken: dict[str, None] = {}
-    for request in (each for claim in question.existing_claims for each in claim.requests if others):
+    for request in (claim_request for claim in question.existing_claims for claim_request in claim.requests if others):
         found = _taken_by(request.alternatives(), [words.device, *others.values()], snapshot, scheduler)
         if words.device not in found:
             taken.update({product: None for product, device in others.items() if device in found})
@@ -215,4 +215,4 @@ def _taken_by(
 ) -> list[Device]:
     selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
     accepted = [selectors.accepted(_selectors(spec, snapshot), devices) for spec in specs]
-    return [device for device in devices if any(device in each for each in accepted)]
+    return [device for device in devices if any(device in group for group in accepted)]

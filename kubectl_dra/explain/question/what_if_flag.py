@@ -260,9 +260,9 @@ def reworded(question: Question, change: WhatIfChange) -> Question:
             claim, hit = replace(claim, constraints=()), True
         elif claim is not None and claim.allocation is None:
             edit = edit_of(change)
-            for each in called:
-                if each.entry == at and each in wanted:
-                    claim, hit = with_request(claim, each.request, each.alternative, edit), True
+            for request in called:
+                if request.entry == at and request in wanted:
+                    claim, hit = with_request(claim, request.request, request.alternative, edit), True
         entries.append(replace(state, claim=claim))
     if not hit and not called and question.pod is not None and (resources := resources_of(question.pod)):
         raise InputError(
@@ -304,16 +304,21 @@ def _meant(name: str, called: Sequence[_Called]) -> list[_Called]:
     """The requests that a name means: an empty one all of them. The claim's own name comes before that of an entry."""
     if not name:
         return [*called]
-    found = [each for each in called if name in each.names]
+    found = [request for request in called if name in request.names]
     for which in (0, 1):
-        found = found or [each for each in called if name in [f"{each.claims[which]}/{own}" for own in each.names]]
+        found = found or [
+            request for request in called if name in [f"{request.claims[which]}/{own}" for own in request.names]
+        ]
     return found
 
 
 def _typed_names(called: Sequence[_Called]) -> list[str]:
     """The requests by names each of which means one: with the claim where several have such a request."""
-    shared = Counter(each.names[1] for each in called)
-    return [each.names[1] if shared[each.names[1]] == 1 else f"{each.claims[0]}/{each.names[1]}" for each in called]
+    shared = Counter(request.names[1] for request in called)
+    return [
+        request.names[1] if shared[request.names[1]] == 1 else f"{request.claims[0]}/{request.names[1]}"
+        for request in called
+    ]
 
 
 def edit_of(change: WhatIfChange) -> Callable[[DeviceRequest], DeviceRequest]:
@@ -411,7 +416,7 @@ def _named(
                 raise UndeterminedError(
                     f"{typed}: {gap}, so whether there is a {kind} {'/'.join(key)} is unknown{gap.help}"
                 )
-            hint = did_you_mean_or_known(name, ["/".join(each) for each in known])
+            hint = did_you_mean_or_known(name, ["/".join(parts) for parts in known])
             raise InputError(f"{typed}: no {what} of that name; {hint}")
         objects[key] = known[key]
     return objects

@@ -311,22 +311,22 @@ def known(
         InputError: what is asked reads of devices in words what nobody has said.
     """
     out = []
-    for each in wanted:
-        words = each.words
+    for addition in wanted:
+        words = addition.words
         if words is not None and any(missing(words, question, snapshot, scheduler) for question in questions):
             if all_the_same(words, questions, snapshot, scheduler):
                 words = of_first_product(words, snapshot)
             for question in questions:
                 if names := missing(words, question, snapshot, scheduler):
-                    raise _unsaid(each, words, names, question, snapshot, scheduler)
+                    raise _unsaid(addition, words, names, question, snapshot, scheduler)
         if words is not None:
             for question in questions:
                 if values := taken_in_its_place(words, question, snapshot, scheduler):
-                    raise _other_product(each, words, question, values)
+                    raise _other_product(addition, words, question, values)
             pods = [question.pod for question in questions if question.pod is not None]
             words, around = furnished(words, pods, snapshot)
-            each = replace(each, nodes=(words.node,), words=words, around=around)
-        out.append(each)
+            addition = replace(addition, nodes=(words.node,), words=words, around=around)
+        out.append(addition)
     return out
 
 

@@ -85,7 +85,7 @@ def _distinct(
 def _ends_more(change: Change, offered: Sequence[Change]) -> bool:
     """Whether one that is offered already ends fewer pods, all of which this one ends as well."""
     ended = {pod.key for pod in change.ended_pods}
-    return any(own < ended for each in offered if (own := {pod.key for pod in each.ended_pods}))
+    return any(own < ended for offer in offered if (own := {pod.key for pod in offer.ended_pods}))
 
 
 def as_steps(world: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]:

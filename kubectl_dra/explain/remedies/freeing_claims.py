@@ -65,7 +65,7 @@ class Free(Change, frozen=True):
 
     def beside(self, fewer: Iterable[FewerReplicas]) -> list[ClaimHolder]:
         """The holders of which these end no pod."""
-        ended = {pod.key for each in fewer for pod in each.ended}
+        ended = {pod.key for change in fewer for pod in change.ended}
         return [holder for holder in self.holders if not any(pod.key in ended for pod in holder.pods)]
 
     @property
@@ -201,8 +201,8 @@ def for_good(asked: Sequence[ClaimHolder], holders: HolderIndex, near: Sequence[
         if owner is not None and owner.kind in MAKES_AGAIN and scaled is not None:
             of_owner.setdefault(scaled, []).append(pod)
     fewer = [fewer_replicas(owner, own, holders.scaled_with(own[0])) for owner, own in of_owner.items()]
-    found = [each for each in fewer if each is not None]
-    ended = {**pods, **{pod.key: pod for each in found for pod in each.ended}}
+    found = [change for change in fewer if change is not None]
+    ended = {**pods, **{pod.key: pod for change in found for pod in change.ended}}
     if len(found) < len(fewer) or (holders.asking is not None and holders.asking.key in ended):
         return None
     claims = {holder.claim.key: holder for holder in asked}
@@ -285,8 +285,8 @@ def in_the_way(blocked: Blocked) -> InTheWay:
 
 def fewest_first(frees: Iterable[Free | None]) -> list[Free]:
     """Each change once; of holders to ask alike, first the one with whom the fewest pods end."""
-    each = dict.fromkeys(free for free in frees if free is not None)
-    return sorted(each, key=lambda free: (free.holders[0].duty, len(free.ended_pods)))
+    distinct = dict.fromkeys(free for free in frees if free is not None)
+    return sorted(distinct, key=lambda free: (free.holders[0].duty, len(free.ended_pods)))
 
 
 def sets_of_holders(blocked: Blocked, spots: Sequence[Spot]) -> Iterator[Free]:

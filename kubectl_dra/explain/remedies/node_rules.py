@@ -260,7 +260,7 @@ def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
     if not changes:
         return _room(nodes, world)
     proofs = ((change, world.proof_with(change)) for change in changes)
-    change, proof = next((each for each in proofs if each[1] is not None), (changes[0], None))
+    change, proof = next((tried for tried in proofs if tried[1] is not None), (changes[0], None))
     words = say("{what:capital}.", what=change.what)
     if isinstance(reason, Untolerated) and not reason.is_condition and world.pod is not None:
         from kubectl_dra.explain.place_to_edit import place_to_edit
@@ -275,7 +275,7 @@ def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], world: Wh
     """The largest request that fits there, unless room is made by a pod that does no work."""
     change = next(iter(changes_for(short[0], nodes, world)), None) if len(short) == 1 else None
     proof = world.proof_with(change) if change is not None else None
-    lacking = [each.name for each in short if not each.passes]
+    lacking = [shortage.name for shortage in short if not shortage.passes]
     room = _room(nodes, world) if not lacking else None
     if change is not None and proof is not None and (room is None or room.price >= Price.END_RUNNING):
         return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))

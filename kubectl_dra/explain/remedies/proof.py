@@ -47,7 +47,7 @@ def placed_devices(claims: Sequence[ResourceClaim], results: Sequence[Allocation
 def got(devices: Sequence[PlacedDevice], claims: Sequence[ResourceClaim]) -> list[Had]:
     """What these claims get, as drivers judge it."""
     by_key = {claim.key: claim for claim in claims}
-    return [Had(by_key[each.claim], each.request, each.device) for each in devices if each.claim in by_key]
+    return [Had(by_key[device.claim], device.request, device.device) for device in devices if device.claim in by_key]
 
 
 class Tried(Enum):
@@ -212,12 +212,12 @@ def shown_on(
     ``here`` is the cluster with the change, ``real`` as it is: a pod that ends mends no driver. ``held`` are the
     drivers of devices that the pod has already; ``more``: not all nodes were tried.
     """
-    placed = [(each.node, {*held, *(device.device.driver for device in each.devices)}) for each in found]
+    placed = [(proved.node, {*held, *(device.device.driver for device in proved.devices)}) for proved in found]
     mended = {name for name, node in here.nodes.items() if node.ready is not False}
     idle = not_starting(real, placed)
-    idle = tuple(each for each in idle if not (each.driver.state is DriverState.NODE_DOWN and each.node in mended))
-    names, troubled = {each.node for each in found}, {each.node for each in idle}
-    first = next((each for each in found if each.node not in troubled), found[0])
+    idle = tuple(node for node in idle if not (node.driver.state is DriverState.NODE_DOWN and node.node in mended))
+    names, troubled = {proved.node for proved in found}, {node.node for node in idle}
+    first = next((proved for proved in found if proved.node not in troubled), found[0])
     return replace(
         proof,
         node=first.node,

@@ -23,19 +23,19 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     owner, pod = sibling.owner, blocked.analysis.pod
     assert owner is not None and pod is not None
     fewer = fewer_for(owner, sibling.alike, pod)
-    for each in fewer:
-        change = EndPods.by(each)
+    for fewer_replicas in fewer:
+        change = EndPods.by(fewer_replicas)
         if (proof := blocked.world.proof_with(change)) is not None:
             given = blocked.world.cluster.ending(change.ended).delta.freed
             words = say("{what:capital}.", what=change.what)
             return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
     # A StatefulSet ends the highest number first, other owners a pod without a node.
-    waiting = owner.kind != STATEFUL and sum(not each.node_name for each in sibling.alike) > 1
+    waiting = owner.kind != STATEFUL and sum(not replica.node_name for replica in sibling.alike) > 1
     end = "ends this pod, or another one without a node, first" if waiting else "ends this pod first"
     text = "Add a node with such devices: pods of {owner} hold {held}, and scaling it down {end}."
     if fewer:
         text = "Add a node with such devices: pods of {owner} hold {held}."
-    own = next((each for each in blocked.analysis.question.claims if each.claim is blocked.located.claim), None)
+    own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
         return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
     text += (
