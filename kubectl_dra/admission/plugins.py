@@ -173,8 +173,8 @@ def _named(name: str, classes: Mapping[str, PriorityClass] | None) -> PriorityCl
 
 def _default(classes: Mapping[str, PriorityClass] | None) -> PriorityClass | None:
     """The default class; of several, the one with the lowest value."""
-    defaults = [each for each in (classes or {}).values() if each.global_default]
-    return min(defaults, key=lambda each: each.value, default=None)
+    defaults = [priority_class for priority_class in (classes or {}).values() if priority_class.global_default]
+    return min(defaults, key=lambda priority_class: priority_class.value, default=None)
 
 
 # ServiceAccount: the account of a pod must exist.
@@ -293,11 +293,11 @@ def _placed(pod: Pod, runtime_class: RuntimeClass | None) -> Pod | Refusal:
 def merged(tolerations: Sequence[Toleration]) -> tuple[Toleration, ...]:
     """Tolerations without those that another one covers."""
     kept: list[Toleration] = []
-    for index, each in enumerate(tolerations):
-        if any(_covers(other, each) for other in kept):
+    for index, toleration in enumerate(tolerations):
+        if any(_covers(other, toleration) for other in kept):
             continue
-        if not any(other != each and _covers(other, each) for other in tolerations[index + 1 :]):
-            kept.append(each)
+        if not any(other != toleration and _covers(other, toleration) for other in tolerations[index + 1 :]):
+            kept.append(toleration)
     return tuple(kept)
 
 

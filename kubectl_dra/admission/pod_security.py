@@ -121,7 +121,7 @@ def _breaches(pod: Raw, policy: PodSecurityLevel) -> Iterator[Breach]:
 
 def _containers(spec: Raw) -> Iterator[Raw]:
     for field in ("initContainers", "containers", "ephemeralContainers"):
-        yield from (each or {} for each in spec.get(field) or ())
+        yield from (container or {} for container in spec.get(field) or ())
 
 
 def _security(owner: Raw) -> Raw:
@@ -146,7 +146,7 @@ def _names(spec: Raw, bad: Callable[[Raw], bool]) -> list[str]:
 
 def _setters(spec: Raw, bad: Callable[[Raw], bool]) -> str:
     """The pod and containers whose security settings violate a rule, as the server lists them."""
-    names = _names(spec, lambda each: bad(_security(each)))
+    names = _names(spec, lambda container: bad(_security(container)))
     return " and ".join(["pod"] * bad(_security(spec)) + ([_named(names)] if names else []))
 
 
@@ -175,7 +175,7 @@ def _apparmor(pod: Raw, spec: Raw, version: Release) -> Breach | None:
         kind = _ANNOTATED.get(old.partition("/")[0])
         return kind if written is None and kind != _apparmor_of(_security(spec)) else written
 
-    names = _names(spec, lambda each: bad(of_container(each)))
+    names = _names(spec, lambda container: bad(of_container(container)))
     setters = ["pod"] * bad(_apparmor_of(_security(spec))) + ([_named(names)] if names else [])
     wrong = sorted(
         f'{key}="{value}"'
@@ -201,10 +201,10 @@ def _added(container: Raw) -> list[str]:
 
 
 def _capabilities(pod: Raw, spec: Raw, version: Release) -> Breach | None:
-    names = _names(spec, lambda each: bool(set(_added(each)) - _CAPABILITIES))
+    names = _names(spec, lambda container: bool(set(_added(container)) - _CAPABILITIES))
     if not names:
         return None
-    more = sorted({name for each in _containers(spec) for name in _added(each)} - _CAPABILITIES)
+    more = sorted({name for container in _containers(spec) for name in _added(container)} - _CAPABILITIES)
     detail = f"{_named(names)} must not include {_quoted(more)} in securityContext.capabilities.add"
     return Breach("non-default capabilities", detail)
 
@@ -215,7 +215,7 @@ def _host_namespaces(pod: Raw, spec: Raw, version: Release) -> Breach | None:
 
 
 def _host_paths(pod: Raw, spec: Raw, version: Release) -> Breach | None:
-    names = [each["name"] for each in spec.get("volumes") or () if each.get("hostPath") is not None]
+    names = [volume["name"] for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
     return Breach("hostPath volumes", _named(names, "volume")) if names else None
 
 
@@ -223,12 +223,16 @@ def _host_ports(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     def taken(container: Raw) -> list[int]:
         # In the host's network a port of the container is one of the host.
         field = "containerPort" if spec.get("hostNetwork") else "hostPort"
-        return [port for each in container.get("ports") or () if (port := each.get("hostPort") or each.get(field))]
+        return [
+            port
+            for container_port in container.get("ports") or ()
+            if (port := container_port.get("hostPort") or container_port.get(field))
+        ]
 
-    names = _names(spec, lambda each: bool(taken(each)))
+    names = _names(spec, lambda container: bool(taken(container)))
     if not names:
         return None
-    ports = sorted({str(port) for each in _containers(spec) for port in taken(each)})
+    ports = sorted({str(port) for container in _containers(spec) for port in taken(container)})
     what = f"hostPort{'s' if len(ports) > 1 else ''} {', '.join(ports)}"
     return Breach("hostPort", f"{_named(names)} {_use(names)} {what}")
 
@@ -241,19 +245,21 @@ def _host_probes(pod: Raw, spec: Raw, version: Release) -> Breach | None:
         life = container.get("lifecycle") or {}
         probes = [container.get(f"{kind}Probe") for kind in ("liveness", "readiness", "startup")]
         handlers = [*probes, life.get("postStart"), life.get("preStop")]
-        values = [((each or {}).get(kind) or {}).get("host") for each in handlers for kind in ("httpGet", "tcpSocket")]
+        values = [
+            ((handler or {}).get(kind) or {}).get("host") for handler in handlers for kind in ("httpGet", "tcpSocket")
+        ]
         return {host for host in values if host}
 
-    names = sorted(set(_names(spec, lambda each: bool(hosts(each)))))
+    names = sorted(set(_names(spec, lambda container: bool(hosts(container)))))
     if not names:
         return None
-    used = sorted({host for each in _containers(spec) for host in hosts(each)})
+    used = sorted({host for container in _containers(spec) for host in hosts(container)})
     what = f"probe or lifecycle host{'s' if len(used) > 1 else ''}"
     return Breach("probe or lifecycle host", f"{_named(names)} {_use(names)} {what} {_quoted(used)}")
 
 
 def _privileged(pod: Raw, spec: Raw, version: Release) -> Breach | None:
-    names = _names(spec, lambda each: bool(_security(each).get("privileged")))
+    names = _names(spec, lambda container: bool(_security(container).get("privileged")))
     return Breach("privileged", f"{_named(names)} must not set securityContext.privileged=true") if names else None
 
 
@@ -265,10 +271,10 @@ def _proc_mount_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | No
     def kind(container: Raw) -> str:
         return _security(container).get("procMount") or "Default"
 
-    names = _names(spec, lambda each: kind(each) != "Default")
+    names = _names(spec, lambda container: kind(container) != "Default")
     if not names:
         return None
-    kinds = sorted({kind(each) for each in _containers(spec)} - {"Default"})
+    kinds = sorted({kind(container) for container in _containers(spec)} - {"Default"})
     return Breach("procMount", f"{_named(names)} must not set securityContext.procMount to {_quoted(kinds)}")
 
 
@@ -287,7 +293,7 @@ def _selinux(pod: Raw, spec: Raw, version: Release) -> Breach | None:
         return None
     types = sorted({options.get("type") or "" for options in seen} - set(allowed))
     details = [f"type{'s' if len(types) > 1 else ''} {_quoted(types)}"] if types else []
-    details += [f"{name} may not be set" for name in ("user", "role") if any(each.get(name) for each in seen)]
+    details += [f"{name} may not be set" for name in ("user", "role") if any(selinux.get(name) for selinux in seen)]
     return Breach("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(details)}")
 
 
@@ -303,27 +309,27 @@ def _seccomp(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     setters = _setters(spec, bad)
     if not setters:
         return None
-    owners = [_security(spec), *(_security(each) for each in _containers(spec))]
-    kinds = sorted({_seccomp_of(each) or "" for each in owners if bad(each)})
+    owners = [_security(spec), *(_security(container) for container in _containers(spec))]
+    kinds = sorted({_seccomp_of(owner) or "" for owner in owners if bad(owner)})
     detail = f"{setters} must not set securityContext.seccompProfile.type to {_quoted(kinds)}"
     return Breach("seccompProfile", detail)
 
 
 def _sysctls(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     safe = {name for versions, name in _SYSCTLS if version in versions}
-    names = [each.get("name") or "" for each in _security(spec).get("sysctls") or ()]
+    names = [sysctl.get("name") or "" for sysctl in _security(spec).get("sysctls") or ()]
     bad = [name for name in names if name not in safe]
     return Breach("forbidden sysctls", ", ".join(bad)) if bad else None
 
 
 def _host_process(pod: Raw, spec: Raw, version: Release) -> Breach | None:
-    setters = _setters(spec, lambda each: bool((each.get("windowsOptions") or {}).get("hostProcess")))
+    setters = _setters(spec, lambda context: bool((context.get("windowsOptions") or {}).get("hostProcess")))
     detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
     return Breach("hostProcess", detail) if setters else None
 
 
 def _escalation(pod: Raw, spec: Raw, version: Release) -> Breach | None:
-    names = _names(spec, lambda each: _security(each).get("allowPrivilegeEscalation") is not False)
+    names = _names(spec, lambda container: _security(container).get("allowPrivilegeEscalation") is not False)
     if not names or _windows(spec, version):
         return None
     detail = f"{_named(names)} must set securityContext.allowPrivilegeEscalation=false"
@@ -340,19 +346,21 @@ def _capabilities_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | 
     details = []
     if names := _names(spec, keeps):
         details.append(f'{_named(names)} must set securityContext.capabilities.drop=["ALL"]')
-    if names := _names(spec, lambda each: bool(set(_added(each)) - {"NET_BIND_SERVICE"})):
-        more = sorted({name for each in _containers(spec) for name in _added(each)} - {"NET_BIND_SERVICE"})
+    if names := _names(spec, lambda container: bool(set(_added(container)) - {"NET_BIND_SERVICE"})):
+        more = sorted({name for container in _containers(spec) for name in _added(container)} - {"NET_BIND_SERVICE"})
         details.append(f"{_named(names)} must not include {_quoted(more)} in securityContext.capabilities.add")
     return Breach("unrestricted capabilities", "; ".join(details)) if details else None
 
 
 def _volumes(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     # A volume that names no kind becomes an emptyDir.
-    volumes = [each for each in spec.get("volumes") or () if set(each) - {"name"} and not set(each) & set(_VOLUMES)]
+    volumes = [
+        volume for volume in spec.get("volumes") or () if set(volume) - {"name"} and not set(volume) & set(_VOLUMES)
+    ]
     if not volumes:
         return None
-    names = [each["name"] for each in volumes]
-    kinds = sorted({next(key for key in each if key != "name") for each in volumes})
+    names = [volume["name"] for volume in volumes]
+    kinds = sorted({next(key for key in volume if key != "name") for volume in volumes})
     what = f"restricted volume type{'s' if len(kinds) > 1 else ''}"
     return Breach("restricted volume types", f"{_named(names, 'volume')} {_use(names)} {what} {_quoted(kinds)}")
 
@@ -360,17 +368,17 @@ def _volumes(pod: Raw, spec: Raw, version: Release) -> Breach | None:
 def _non_root(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     if _own_users(spec, version):
         return None
-    setters = _setters(spec, lambda each: each.get("runAsNonRoot") is False)
+    setters = _setters(spec, lambda context: context.get("runAsNonRoot") is False)
     if setters:
         return Breach("runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false")
-    names = _names(spec, lambda each: _security(each).get("runAsNonRoot") is None)
+    names = _names(spec, lambda container: _security(container).get("runAsNonRoot") is None)
     if not names or _security(spec).get("runAsNonRoot"):
         return None
     return Breach("runAsNonRoot != true", f"pod or {_named(names)} must set securityContext.runAsNonRoot=true")
 
 
 def _user(pod: Raw, spec: Raw, version: Release) -> Breach | None:
-    setters = _setters(spec, lambda each: each.get("runAsUser") == 0)
+    setters = _setters(spec, lambda context: context.get("runAsUser") == 0)
     if not setters or version not in USERS_RESTRICTED or _own_users(spec, version):
         return None
     return Breach("runAsUser=0", f"{setters} must not set runAsUser=0")
@@ -380,7 +388,7 @@ def _seccomp_restricted(pod: Raw, spec: Raw, version: Release) -> Breach | None:
     if _windows(spec, version):
         return None
     wrong = _seccomp(pod, spec, version)
-    names = _names(spec, lambda each: _seccomp_of(_security(each)) is None)
+    names = _names(spec, lambda container: _seccomp_of(_security(container)) is None)
     if wrong or not names or _seccomp_of(_security(spec)) is not None:
         return wrong
     detail = f'pod or {_named(names)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'

@@ -86,8 +86,8 @@ def with_defaults(pod: Pod, ranges: Sequence[LimitRange]) -> Pod:
             pod,
             spec=structs.replace(
                 spec,
-                containers=tuple(_filled(each, requests, limits) for each in spec.containers),
-                init_containers=tuple(_filled(each, requests, limits) for each in spec.init_containers),
+                containers=tuple(_filled(container, requests, limits) for container in spec.containers),
+                init_containers=tuple(_filled(container, requests, limits) for container in spec.init_containers),
             ),
         )
     return pod
@@ -190,7 +190,7 @@ class AmountsRequired(Refusal, frozen=True):
 def quota_refusals(pod: Pod, quotas: Sequence[ResourceQuota]) -> Iterator[Refusal]:
     """The quotas of its namespace that refuse a new pod, by name. The API server names only one, in no fixed order."""
     usage = used_by(pod)
-    for quota in sorted(quotas, key=lambda each: each.metadata.name):
+    for quota in sorted(quotas, key=lambda quota: quota.metadata.name):
         hard = amounts(quota.status.hard or quota.spec.hard)
         counted = [name for name in hard if _counts(name)]
         if not counted or not in_scope(pod, quota):
@@ -282,11 +282,11 @@ def _in_scope(pod: Pod, scope: ScopeRequirement) -> bool:
 def _best_effort(pod: Pod) -> bool:
     """Whether the pod's quality of service is BestEffort: it requests no cpu or memory."""
     everything = (*pod.spec.containers, *pod.spec.init_containers)
-    resources = [each.resources for each in everything] + ([pod.spec.resources] if pod.spec.resources else [])
+    resources = [container.resources for container in everything] + ([pod.spec.resources] if pod.spec.resources else [])
     return not any(
         amount
-        for each in resources
-        for side in (each.requests, each.limits)
+        for requirements in resources
+        for side in (requirements.requests, requirements.limits)
         for name, amount in amounts(side).items()
         if name in ("cpu", "memory")
     )

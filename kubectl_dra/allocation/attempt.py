@@ -168,7 +168,7 @@ class Cycle(Struct):
         )
         if other.verdict is attempt.verdict or AttemptVerdict.UNDETERMINED in (attempt.verdict, other.verdict):
             return attempt
-        fails = next((each.message for each in (attempt, other) if each.verdict is AttemptVerdict.ERROR), "")
+        fails = next((tried.message for tried in (attempt, other) if tried.verdict is AttemptVerdict.ERROR), "")
         return Attempt(
             node.name,
             AttemptVerdict.UNDETERMINED,

@@ -22,7 +22,7 @@ MADE_FOR_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, DeviceClass]:
     """The class that backs each resource name: the newest that names it, then the smaller name."""
     out = {IMPLICIT_PREFIX + name: device_class for name, device_class in classes.items()}
-    for device_class in sorted(classes.values(), key=lambda each: each.name, reverse=True):
+    for device_class in sorted(classes.values(), key=lambda device_class: device_class.name, reverse=True):
         resource = device_class.extended_resource_name
         if not resource:
             continue

@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.api.dra_fields import KINDS, fields
 from kubectl_dra.api.quantity import BLANKS, Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import Field, FieldPath, each, items, path_text
+from kubectl_dra.api.schema import Field, FieldPath, change_items, items, path_text
 
 
 class Mismatch(Struct, frozen=True):
@@ -64,7 +64,7 @@ def decoded(raw: Mapping[str, Any], struct: str, version: str = "v1") -> dict[st
         if field is None:
             out[name] = value
         elif value is not None:
-            out[name] = each(value, field, _decoded_item, field, version)
+            out[name] = change_items(value, field, _decoded_item, field, version)
     return out
 
 
@@ -175,7 +175,7 @@ def _printed_struct(raw: Mapping[str, Any], struct: str, version: str) -> dict[s
             if not field.omit_empty:
                 out[name] = None if field.pointer or field.container else _zero(field, version)
         elif field.pointer or field.container or not field.omit_empty or value not in ("", 0, False):
-            out[name] = each(value, field, _printed, field, version)
+            out[name] = change_items(value, field, _printed, field, version)
             if field.container == "map":
                 # The server prints maps with sorted keys.
                 out[name] = dict(sorted(out[name].items()))

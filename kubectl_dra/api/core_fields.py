@@ -122,7 +122,7 @@ def _notation(hint: Any, layout: str) -> str:
         return layout or _TEXTS[hint]
     arguments, origin = get_args(hint), get_origin(hint)
     if origin in (Union, UnionType):
-        present = [each for each in arguments if each is not NoneType]
+        present = [argument for argument in arguments if argument is not NoneType]
         return f"*{layout or _notation(reduce(or_, present), '')}" if len(present) < len(arguments) else "any"
     if origin is tuple:
         return f"[]{layout or _notation(arguments[0], '')}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubectl_dra.api.dra_fields import CREATION, KINDS, depends_on_gates, fields, gated
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release
-from kubectl_dra.api.schema import Field, each
+from kubectl_dra.api.schema import Field, change_items
 
 EXACT_COUNT = "ExactCount"
 
@@ -62,7 +62,7 @@ def _filled(raw: Mapping[str, Any] | None, struct: str, version: str, now: str |
                     out[name] = value
     for name, field in below:
         if out.get(name) is not None:
-            out[name] = each(out[name], field, _filled, field.type, version, now)
+            out[name] = change_items(out[name], field, _filled, field.type, version, now)
     return out
 
 
@@ -84,7 +84,7 @@ def _reduced(raw: Mapping[str, Any] | None, struct: str, on: frozenset[str], rel
     out = {name: value for name, value in (raw or {}).items() if name not in gone}
     for name, field in below:
         if out.get(name) is not None:
-            out[name] = each(out[name], field, _reduced, field.type, on, release)
+            out[name] = change_items(out[name], field, _reduced, field.type, on, release)
     return out
 
 

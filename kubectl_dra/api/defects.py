@@ -130,7 +130,7 @@ SHARE_WITHOUT_CAPACITY_CHARGES: Final = Defect(
 )
 """A share without consumed capacity charges counters again."""
 
-OF_ALLOCATOR: Final = tuple(each for each in globals().values() if isinstance(each, Defect))
+OF_ALLOCATOR: Final = tuple(defect for defect in globals().values() if isinstance(defect, Defect))
 
 # The kubelet.
 
@@ -166,5 +166,5 @@ def last_fix(release: Release) -> str:
     """The first patch of a minor release in which all defects of its allocator are mended that any patch of it mends;
     empty if none.
     """
-    patches = [each.fixed.get(release.minor, 0) for each in OF_ALLOCATOR]
+    patches = [defect.fixed.get(release.minor, 0) for defect in OF_ALLOCATOR]
     return f"{release}.{max(patches)}" if any(patches) else ""

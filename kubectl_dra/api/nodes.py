@@ -153,7 +153,9 @@ class Node(Wire, frozen=True):
     @property
     def ready_since(self) -> str:
         """Since when it is ready, or not, as its condition says; empty if it has none."""
-        return next((each.last_transition_time for each in self.status.conditions if each.type == "Ready"), "")
+        return next(
+            (condition.last_transition_time for condition in self.status.conditions if condition.type == "Ready"), ""
+        )
 
     @property
     def ready(self) -> bool | None:
@@ -168,9 +170,10 @@ class Node(Wire, frozen=True):
     def troubles(self) -> tuple[NodeCondition, ...]:
         """The conditions that say what is wrong: that it is not ready, or that disk, memory or processes run out."""
         return tuple(
-            each
-            for each in self.status.conditions
-            if (each.type == "Ready" and each.status != "True") or (each.type in PRESSURES and each.status == "True")
+            condition
+            for condition in self.status.conditions
+            if (condition.type == "Ready" and condition.status != "True")
+            or (condition.type in PRESSURES and condition.status == "True")
         )
 
 

@@ -71,7 +71,7 @@ class Releases(Struct, frozen=True):
 
     def after(self, release: Release) -> Iterator[Release]:
         """Those that are newer than a release."""
-        return (each for each in self if each > release.without_patch)
+        return (known for known in self if known > release.without_patch)
 
 
 MODELLED: Final = Releases(_OLDEST, _NEWEST)

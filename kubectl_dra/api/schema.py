@@ -108,7 +108,7 @@ def items(value: Any, field: Field) -> Iterator[tuple[FieldPath, Any]]:
         yield from (((index,), item) for index, item in enumerate(value))
 
 
-def each(value: Any, field: Field, change: Callable[..., Any], *more: Any) -> Any:
+def change_items(value: Any, field: Field, change: Callable[..., Any], *more: Any) -> Any:
     """The value of a field with ``change(item, *more)`` for each item of its list or map, or for its one value."""
     if not field.container:
         return change(value, *more)

@@ -99,10 +99,12 @@ class Opinions:
         """The comparisons of several expressions, added up."""
         compared = [self.compare(program) for program in programs]
         reasons: Counter[str] = Counter()
-        for each in compared:
-            reasons.update(each.reasons)
-        differ = tuple(difference for each in compared for difference in each.differ)
-        return Comparison(sum(each.agree for each in compared), differ, reasons.total(), dict(reasons.most_common()))
+        for comparison in compared:
+            reasons.update(comparison.reasons)
+        differ = tuple(difference for comparison in compared for difference in comparison.differ)
+        return Comparison(
+            sum(comparison.agree for comparison in compared), differ, reasons.total(), dict(reasons.most_common())
+        )
 
 
 def _compare_groups(program: Program, devices: Sequence[DeviceInput], judge: _Judge) -> Comparison:

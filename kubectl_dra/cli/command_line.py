@@ -366,7 +366,10 @@ def _connecting(default_timeout: str) -> Any:
     declared = _parameters(ConnectionFlags)
     _declare(
         connection,
-        [each.replace(default=default_timeout) if each.name == "request_timeout" else each for each in declared],
+        [
+            parameter.replace(default=default_timeout) if parameter.name == "request_timeout" else parameter
+            for parameter in declared
+        ],
     )
     app.command()(connection)
     return typer.main.get_command(app)

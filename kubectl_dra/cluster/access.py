@@ -18,7 +18,9 @@ _WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 def allowed(client: Client, permissions: Sequence[Permission], namespace: str = "") -> list[bool]:
     """Whether the user has each permission, in all namespaces or only in one. Raises ClusterError."""
-    jobs: list[Callable[[], Iterator[bool]]] = [partial(_asked, client, each, namespace) for each in permissions]
+    jobs: list[Callable[[], Iterator[bool]]] = [
+        partial(_asked, client, permission, namespace) for permission in permissions
+    ]
     answers = [False] * len(permissions)
     for index, answer in side_by_side(jobs):
         answers[index] = answer

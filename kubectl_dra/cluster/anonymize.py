@@ -17,7 +17,7 @@ from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import Field, each
+from kubectl_dra.api.schema import Field, change_items
 from kubectl_dra.cluster.anonymize_plugins import known_gates, with_plugin
 from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities, Json
@@ -275,7 +275,7 @@ class Fields:
                     self._new.qualified(name): self._new.attribute(name, value_) for name, value_ in value.items()
                 }
             elif field.anonymize != "drop" and field.type != "ObjectMeta":
-                changed = each(value, field, self._item, field, version, raw, key)
+                changed = change_items(value, field, self._item, field, version, raw, key)
                 rename = self.texts[field.anonymize or "qualified"] if field.container == "map" else None
                 out[key] = (
                     {rename(name): changed_value for name, changed_value in changed.items()} if rename else changed

@@ -52,7 +52,7 @@ def with_plugin(out: Json, raw: Mapping[str, Any], new: Identities) -> None:
         _with_spec(out["spec"].get("template", {}).get("spec", {}), spec, meta.get("name") or "", new)
     elif (plugin := plugin_in(raw)) is not None:
         owners = meta.get("ownerReferences") or ()
-        owner = next((str(each.get("name") or "") for each in owners if each.get("controller")), "")
+        owner = next((str(reference.get("name") or "") for reference in owners if reference.get("controller")), "")
         _with_spec(out["spec"], plugin.spec, owner, new)
 
 

@@ -31,7 +31,7 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
         for key, pod in manifest.pods.items()
         if key not in base.pods or MADE_BY not in pod.metadata.annotations
     }
-    slices, new = ({slice_.name: slice_ for slice_ in each.slices} for each in (base, manifest))
+    slices, new = ({slice_.name: slice_ for slice_ in snapshot.slices} for snapshot in (base, manifest))
     return replace(
         base,
         slices=tuple(on.applied("ResourceSlice", slices, new).values()),

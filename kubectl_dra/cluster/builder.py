@@ -323,7 +323,7 @@ class SnapshotBuilder:
             read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
             workloads=tuple(self._makers),
-            individual=frozenset(each for slice_ in slices if slice_.individual for each in slice_.individual.columns),
+            individual=frozenset(column for slice_ in slices if (own := slice_.individual) for column in own.columns),
             declared=complete,
         )
 

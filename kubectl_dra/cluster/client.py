@@ -207,7 +207,7 @@ class Client:
         after the deadline.
         """
         before = self._deadline
-        known = [each for each in (before, deadline) if each is not None]
+        known = [limit for limit in (before, deadline) if limit is not None]
         self._deadline = min(known, default=None)
         try:
             yield

@@ -204,11 +204,11 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         """A pod that has a node waits as ``pod``: its entries are gone, and what only it used has no devices."""
         key = key_of(pod)
         used = ((key[0], name) for name in pod.claim_names)
-        held = {each: claim for each in used if (claim := self.snapshot.claims.get(each)) and claim.allocation}
+        held = {ref: claim for ref in used if (claim := self.snapshot.claims.get(ref)) and claim.allocation}
         ended = PodSet()
         ended.add(*key, pod.metadata.uid)
         free = self._free_without(ended, held)
-        claims_left = {each: claim.deallocated() if each in free else _left(claim, pod) for each, claim in held.items()}
+        claims_left = {ref: claim.deallocated() if ref in free else _left(claim, pod) for ref, claim in held.items()}
         return self._changed(pods={key: pod}, claims=claims_left)
 
     def emptied(self) -> Cluster:
@@ -241,7 +241,7 @@ class Cluster(Struct, frozen=True, eq=False, dict=True):
         if classes := {item.name: item for item in objects if isinstance(item, DeviceClass)}:
             more["classes"] = {**self.snapshot.classes, **classes}
         if quotas:
-            more["quotas"] = tuple(quotas.get(key_of(each), each) for each in self.snapshot.quotas)
+            more["quotas"] = tuple(quotas.get(key_of(quota), quota) for quota in self.snapshot.quotas)
         return self._changed(
             pods={key_of(item): item for item in objects if isinstance(item, Pod)},
             claims={key_of(item): item for item in objects if isinstance(item, ResourceClaim)},

@@ -69,11 +69,11 @@ class _ResourceList(Struct, frozen=True):
 def discover(client: Client) -> ServedKinds:
     """Asks a server what it serves. Raises ClusterError: it cannot be reached, or does not allow discovery."""
     groups = _groups(client)
-    group = next((each for each in groups or () if GROUP in (each.name, each.metadata.name)), None)
+    group = next((known for known in groups or () if GROUP in (known.name, known.metadata.name)), None)
     versions = _versions(client) if groups is None else group.versions if group is not None else ()
     names = {version.version: {resource.name for resource in version.resources} for version in versions}
     others = tuple(version for version in names if version not in VERSIONS)
-    aggregated = [each for each in groups or () if each.metadata.name]
+    aggregated = [known for known in groups or () if known.metadata.name]
     return ServedKinds(dict(_dra_kinds(client, names)), others, dict(_neighbours(aggregated)) if aggregated else None)
 
 

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Progress, Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each, parse
+from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document, parse
 from kubectl_dra.manifests.objects import NotAList, is_object, object_key, objects, yaml_list
 from kubectl_dra.manifests.source import Source, decode
 
@@ -170,7 +170,7 @@ def _add_data(builder: SnapshotBuilder, data: bytes, name: str, progress: Progre
 def _documents(source: Source) -> Iterator[Document]:
     """The documents one by one; ``parse`` returns them all together."""
     empty = True
-    for document in each(source):
+    for document in each_document(source):
         if isinstance(document, Skipped):
             raise document.error
         empty = False

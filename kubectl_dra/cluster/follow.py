@@ -290,7 +290,7 @@ class FollowedCluster:
         """Seconds since the oldest change that nobody was told of, or since changes stopped coming."""
         since = [self._changed_since, self._taken_since, *(source.silent_since for source in self._sources)]
         now = self.clock()
-        return max(0.0, now - min((each for each in since if each is not None), default=now))
+        return max(0.0, now - min((moment for moment in since if moment is not None), default=now))
 
     def counts(self) -> Iterator[SourceCounts]:
         """What became of each kind so far."""

@@ -241,7 +241,7 @@ def _absolute(section_entry: Any, base: Path) -> Any:
 def content_of(path: str) -> dict[str, Any]:
     """What a file says, without nulls. Raises ClusterError."""
     from kubectl_dra.cluster.contents import beginning
-    from kubectl_dra.manifests.documents import NotAnObject, Skipped, each
+    from kubectl_dra.manifests.documents import NotAnObject, Skipped, each_document
     from kubectl_dra.manifests.source import decode
 
     try:
@@ -250,7 +250,7 @@ def content_of(path: str) -> dict[str, Any]:
         data = beginning(path, _LARGEST + 1)
         if len(data) > _LARGEST:
             raise ClusterError(f"{path}: has more than {_LARGEST >> 20} MB, which no kubeconfig has")
-        first = next(each(decode(data, path)), None)
+        first = next(each_document(decode(data, path)), None)
     except InputError as error:
         raise ClusterError(f"{error} (in the kubeconfig)") from None
     except OSError as error:

@@ -64,7 +64,7 @@ def configuration_in(text: str) -> KueueConfiguration | None:
 def configuration_of(settings: ConfigMap) -> KueueConfiguration | None:
     """The configuration that a ConfigMap holds."""
     read = (configuration_in(text) for text in settings.data.values())
-    return next((each for each in read if each is not None), None)
+    return next((configuration for configuration in read if configuration is not None), None)
 
 
 def renamed_settings(

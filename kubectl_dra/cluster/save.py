@@ -32,7 +32,7 @@ from kubectl_dra.api.nodes import PRESSURES
 from kubectl_dra.api.plugins import DaemonSet, plugin_in
 from kubectl_dra.api.pods import PodSpec
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.api.schema import Field, each
+from kubectl_dra.api.schema import Field, change_items
 from kubectl_dra.api.volumes import PodVolume
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import CompileError, Environment, compile_expression
@@ -176,7 +176,7 @@ def _conditions(raw: Iterable[Json]) -> Iterator[Json]:
 def _saved(raw: Mapping[str, Any], struct: str) -> Json:
     """What a snapshot keeps of a struct: the fields whose rows say so."""
     return {
-        name: raw[name] and each(raw[name], row, _saved_item, row)
+        name: raw[name] and change_items(raw[name], row, _saved_item, row)
         for name, row in fields(struct).items()
         if row.saved and name in raw
     }

@@ -53,7 +53,7 @@ def drop_oldest(folder: Path, keep: int) -> None:
 def last_before(folder: Path, at: datetime) -> TakenSnapshot:
     """The newest snapshot that was taken at that time or before. Raises InputError: there is none."""
     known = taken(folder)
-    before = [each for each in known if each.at <= at]
+    before = [snapshot for snapshot in known if snapshot.at <= at]
     if before:
         return before[-1]
     hint = f"; the oldest is of {stamp(known[0].at)}" if known else "; kubectl dra snapshot --every 10m makes them"

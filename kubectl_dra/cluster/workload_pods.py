@@ -54,7 +54,7 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def free_name(stem: str, taken: Container[str], end: str = "") -> str:
     """A name that nothing has: the stem, or with a word more, before its ``end``."""
     stems = chain((stem, f"{stem}-new"), (f"{stem}-new-{tried}" for tried in count(2)))
-    return next(name for each in stems if (name := each + end) not in taken)
+    return next(name for begin in stems if (name := begin + end) not in taken)
 
 
 def called(pod: Pod, name: str) -> Pod:

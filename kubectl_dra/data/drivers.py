@@ -252,7 +252,7 @@ class Driver(Struct, frozen=True):
 
     def offers(self, resource: str) -> bool:
         """Whether one of its classes has the resource as extendedResourceName, in the driver's newest release."""
-        return any(each.extended_resource == resource for each in self.classes.values())
+        return any(installed.extended_resource == resource for installed in self.classes.values())
 
 
 class Catalogue:
@@ -310,8 +310,8 @@ class Catalogue:
         vendor = next((file for file in self._files.values() if driver in file.drivers), None)
         labels = vendor.raw.get("labels", ()) if vendor is not None else ()
         # Some rules are about many keys, by a pattern.
-        own = (each for each in labels if each["action"] == "drop" and each.get("value") == "true")
-        return tuple(each["key"] for each in own if "key" in each)
+        own = (label for label in labels if label["action"] == "drop" and label.get("value") == "true")
+        return tuple(label["key"] for label in own if "key" in label)
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -379,7 +379,9 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         attributes=attributes,
         capacities=raw.get("capacities") or {},
         kinds=kinds,
-        classes={each["name"]: installed_class(raw["driver"], each, kinds) for each in raw.get("classes") or ()},
+        classes={
+            written["name"]: installed_class(raw["driver"], written, kinds) for written in raw.get("classes") or ()
+        },
         configs=None if configs is None else tuple(_config(config) for config in configs),
         removed=raw.get("removed") or {},
         instead=raw.get("instead") or {},

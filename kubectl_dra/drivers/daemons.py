@@ -106,7 +106,7 @@ def left_out(daemon: DaemonSet, node: Node) -> LeftOut | None:
     always = tuple(Toleration(key=key, operator="Exists") for key in _ALWAYS)
     for taint in node.taints:
         repels = taint.effect in ("NoSchedule", "NoExecute")
-        if repels and not any(tolerates(each, taint) for each in (*always, *spec.tolerations)):
+        if repels and not any(tolerates(toleration, taint) for toleration in (*always, *spec.tolerations)):
             return LeftOut(taint=str(taint))
     return None
 

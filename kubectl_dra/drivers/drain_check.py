@@ -194,7 +194,7 @@ def awaiting(rows: Iterable[NodeDriver], snapshot: Snapshot) -> Mapping[str, tup
         keys = {
             (pod.metadata.namespace, pod.metadata.name)
             for claim in snapshot.claims.values()
-            if claim.allocation is None and any(each.device_class in classes for each in claim.alternatives())
+            if claim.allocation is None and any(request.device_class in classes for request in claim.alternatives())
             for pod in waiting_for(claim, snapshot)
             if not pod.node_name
         }

@@ -311,9 +311,9 @@ def _worst(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> tuple[Dr
         elif state is not DriverState.HEALTHY:
             return state, status, True
     states = [(_container(status, at), status) for status in own]
-    bad = [each for each in states if each[0] is not DriverState.HEALTHY]
+    bad = [entry for entry in states if entry[0] is not DriverState.HEALTHY]
     if bad:
-        state, status = min(bad, key=lambda each: SEVERITY[each[0]])
+        state, status = min(bad, key=lambda entry: SEVERITY[entry[0]])
         waits = state is DriverState.STARTING
         if waits and seconds_since(pod.metadata.creation_timestamp, at) >= STARTING_SECONDS:
             state = DriverState.NOT_STARTING

@@ -55,7 +55,7 @@ def gates_needed(
         for (driver, _, _), (parameters, device_class) in applying.items()
         for gate, needing in _needed(driver, parameters)
     )
-    yield from {(each.driver, each.gate.name): each for each in needed}.values()
+    yield from {(need.driver, need.gate.name): need for need in needed}.values()
 
 
 def _configs(

@@ -72,25 +72,27 @@ def refusals(
 
     ``slices`` are those that may concern the node.
     """
-    claims = {each.claim.key: each.claim for each in had}
+    claims = {had_device.claim.key: had_device.claim for had_device in had}
     if pod is not None:
         for claim in claims.values():
-            yield from _of_several_pods(claim, [each for each in had if each.claim is claim], node, pod)
-    yield from parts_of_node(((each.claim.key, each.device) for each in had), node, slices)
+            yield from _of_several_pods(
+                claim, [had_device for had_device in had if had_device.claim is claim], node, pod
+            )
+    yield from parts_of_node(((had_device.claim.key, had_device.device) for had_device in had), node, slices)
     for claim in claims.values() if snapshot.has_plugins else ():
         from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
 
         requests: dict[str, set[str]] = {}
-        for each in had:
-            if each.claim.key == claim.key:
-                requests.setdefault(each.device.driver, set()).add(each.request)
+        for had_device in had:
+            if had_device.claim.key == claim.key:
+                requests.setdefault(had_device.device.driver, set()).add(had_device.request)
         for needed in gates_needed(claim, snapshot.classes, requests):
             if gate_off(snapshot, needed.driver, needed.gate, node):
                 yield GateLacking(claim.key, needed.driver, node, needed.gate, needed.needing, needed.device_class)
 
 
 def _of_several_pods(claim: ResourceClaim, had: Sequence[Had], node: str, pod: Pod) -> Iterator[OfSeveralPods]:
-    driver = for_one_pod(each.device.driver for each in had)
+    driver = for_one_pod(had_device.device.driver for had_device in had)
     meta = pod.metadata
     others = [
         use for use in claim.reserved_for if use.is_pod and not (use.name == meta.name and same_uid(use.uid, meta.uid))
@@ -119,8 +121,8 @@ def parts_of_node(
 
 def published_on(node: str, driver: str, slices: Iterable[ResourceSlice]) -> int:
     """Number of devices that a driver publishes for a node alone."""
-    own = (each for each in slices if each.pool.driver == driver and each.scope.node_name == node)
-    return sum(len(each.devices) for newest in newest_slices(own).values() for each in newest)
+    own = (slice_ for slice_ in slices if slice_.pool.driver == driver and slice_.scope.node_name == node)
+    return sum(len(slice_.devices) for newest in newest_slices(own).values() for slice_ in newest)
 
 
 def any_of_whole_nodes(drivers: Iterable[str]) -> bool:

@@ -86,7 +86,7 @@ def fit_with_nodes(
         answer = with_one if unhelpful else answer
     fewer = [(count, _placed(fit_answer)) for count, fit_answer in tried.items() if count < number]
     pods = sum(workload.pods for workload in answer.workloads)
-    idle = any(workload.begin.lost for each in (answer, *tried.values()) for workload in each.workloads)
+    idle = any(workload.begin.lost for fit_answer in (answer, *tried.values()) for workload in fit_answer.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
     taken = _taken(answer, there.nodes.keys() - snapshot.nodes.keys())
     needed = NodesNeeded(*known, idle, provided=supposing(taken))
@@ -101,7 +101,7 @@ def fit_with_nodes(
 def _taken(answer: FitAnswer, new: Set[str]) -> list[list[Pod]]:
     """The pods that each of the new nodes takes."""
     taken: dict[str, list[Pod]] = {}
-    for placed_pod in (each for workload in answer.workloads for each in workload.placed_pods):
+    for placed_pod in (pod for workload in answer.workloads for pod in workload.placed_pods):
         if placed_pod.node in new:
             taken.setdefault(placed_pod.node, []).append(placed_pod.new.pod)
     return list(taken.values())

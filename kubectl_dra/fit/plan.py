@@ -120,7 +120,7 @@ def _plan(
         return tuple(PodFactory(workload, number, role, snapshot, settings, names) for role in roles)
 
     factories = made()
-    change = refused_change(workload, own, [pod for pod in own if not any(each.made(pod) for each in factories)])
+    change = refused_change(workload, own, [pod for pod in own if not any(factory.made(pod) for factory in factories)])
     if change is not None:
         snapshot = Cluster(snapshot).refusing(change).snapshot
         factories = made()

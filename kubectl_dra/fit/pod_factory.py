@@ -222,8 +222,8 @@ def _with_volumes(pod: Pod, raw: Mapping[str, Any], snapshot: Snapshot) -> Pod:
         return pod
     known = snapshot.others.get(VOLUME_CLAIM, {})
     volumes = {volume.name: volume for volume in pod.spec.volumes}
-    for each in templates:
-        template = convert(each, ClaimTemplate)
+    for written in templates:
+        template = convert(written, ClaimTemplate)
         volume = template.metadata.name
         claim = f"{volume}-{pod.metadata.name}"
         if (pod.metadata.namespace, claim) in known:

@@ -137,8 +137,10 @@ class ShareAnswer(Struct, frozen=True):
             return None
         most = max(way.placed for way in full)
         claims = -(-self.pods // most)
-        each = next((way.fit for way in self.ways if way.written.way is SharingWay.EACH and way.fit is not None), None)
-        nodes = {pod.node for pod in each.placed_pods} if each is not None else set()
+        own_device = next(
+            (way.fit for way in self.ways if way.written.way is SharingWay.EACH and way.fit is not None), None
+        )
+        nodes = {pod.node for pod in own_device.placed_pods} if own_device is not None else set()
         return Divided(claims, most, claims <= len(nodes))
 
 

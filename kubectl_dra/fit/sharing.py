@@ -289,7 +289,7 @@ class SharingWriter(Struct, frozen=True):
         known = catalogue().driver(device.driver)
         classes = known.classes.values() if known is not None else ()
         admit = self.classes_of(device)
-        own = [each.name for each in classes if len(each.kinds) == 1 and each.kinds[0] in _PARTS]
+        own = [installed.name for installed in classes if len(installed.kinds) == 1 and installed.kinds[0] in _PARTS]
         wanted = (*reversed([name for name in own if name in admit]), self.template.device_class, *sorted(admit))
         return next((name for name in wanted if name in admit), "")
 

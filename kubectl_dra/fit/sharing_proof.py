@@ -116,16 +116,18 @@ def matching_devices(name: str, snapshot: Snapshot, settings: Settings) -> Match
 
     def classes_of(device: Device) -> list[str]:
         return [
-            each.name
-            for each in exact.classes.values()
-            if cycle.selectors.accepted(filter(None, each.selectors), [device])
+            known.name
+            for known in exact.classes.values()
+            if cycle.selectors.accepted(filter(None, known.selectors), [device])
         ]
 
     if device_class is None:
         return MatchingDevices(devices, [], {}, classes_of)
     # Slices of equal content have the same devices.
     matching = {id(device) for device in cycle.selectors.accepted(filter(None, device_class.selectors), devices)}
-    placed = [(each, slice_) for slice_ in exact.slices for each in slice_.devices if id(each) in matching]
+    placed = [
+        (published, slice_) for slice_ in exact.slices for published in slice_.devices if id(published) in matching
+    ]
     located = [(device, snapshot.nodes.get(slice_.scope.node_name)) for device, slice_ in placed]
     left: dict[str, list[Quantity]] = {}
     for device, slice_ in placed if cycle.features.consumable_capacity else ():
@@ -243,22 +245,31 @@ def _as_seen(need: SharingNeed, snapshot: Snapshot) -> SharingNeed:
 
 def _as_judged(need: SharingNeed, found: WorkloadFit) -> SharingNeed:
     """A need; of a driver's gate with the nodes that pods get and where it is off."""
-    refusals = (each for each in found.begin.refused if isinstance(each, GateLacking))
-    nodes = dict.fromkeys(each.node for each in refusals if (each.driver, each.gate.name) == (need.driver, need.name))
+    refusals = (lack for lack in found.begin.refused if isinstance(lack, GateLacking))
+    nodes = dict.fromkeys(lack.node for lack in refusals if (lack.driver, lack.gate.name) == (need.driver, need.name))
     return replace(need, off_on=tuple(nodes))
 
 
 def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot, tuple[SharingNeed, ...]]:
     """The cluster with the manifest's templates, and what that needs where others have these names already."""
     kind = "ResourceClaimTemplate"
-    refused = [each for each in cluster.refused if each.kind == kind and each[1:3] in manifest.templates]
+    refused = [
+        refused_change
+        for refused_change in cluster.refused
+        if refused_change.kind == kind and refused_change[1:3] in manifest.templates
+    ]
     text = (
         "another name, or that {name} is deleted first: ResourceClaimTemplate {name} exists already, and the server "
         "refuses another spec for it"
     )
-    needs = tuple(SharingNeed("another name for the template", say(text, name=each.name)) for each in refused)
-    templates = {**cluster.templates, **{each[1:3]: manifest.templates[each[1:3]] for each in refused}}
-    left = tuple(each for each in cluster.refused if each not in refused)
+    needs = tuple(
+        SharingNeed("another name for the template", say(text, name=refused_change.name)) for refused_change in refused
+    )
+    templates = {
+        **cluster.templates,
+        **{refused_change[1:3]: manifest.templates[refused_change[1:3]] for refused_change in refused},
+    }
+    left = tuple(refused_change for refused_change in cluster.refused if refused_change not in refused)
     return replace(cluster, templates=templates, refused=left), needs
 
 

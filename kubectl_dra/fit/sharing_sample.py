@@ -25,8 +25,8 @@ def manifest_of(
         "          - {name: device, request: device}"
         for name in names
     )
-    each = "".join(f"      - {json.dumps(toleration)}\n" for toleration in tolerations)
-    tolerated = f"      tolerations:\n{each}" if each else ""
+    entries = "".join(f"      - {json.dumps(toleration)}\n" for toleration in tolerations)
+    tolerated = f"      tolerations:\n{entries}" if entries else ""
     return f"""apiVersion: resource.k8s.io/v1
 kind: ResourceClaimTemplate
 metadata:

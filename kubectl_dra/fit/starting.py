@@ -29,7 +29,7 @@ class Starting(NamedTuple):
 def starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot, after: ClusterState) -> Starting:
     """Which of the placed pods start, as far as known; ``after`` is the cluster with them, and with new nodes."""
     nodes = pods_not_starting(placed_pods, snapshot)
-    there, refused, lost = {each.node for each in nodes}, list[Refusal](), 0
+    there, refused, lost = {node.node for node in nodes}, list[Refusal](), 0
     for placed_pod in placed_pods:
         slices = after.cycle.index.candidates(placed_pod.node)
         own = list(refusals(had_by(placed_pod.claims), placed_pod.node, after.snapshot, slices, placed_pod.new.pod))

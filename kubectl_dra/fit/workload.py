@@ -71,7 +71,7 @@ class WorkloadPods(Struct, frozen=True):
         """Whether it makes no pods until somebody, or a queue, resumes it."""
         spec = self.raw.get("spec")
         policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
-        return any(isinstance(each, Mapping) and each.get("suspend") is True for each in (spec, policy))
+        return any(isinstance(part, Mapping) and part.get("suspend") is True for part in (spec, policy))
 
     @property
     def title(self) -> str:
@@ -98,8 +98,8 @@ def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
         meta = raw.get("metadata") or {}
         called = str(meta.get("name") or meta.get("generateName") or "pod")
         roles = tuple(
-            _role(name.removeprefix(called).strip("-"), key, manifest, each, called=name)
-            for name, key, each in zip(names, keys, counts.each, strict=True)
+            _role(name.removeprefix(called).strip("-"), key, manifest, number, called=name)
+            for name, key, number in zip(names, keys, counts.each, strict=True)
         )
         pods.append(
             WorkloadPods(raw["kind"], namespace, called, roles, counts.replicas, counts.unit, counts.known, raw)

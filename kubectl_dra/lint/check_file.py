@@ -23,7 +23,7 @@ from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
 from kubectl_dra.manifests.changes import Path, value_at
-from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each
+from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects
@@ -111,7 +111,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     commented = may_have_comments(source)
     manifests = 0
     others: Counter[str] = Counter()
-    for document in each(source):
+    for document in each_document(source):
         if isinstance(document, Skipped):
             skipped.append(document)
             continue

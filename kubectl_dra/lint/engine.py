@@ -301,7 +301,7 @@ def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> 
     """The findings of a file that its comments do not silence, those about the comments, and how many are silenced."""
     findings = [finding for finding in findings if wanted(finding, job.selection)]
     if not result.readable:
-        findings = [replace(each, obstacle=UNREADABLE) if each.changes else each for each in findings]
+        findings = [replace(finding, obstacle=UNREADABLE) if finding.changes else finding for finding in findings]
     if not result.comments:
         return findings, 0
     kept, silenced, unused = apply(findings, result.comments)

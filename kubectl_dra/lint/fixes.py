@@ -10,7 +10,7 @@ from msgspec import Struct
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import LocatedFinding, Safety
 from kubectl_dra.manifests.changes import Change, EditRefused, Path, Splice, changed
-from kubectl_dra.manifests.documents import Document, Skipped, each, parse
+from kubectl_dra.manifests.documents import Document, Skipped, each_document, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.inputs import Input, read
@@ -225,7 +225,9 @@ def replacements(findings: Sequence[LocatedFinding], inputs: Sequence[Input]) ->
             source = decode(read(given), given.name)
         except InputError:
             continue
-        documents = {document.index: document for document in each(source) if not isinstance(document, Skipped)}
+        documents = {
+            document.index: document for document in each_document(source) if not isinstance(document, Skipped)
+        }
         for index in indices:
             finding = findings[index]
             try:

@@ -15,7 +15,7 @@ from kubectl_dra.lint.finding import AsWritten, LintFinding, LocatedFinding
 from kubectl_dra.lint.fixes import obstacle
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Path, Set, below, value_at
-from kubectl_dra.manifests.documents import Document, Skipped, each
+from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.places import source_offsets
 from kubectl_dra.manifests.source import Source, SourcePosition, decode
@@ -253,7 +253,7 @@ class Texts:
             data = read(file)
             if hash(data) != digest:
                 return {}
-            documents = each(decode(data, file.name))
+            documents = each_document(decode(data, file.name))
             return {
                 document.index: document
                 for document in documents

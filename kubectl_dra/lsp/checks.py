@@ -11,7 +11,7 @@ from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.fixes import Replacement, fix_text, replacements
-from kubectl_dra.manifests.documents import Skipped, each
+from kubectl_dra.manifests.documents import Skipped, each_document
 from kubectl_dra.manifests.inputs import SUFFIXES, Input, read
 from kubectl_dra.manifests.source import Source, SourcePosition, decode
 from kubectl_dra.migrate.engine import MigrationJob, migrate
@@ -81,7 +81,7 @@ def all_fixed(name: str, text: str, checks: CheckedText, job: Job) -> str:
 def ignoring(name: str, text: str, finding: LocatedFinding) -> Replacement | None:
     """The comment that silences a finding, on the line above what it is about; None where no comment can stand."""
     source = Source(name, text)
-    for document in each(source):
+    for document in each_document(source):
         if isinstance(document, Skipped) or document.index != finding.document or text.lstrip().startswith("{"):
             continue
         line = document.key_position(finding.path).line

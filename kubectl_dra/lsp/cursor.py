@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kubectl_dra.manifests.documents import Document, Skipped, each
+from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.nodes import written_key
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.values import Node, is_merge
@@ -89,7 +89,7 @@ def _stated(text: str, name: str) -> str:
 
 def _read(text: str, offset: int) -> Cursor | None:
     """The key or scalar at the offset, if the document around it can be read."""
-    for document in each(Source("", text)):
+    for document in each_document(Source("", text)):
         if not isinstance(document, Skipped):
             root = document.root
             if root.start_mark.index <= offset <= root.end_mark.index:

@@ -115,7 +115,10 @@ def kinds_in(api_version: str, release: Release) -> tuple[str, ...]:
 def api_versions_of(kind: str, release: Release) -> tuple[str, ...]:
     """The values of apiVersion that a release has for a kind, or for any where none is written yet."""
     of_dra = (
-        f"{GROUP}/{version}" for each in api.KINDS if kind in ("", each) for version in versions_of(each, release)
+        f"{GROUP}/{version}"
+        for known_kind in api.KINDS
+        if kind in ("", known_kind)
+        for version in versions_of(known_kind, release)
     )
     of_pods = (_CORE[group] for group, name in (*SPECS, *TEMPLATES) if group in _CORE and kind in ("", name))
     return tuple(dict.fromkeys((*of_dra, *of_pods)))

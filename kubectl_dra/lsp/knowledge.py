@@ -58,8 +58,8 @@ def _texts(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if type == "value":
                 yield "quantity", str(content)
             continue
-        for each in content if isinstance(content, list | tuple) else (content,):
-            yield type, str(each).lower() if isinstance(each, bool) else str(each)
+        for item in content if isinstance(content, list | tuple) else (content,):
+            yield type, str(item).lower() if isinstance(item, bool) else str(item)
 
 
 def _counted(values_seen: Mapping[tuple[str, str], list[tuple[str, str]]]) -> dict[tuple[str, str], PublishedValues]:
@@ -154,7 +154,9 @@ class Knowledge:
         """The keys of taints: those on devices of the snapshot, then those that documented drivers set."""
         slices = () if self.target.snapshot is None else self.target.snapshot.slices
         there = (taint.key for slice in slices for device in slice.devices for taint in device.taints)
-        return tuple(dict.fromkeys((*there, *(key for each in catalogue().drivers.values() for key in each.taints))))
+        return tuple(
+            dict.fromkeys((*there, *(key for driver in catalogue().drivers.values() for key in driver.taints)))
+        )
 
 
 def _examples(driver: Driver, name: str, attribute: Attribute) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from kubectl_dra.errors import FileError
 from kubectl_dra.lint.context import items
 from kubectl_dra.lsp.cursor import Cursor
 from kubectl_dra.manifests.changes import Path, items_at
-from kubectl_dra.manifests.documents import Skipped, each
+from kubectl_dra.manifests.documents import Skipped, each_document
 from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
 from kubectl_dra.manifests.source import Source, SourcePosition
 from kubectl_dra.manifests.workloads import pod_specs
@@ -42,7 +42,7 @@ class OutlineEntry(NamedTuple):
 
 def objects_of(source: Source) -> Iterator[ManifestObject]:
     """The objects of a text, without documents that cannot be read."""
-    for document in each(source):
+    for document in each_document(source):
         if not isinstance(document, Skipped):
             try:
                 yield from objects([document])
@@ -151,5 +151,5 @@ def _entry(manifest: ManifestObject) -> OutlineEntry:
     title = f"{namespace}/{name}" if namespace else name or manifest.kind
     named = document.nodes((*manifest.path, "metadata", "name")) is not None
     at = document.position((*manifest.path, *(("metadata", "name") if named else ("kind",))))
-    parts = tuple(OutlineEntry(sort, each.name, each.at, each.at) for sort, places in below for each in places)
+    parts = tuple(OutlineEntry(sort, place.name, place.at, place.at) for sort, places in below for place in places)
     return OutlineEntry(manifest.kind, title, document.position(manifest.path), at, parts)

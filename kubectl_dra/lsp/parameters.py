@@ -32,13 +32,13 @@ class Parameters(NamedTuple):
         """What the catalogue has at a path: fields, the type of a value, or the possible ones; None for nothing."""
         known: Any = self.config.fields if self.config is not None else {}
         if not path:
-            named = {"apiVersion": sorted({each.api_version for each in self.choices().values()})}
+            named = {"apiVersion": sorted({kind.api_version for kind in self.choices().values()})}
             return {**({**named, "kind": sorted(self.choices())} if "" not in self.choices() else {}), **known}
         if path == ("kind",):
             return sorted(self.choices())
         if path == ("apiVersion",):
             of = (self.config,) if self.config is not None else self.choices().values()
-            return sorted({each.api_version for each in of})
+            return sorted({kind.api_version for kind in of})
         for key in path:
             known = known.get(key) if isinstance(known, dict) else None
             known = known["[]"] if isinstance(known, dict) and "[]" in known else known
@@ -75,7 +75,7 @@ def _block(text: str, start: int) -> str:
 def _stated(written: str, name: str) -> str:
     """The value of the key in a block that is as far left as any of that name."""
     found = re.findall(rf"^(.*?)(?<![\w./-])\"?{name}\"? *: *[\"']?([\w./-]+)", written, re.MULTILINE)
-    return str(min(found, key=lambda each: len(each[0]))[1]) if found else ""
+    return str(min(found, key=lambda entry: len(entry[0]))[1]) if found else ""
 
 
 def values_of(known: Any) -> Iterator[str]:

@@ -140,7 +140,9 @@ def _attribute_values(what: Typed, span: Span, known: Knowledge) -> Iterator[Pro
     if meaning is None:
         return
     counted = {} if meaning.published is None else meaning.published.values
-    for value in dict.fromkeys((*sorted(counted, key=lambda each: -counted[each]), *meaning.values, *meaning.examples)):
+    for value in dict.fromkeys(
+        (*sorted(counted, key=lambda published: -counted[published]), *meaning.values, *meaning.examples)
+    ):
         yield Proposal(value, Sort.value, span, f"{counted[value]:,} devices" if value in counted else "")
 
 

@@ -284,7 +284,7 @@ def _at(document: TextDocument, place: SourcePosition) -> lsp.Range:
 
 
 def _symbol(document: TextDocument, outline_entry: OutlineEntry) -> lsp.DocumentSymbol:
-    below = [_symbol(document, each) for each in outline_entry.below]
+    below = [_symbol(document, entry) for entry in outline_entry.below]
     kind = _SYMBOL.get(outline_entry.sort, lsp.SymbolKind.Object)
     whole = _at(document, outline_entry.whole)
     return lsp.DocumentSymbol(

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.api.releases import Release
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.documents import Document, each
+from kubectl_dra.manifests.documents import Document, each_document
 from kubectl_dra.manifests.inputs import HELMED, Input
 from kubectl_dra.manifests.source import decode
 
@@ -165,7 +165,7 @@ def has_values_of(path: str, chart: str) -> bool:
 def value_keys(path: Path) -> frozenset[str]:
     """The keys of a file of values; none if it is something else, such as an object, or cannot be read."""
     try:
-        documents = list(each(decode(path.read_bytes(), path.as_posix())))
+        documents = list(each_document(decode(path.read_bytes(), path.as_posix())))
     except (OSError, FileError):
         return frozenset()
     if len(documents) != 1 or not isinstance(documents[0], Document):

@@ -133,7 +133,7 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
         FileError: not text, not YAML, or without a JSON value.
     """
     documents: list[Document] = []
-    for document in each(source, strict=strict):
+    for document in each_document(source, strict=strict):
         if isinstance(document, Skipped):
             raise document.error
         documents.append(document)
@@ -142,7 +142,7 @@ def parse(source: Source, *, strict: bool = False) -> tuple[Document, ...]:
     return tuple(documents)
 
 
-def each(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped]:
+def each_document(source: Source, *, strict: bool = False) -> Iterator[Document | Skipped]:
     """The documents of one input as they are read, and the reason for each that cannot be read.
 
     A syntax error in one document does not hide those before it nor, in YAML, those after its end (a line

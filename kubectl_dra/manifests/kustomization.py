@@ -177,7 +177,7 @@ def with_components(kustomization: Kustomization) -> list[Kustomization]:
         if all(overlay.directory != other.directory for other in out):
             out.append(overlay)
             below = [kustomization_in(root) for root in overlay.roots]
-            waiting += [each for each in below if each is not None and each.is_component]
+            waiting += [component for component in below if component is not None and component.is_component]
     return out
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Path, fields_at
-from kubectl_dra.manifests.documents import Document, Skipped, each
+from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.source import Source
 
 
@@ -152,7 +152,7 @@ def _yaml_items(source: Source, start: int, end: int, common: dict[str, Any]) ->
 
 
 def _yaml_object(source: Source) -> dict[str, Any]:
-    documents = list(each(source))
+    documents = list(each_document(source))
     if len(documents) != 1 or isinstance(documents[0], Skipped):
         raise NotAList
     return documents[0].object

@@ -44,9 +44,9 @@ def pods_of_spec(workload: Mapping[str, Any], path: Path) -> tuple[int, bool]:
     if key_of(workload) == ("", "Pod"):
         return 1, True
     counts = counts_of(workload)
-    for template, each in zip(pod_templates(workload), counts.each, strict=False):
+    for template, number in zip(pod_templates(workload), counts.each, strict=False):
         if (*template.path, "spec") == path:
-            return counts.replicas * each, counts.known
+            return counts.replicas * number, counts.known
     return 1, False
 
 
@@ -63,29 +63,29 @@ def _cron_job(workload: Mapping[str, Any], _: list[Path]) -> Counts:
 
 
 def _job_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    each = []
+    numbers = []
     for path in paths:
         # spec, replicatedJobs, the place, template, spec, template
         job = path[:3]
-        each.append(_number(workload, (*job, "replicas")) * _at_once(workload, path[:-1]))
-    return Counts(1, tuple(each))
+        numbers.append(_number(workload, (*job, "replicas")) * _at_once(workload, path[:-1]))
+    return Counts(1, tuple(numbers))
 
 
 def _leader_worker_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
     size = _number(workload, ("spec", "leaderWorkerTemplate", "size"))
-    each = (1, max(0, size - 1)) if len(paths) > 1 else (size,)
-    return Counts(_number(workload, ("spec", "replicas")), each, "group")
+    numbers = (1, max(0, size - 1)) if len(paths) > 1 else (size,)
+    return Counts(_number(workload, ("spec", "replicas")), numbers, "group")
 
 
 def _ray_cluster(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    each = []
+    numbers = []
     for path in paths:
         if "workerGroupSpecs" not in path:
-            each.append(1)
+            numbers.append(1)
             continue
         group = path[:-1]
-        each.append(_number(workload, (*group, "replicas")) * _number(workload, (*group, "numOfHosts")))
-    return Counts(1, tuple(each), "cluster")
+        numbers.append(_number(workload, (*group, "replicas")) * _number(workload, (*group, "numOfHosts")))
+    return Counts(1, tuple(numbers), "cluster")
 
 
 def _beside_replicas(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
@@ -94,8 +94,8 @@ def _beside_replicas(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
 
 
 def _spark(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
-    each = tuple(_number(workload, ("spec", "executor", "instances")) if "executor" in path else 1 for path in paths)
-    return Counts(1, each)
+    numbers = tuple(_number(workload, ("spec", "executor", "instances")) if "executor" in path else 1 for path in paths)
+    return Counts(1, numbers)
 
 
 def completions_of(workload: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -56,7 +56,7 @@ def unshared(document: Document, changes: Sequence[Change]) -> list[Change]:
         elif meant.alike(crossed):
             continue
         elif last and isinstance(change, Delete):
-            own.update({each.path: each for each in meant.written_out(crossed.path[:-1])})
+            own.update({written.path: written for written in meant.written_out(crossed.path[:-1])})
         else:
             own[crossed.path] = Set(crossed.path, meant.value(crossed.path))
     return [*out, *own.values()]

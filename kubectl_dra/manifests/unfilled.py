@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kubectl_dra.manifests.documents import SEPARATOR, Skipped, each
+from kubectl_dra.manifests.documents import SEPARATOR, Skipped, each_document
 from kubectl_dra.manifests.source import Source, TemplateError
 
 _ACTION: Final = re.compile(r"\{\{(?P<name>.*?)\}\}|\{[{%#]", re.DOTALL)
@@ -56,7 +56,7 @@ def covered(source: Source) -> Covered | None:
     if "{{" not in source.text or any(chr(mark) in source.text for mark in _MARKS):
         return None
     unfilled = []
-    for document in each(source):
+    for document in each_document(source):
         if isinstance(document, Skipped):
             piece = _unfilled(source, document)
             if piece is None:

@@ -262,7 +262,7 @@ def pod_templates(workload: Mapping[str, Any]) -> Iterator[PodTemplate]:
 
 def _devices_in_templates(group: Any) -> bool:
     """Whether a patch of a role's template could take the place of what its RoleBasedGroup has for devices."""
-    specs = [fields_at(each, "template", "spec") for each in items_at(group, "roleTemplates")]
+    specs = [fields_at(role_template, "template", "spec") for role_template in items_at(group, "roleTemplates")]
     return any(
         spec.get("tolerations") or spec.get("resourceClaims") or "/" in "".join(_amounts(spec)) for spec in specs
     )

@@ -73,7 +73,7 @@ def _rooms(room: Mapping[Labels, CapacityRoom] | None) -> Iterator[Metric]:
     ):
         amounts: Mapping[Labels, float] | None = None
         if room is not None:
-            amounts = {key: value(each).approximate_float() for key, each in room.items()}
+            amounts = {key: value(capacity_room).approximate_float() for key, capacity_room in room.items()}
         merge = max if name == "_largest_request" else add
         yield from _counted(f"device_class_capacity{name}", text, labels, amounts, merge)
 
@@ -115,7 +115,7 @@ def _waiting(name: str, text: str, table: Mapping[Labels, Waiting] | None) -> It
     counts = GaugeMetricFamily(f"{PREFIX}{name}", f"{text}, by the cause that explain names.", labels=labels)
     text = "When the oldest of these was created."
     oldest = GaugeMetricFamily(f"{PREFIX}{name}_oldest_timestamp_seconds", text, labels=labels)
-    for values, waiting in sorted(bounded(table, Waiting.together, lambda each: each.number).items()):
+    for values, waiting in sorted(bounded(table, Waiting.together, lambda counted: counted.number).items()):
         counts.add_metric(values, waiting.number)
         if waiting.oldest:
             oldest.add_metric(values, waiting.oldest)

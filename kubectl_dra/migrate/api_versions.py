@@ -91,8 +91,12 @@ def _converted(
 def _unknown(raw: Mapping[str, Any], read_as: str, versions: Sequence[str], release: Release) -> list[Path]:
     """The fields that no release of the versions has, in an object of one of them."""
     kind = str(raw["kind"])
-    found = [each.path for each in decoding_errors(raw, GROUP, read_as, release) if each.rule == "unknown-field"]
-    return [path for path in found if all(path[-1] not in fields_at(kind, each, path[:-1]) for each in versions)]
+    found = [
+        violation.path
+        for violation in decoding_errors(raw, GROUP, read_as, release)
+        if violation.rule == "unknown-field"
+    ]
+    return [path for path in found if all(path[-1] not in fields_at(kind, version, path[:-1]) for version in versions)]
 
 
 def _reason(conversion: Conversion, version: str, target: str) -> tuple[str, str, bool]:

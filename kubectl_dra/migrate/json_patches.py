@@ -147,7 +147,7 @@ def _at(value: Any, path: Path) -> Any:
 def _begun(operations: Sequence[Any], index: int, below: Path = ()) -> bool:
     """Whether later operations are about parts of what an operation adds, or of a value ``below`` in that."""
     path = f"{operations[index]['path']}{pointer_of(below)}/"
-    return any(str(each.get("path", "")).startswith(path) for each in operations[index + 1 :])
+    return any(str(operation.get("path", "")).startswith(path) for operation in operations[index + 1 :])
 
 
 def _rest(document: Document, changes: Sequence[Change]) -> Rest:

@@ -26,7 +26,7 @@ from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
-from kubectl_dra.manifests.documents import Document, NotAnObject, each, parse
+from kubectl_dra.manifests.documents import Document, NotAnObject, each_document, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
@@ -83,10 +83,14 @@ def has_needed(report: MigrationReport, snapshot: Snapshot) -> ClusterHas | None
     """What the cluster has of what the migrated pods need; None for the way back, which needs nothing of DRA."""
     if report.settings.reverse:
         return None
-    wanted = {each.device_class for each in report.moved} - report.own_classes
+    wanted = {moved_request.device_class for moved_request in report.moved} - report.own_classes
     classes = {name: name in snapshot.classes for name in sorted(wanted)}
     published = {slice_.driver for slice_ in snapshot.slices}
-    drivers = {each.driver: each.driver in published for each in report.moved if each.driver}
+    drivers = {
+        moved_request.driver: moved_request.driver in published
+        for moved_request in report.moved
+        if moved_request.driver
+    }
     return ClusterHas(
         {name: there for name, there in classes.items() if there or not snapshot.is_gap("DeviceClass")},
         {name: there for name, there in drivers.items() if there or not snapshot.is_gap("ResourceSlice")},
@@ -262,7 +266,7 @@ def _one(
         resources,
         could,
         can,
-        tuple(Landing(each.node, tuple(str(device.device) for device in each.devices)) for each in now.placements),
+        tuple(Landing(node.node, tuple(str(device.device) for device in node.devices)) for node in now.placements),
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,
@@ -354,7 +358,9 @@ def shared_resources(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def _replicated(text: str) -> Iterable[str]:
     try:
-        documents = [document.object for document in each(Source("<text>", text)) if isinstance(document, Document)]
+        documents = [
+            document.object for document in each_document(Source("<text>", text)) if isinstance(document, Document)
+        ]
     except (FileError, RecursionError):
         return
     for document in documents:

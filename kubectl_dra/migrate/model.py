@@ -151,7 +151,7 @@ def _for(by_namespace: Mapping[str, T], namespace: str) -> list[T]:
     """What is in the namespace or may be; all where it is not said."""
     if not namespace:
         return list(by_namespace.values())
-    return [by_namespace[each] for each in (namespace, "") if each in by_namespace]
+    return [by_namespace[space] for space in (namespace, "") if space in by_namespace]
 
 
 class PlanSurroundings(Struct, frozen=True):

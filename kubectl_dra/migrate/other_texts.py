@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.charts import chart_of, is_file
-from kubectl_dra.manifests.documents import Document, each
+from kubectl_dra.manifests.documents import Document, each_document
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.values import distinct_nodes
 from kubectl_dra.migrate.reading import evidence, named_in, pointed, relevant
@@ -59,7 +59,7 @@ def asked(text: str, catalogue: VendorCatalogue) -> Iterator[str]:
         return
     yield from (name for _, name in pointed(text, catalogue))
     try:
-        documents = list(each(Source("<text>", text)))
+        documents = list(each_document(Source("<text>", text)))
     except (FileError, RecursionError):
         documents = []
     for document in documents:

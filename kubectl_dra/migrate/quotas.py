@@ -72,7 +72,7 @@ class _Demanded(NamedTuple):
     def waits_for(self, resource: Resource, catalogue: VendorCatalogue) -> str:
         """An object that asks device plugins for the resource, where no claim is for such devices; else empty."""
         claimed = self.demand.classes(self.namespace)
-        if any(claimed & _classes_of(each, catalogue) for each in catalogue.readings(resource.name)):
+        if any(claimed & _classes_of(reading, catalogue) for reading in catalogue.readings(resource.name)):
             return ""
         return self.demand.who_asks(self.namespace, resource.name)
 
@@ -87,11 +87,11 @@ class _Demanded(NamedTuple):
         claimed = self.demand.classes(self.namespace)
         if offered:
             claimed |= self.demand.classes_offered(self.namespace)
-        shown = [each for each in catalogue.readings(resource.name) if claimed & _classes_of(each, catalogue)]
+        shown = [reading for reading in catalogue.readings(resource.name) if claimed & _classes_of(reading, catalogue)]
         out: dict[str, None] = {}
-        for each in shown or [resource]:
-            chosen = claimed & catalogue.classes_by_label(each)
-            out |= dict.fromkeys((each.device_class, *sorted(chosen - {each.device_class, *others})))
+        for reading in shown or [resource]:
+            chosen = claimed & catalogue.classes_by_label(reading)
+            out |= dict.fromkeys((reading.device_class, *sorted(chosen - {reading.device_class, *others})))
         return tuple(out)
 
 
@@ -272,7 +272,7 @@ def _volcano(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSet
                 continue
             who = demanded.waits_for(counted, settings.catalogue)
             classes = demanded.classes(counted, (), settings.catalogue, offered=bool(who))
-            keys = [f"deviceclass/{each}" for each in classes]
+            keys = [f"deviceclass/{class_name}" for class_name in classes]
             if who and keys[0] not in amounts:
                 notes.append(_waits(who, str(name), counted, keys[0], (*path, name)))
                 continue

@@ -385,7 +385,7 @@ class Ignored:
         hits = [
             index
             for index, suppression in enumerate(self._comments)
-            if suppression.covers in lines and any(code.startswith(each) for each in _codes(suppression))
+            if suppression.covers in lines and any(code.startswith(prefix) for prefix in _codes(suppression))
         ]
         self._used.update(hits)
         return bool(hits)

@@ -103,7 +103,7 @@ def plan_devices(
         reason += "the nodes must leave the devices to the driver"
         changes += added(raw, (*machine, "resourceClaims"), entries)
         resources = {device.resource.name: device.resource for device in own}
-        moved = tuple(Moved(name, each.device_class, each.driver) for name, each in resources.items())
+        moved = tuple(Moved(name, resource.device_class, resource.driver) for name, resource in resources.items())
         steps.append(Step("MIG101", (*own[0].path, "deviceName"), reason, tuple(changes), "unsafe", moved=moved))
     return ObjectPlan(tuple(steps), tuple(objects), refusals=tuple(refusals))
 

@@ -160,12 +160,14 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
         shut = ""
         if state is None and not said and not snapshot.unread((VOLCANO_QUEUE,)):
             shut = "queue does not exist"
-        for each in _with_those_above(state, snapshot) if state is not None else ():
-            which = "queue" if each is state else f"queue {each.metadata.name} above it"
-            if each.status.state not in ("", "Open"):
-                shut = shut or f"{which} is {each.status.state}"
-            elif more := _too_much(group.spec.min_resources, each.spec.capability):
-                shut = shut or (more if each is state else f"{more} (queue {each.metadata.name} above it)")
+        for volcano_queue in _with_those_above(state, snapshot) if state is not None else ():
+            which = "queue" if volcano_queue is state else f"queue {volcano_queue.metadata.name} above it"
+            if volcano_queue.status.state not in ("", "Open"):
+                shut = shut or f"{which} is {volcano_queue.status.state}"
+            elif more := _too_much(group.spec.min_resources, volcano_queue.spec.capability):
+                shut = shut or (
+                    more if volcano_queue is state else f"{more} (queue {volcano_queue.metadata.name} above it)"
+                )
         tasks = group.spec.min_task_member
         # Volcano counts no tasks where the group starts with fewer (CheckTaskValid in pkg/scheduler/api/job_info.go).
         counted = tasks.items() if group.spec.min_member >= sum(tasks.values()) else ()
@@ -186,7 +188,7 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
             for text in (*(explanation.message for explanation in reasons), *(condition.message for condition in open_))
             if text
         )
-        named = [*(reason.reason for reason in reasons), *(each.reason for each in open_)]
+        named = [*(reason.reason for reason in reasons), *(condition.reason for condition in open_)]
         parts = tuple(_sub_groups(kai, pod))
         least = kai.spec.min_member or sum(part.minimum for part in parts) or 1
         over = next((reason for reason in named if reason in _OVER_QUOTA), "")
@@ -204,12 +206,12 @@ def group_of(pod: Pod, snapshot: Snapshot) -> GroupState | None:
 def _sub_groups(group: KaiPodGroup, pod: Pod) -> Iterator[GroupPart]:
     """The subgroups of a KAI group that have pods and have to start; where some may be left out, the pod's own."""
     every = group.spec.sub_groups
-    some = group.spec.min_sub_group is not None or any(each.min_sub_group is not None for each in every)
-    parents, own = {each.parent for each in every}, pod.metadata.labels.get(_SUB_GROUP, "")
-    for each in every:
-        least = 1 if each.min_member is None else each.min_member
-        if each.name not in parents and least and (not some or each.name == own):
-            yield GroupPart("spec.subGroups", each.name, least)
+    some = group.spec.min_sub_group is not None or any(sub_group.min_sub_group is not None for sub_group in every)
+    parents, own = {sub_group.parent for sub_group in every}, pod.metadata.labels.get(_SUB_GROUP, "")
+    for sub_group in every:
+        least = 1 if sub_group.min_member is None else sub_group.min_member
+        if sub_group.name not in parents and least and (not some or sub_group.name == own):
+            yield GroupPart("spec.subGroups", sub_group.name, least)
 
 
 def part_of(pod: Pod) -> str:

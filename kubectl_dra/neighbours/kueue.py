@@ -121,7 +121,7 @@ def shut_queue_of(pod: Pod, snapshot: Snapshot) -> ShutQueue | None:
             continue
         if queue.spec.stop_policy not in ("", "None"):
             return ShutQueue(kind, name, queue.spec.stop_policy, stopped=True)
-        active = next((each for each in queue.status.conditions if each.type == "Active"), None)
+        active = next((condition for condition in queue.status.conditions if condition.type == "Active"), None)
         # Of a LocalQueue it only says that the ClusterQueue is not, which tells why.
         if kind == CLUSTER_QUEUE and active is not None and active.status == "False":
             return ShutQueue(kind, name, active.message or active.reason)

@@ -104,7 +104,10 @@ def short(quotas: Iterable[FlavorQuota]) -> tuple[FlavorQuota, ...]:
     for quota in quotas:
         by_resource.setdefault(quota.resource, []).append(quota)
     return tuple(
-        quota for each in by_resource.values() if all(quota.missing or quota.never for quota in each) for quota in each
+        quota
+        for flavors in by_resource.values()
+        if all(quota.missing or quota.never for quota in flavors)
+        for quota in flavors
     )
 
 
@@ -134,8 +137,8 @@ def _wanted(workload: KueueWorkload, snapshot: Snapshot) -> dict[str, list[Quant
                 out.setdefault(name, []).append(Quantity.parse(amount))
         return out
     for pods in workload.spec.pod_sets:
-        for name, each in pod_requests(Pod(spec=pods.template.spec)).items():
-            out.setdefault(name, []).append(each * pods.count)
+        for name, quantity in pod_requests(Pod(spec=pods.template.spec)).items():
+            out.setdefault(name, []).append(quantity * pods.count)
         for name, count in _devices(pods, workload.metadata.namespace, snapshot).items():
             out.setdefault(name, []).append(Quantity.of(count * pods.count, "DecimalSI"))
     return out
@@ -270,9 +273,9 @@ def _limit(groups: Iterable[KueueResourceGroup], cell: _Cell) -> KueueQuota:
         (
             limit
             for group in groups
-            for each in group.flavors
-            if each.name == flavor
-            for limit in each.resources
+            for kueue_flavor in group.flavors
+            if kueue_flavor.name == flavor
+            for limit in kueue_flavor.resources
             if limit.name == resource
         ),
         KueueQuota(),

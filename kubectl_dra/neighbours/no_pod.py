@@ -57,9 +57,9 @@ def unmade(snapshot: Snapshot, namespace: str = "") -> Iterator[UnmadeLauncher]:
         for (space, _), pod in snapshot.pods.items()
         if (owner := pod.metadata.controller()) is not None and owner.kind == _KIND
     }
-    for key, each in sorted(launchers.items()):
+    for key, launcher in sorted(launchers.items()):
         if namespace in ("", key[0]) and key not in have:
-            yield each
+            yield launcher
 
 
 Maker: TypeAlias = BatchJob | JobSet | LeaderWorkerSet | VolcanoJob

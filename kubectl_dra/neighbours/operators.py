@@ -37,8 +37,12 @@ def not_ready(driver: str, snapshot: Snapshot) -> tuple[str, OperatorPolicy] | N
 
 def words_of(policy: OperatorPolicy) -> str:
     """Why it is not ready: the message of a condition, else the parts that are not."""
-    said = [each.message for each in policy.status.conditions if each.message and each.status == "True"]
-    said += [each.message for each in policy.status.conditions if each.message and each.status != "True"]
+    said = [
+        condition.message for condition in policy.status.conditions if condition.message and condition.status == "True"
+    ]
+    said += [
+        condition.message for condition in policy.status.conditions if condition.message and condition.status != "True"
+    ]
     parts = [part.name for part in policy.status.applied_states if part.state not in (*_READY, "ignore")]
     return said[0] if said else f"not ready: {', '.join(parts)}" if parts else ""
 

@@ -187,7 +187,7 @@ def _offer(way: Aligned) -> Iterator[Para]:
 def _flow(value: Any) -> str:
     """YAML on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
     return str(value)
@@ -268,7 +268,7 @@ def _pod(item: PodAlignment, ways: Sequence[Way]) -> dict[str, Any]:
 
 
 def _place(place: DevicePlace) -> dict[str, Any]:
-    values = {name: _scalar(each) for name, each in sorted(place.attributes.items())}
+    values = {name: _scalar(attribute) for name, attribute in sorted(place.attributes.items())}
     return {
         "claim": key_json(place.claim),
         "request": place.request,

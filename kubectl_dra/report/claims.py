@@ -91,7 +91,7 @@ def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
     yield owned_by(item.owner)
     yield times.age(meta.creation_timestamp, at) if meta.creation_timestamp else EMPTY
     if wide:
-        yield ",".join(dict.fromkeys(each.device_class for each in item.claim.alternatives()))
+        yield ",".join(dict.fromkeys(request.device_class for request in item.claim.alternatives()))
     yield written(item.waits_for) or EMPTY
 
 
@@ -143,7 +143,7 @@ def _claim(item: ClaimUse) -> dict[str, Any]:
         "namespace": meta.namespace,
         "name": meta.name,
         "state": item.state.value,
-        "classes": list(dict.fromkeys(each.device_class for each in item.claim.alternatives())),
+        "classes": list(dict.fromkeys(request.device_class for request in item.claim.alternatives())),
         "devices": [_device(result) for result in item.results],
         "pods": [object_json(meta.namespace, pod) for pod in item.pods],
     }

@@ -64,7 +64,7 @@ def write_drain(
             continue
         out.sentence(_advice(own, driver, mend, clock))
         if mend is not None:
-            write_blocks(out, [shell((each,), where) for each in mend.commands])
+            write_blocks(out, [shell((command,), where) for command in mend.commands])
         elif unseen := _unseen(users.row(driver), driver):
             out.sentence(unseen)
             write_blocks(out, [shell((_pods_on(node),), where)])

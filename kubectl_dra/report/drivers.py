@@ -113,7 +113,7 @@ def _write_steps(out: Painter, by_node: NodeDrivers, where: ClusterFlags, mends:
             # Of taints the text names no driver.
             about = "" if row.ails or len(by_node.rows) == 1 else f" for {row.driver} on {row.node or 'no node'}"
             out.sentence(f"Fix{about}: {written(fix.change)}")
-            write_blocks(out, [shell((each,), where) for each in fix.commands])
+            write_blocks(out, [shell((command_line,), where) for command_line in fix.commands])
             first = row
             break
     # Why nobody knows how a driver is shows in the cluster only if everything could be read.
@@ -144,7 +144,7 @@ def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str])
 
 
 def _notes(row: NodeDriver, concerns: Concerns) -> str:
-    oddities = [concern_words(each, row.driver, row.node) for each in concerns.get((row.driver, row.node), ())]
+    oddities = [concern_words(concern, row.driver, row.node) for concern in concerns.get((row.driver, row.node), ())]
     return "; ".join(filter(None, map(written, (tainted_words(row), *oddities))))
 
 

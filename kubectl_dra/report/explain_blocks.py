@@ -138,7 +138,7 @@ def _causes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
     if not findings:
         return
     quoted = _quoted(diagnosis)
-    several, listed = _several(diagnosis), [id(each) for each in fixes(diagnosis)]
+    several, listed = _several(diagnosis), [id(solution) for solution in fixes(diagnosis)]
     # The answer counts them: brief text names each, whatever else it has room for.
     items = Items(
         tuple(
@@ -193,20 +193,22 @@ def _cause(cause: Finding, number: int, quoted: str) -> Iterator[Block]:
 def _fixes(diagnosis: Diagnosis, invocation: Invocation) -> Iterator[Section]:
     """What helps, in one order, whichever cause it ends."""
     several, findings = _several(diagnosis), diagnosis.findings
-    turns = {id(each): turn for turn, each in enumerate(by_price(diagnosis))}
+    turns = {id(solution): turn for turn, solution in enumerate(by_price(diagnosis))}
     offers = [
         replace(
-            _way(each, invocation)
-            if isinstance(each, RemedyPlan)
-            else _fix(each, several, invocation, f"Cause {findings.index(each) + 1}: " if findings[1:] else "", 0),
-            turn=turns[id(each)],
-            own=each is first_with_fix(diagnosis),
+            _way(solution, invocation)
+            if isinstance(solution, RemedyPlan)
+            else _fix(
+                solution, several, invocation, f"Cause {findings.index(solution) + 1}: " if findings[1:] else "", 0
+            ),
+            turn=turns[id(solution)],
+            own=solution is first_with_fix(diagnosis),
         )
-        for each in fixes(diagnosis)
+        for solution in fixes(diagnosis)
     ]
     if offers:
-        order, proved = order_of(offers) if offers[1:] else "", PROVED if all(each.proved for each in offers) else ""
-        yield Section(f"Fixes{order}{proved}", (Items(tuple((each,) for each in offers)),), beside=True)
+        order, proved = order_of(offers) if offers[1:] else "", PROVED if all(offer.proved for offer in offers) else ""
+        yield Section(f"Fixes{order}{proved}", (Items(tuple((offer,) for offer in offers)),), beside=True)
 
 
 def _fix(cause: Finding, several: bool, invocation: Invocation, label: str = "Fix: ", hang: int = 5) -> FixOffer:
@@ -244,7 +246,7 @@ def _commands(
         if why := why_not_made(changes):
             yield Para((why,), brief=Brief())
         yield shell((tried,), invocation.where)
-    yield from (shell((each,), invocation.where) for each in own)
+    yield from (shell((command_line,), invocation.where) for command_line in own)
     if not (given or tried or own) and (shown := command(place, invocation)):
         told = shell((shown,), invocation.where)
         yield replace(told, shows_place=True) if isinstance(told, ShellCommand) else told
@@ -252,7 +254,7 @@ def _commands(
 
 def _copied(changes: Sequence[Change], place: NextStep | None, what_if: Sequence[WhatIfChange] = ()) -> str:
     """What a change has to be written into, where that is a claim or template: those that exist cannot be changed."""
-    of_claim = any(each.request for each in what_if)
+    of_claim = any(change.request for change in what_if)
     # Where nodes or other pods change as well, it would be read as said of those.
     written_there = (isinstance(change, RequestChange | DropConstraint) for change in changes)
     of_claim = of_claim or (bool(changes) and all(written_there))
@@ -316,11 +318,11 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
     fits = diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.NOT_STARTING) and bool(diagnosis.placements)
     winner = choice(diagnosis)
     winners = diagnosis.choice.nodes if winner and diagnosis.choice is not None else ()
-    idle = {each.node for each in (*diagnosis.not_starting, *diagnosis.refused)}
+    idle = {trouble.node for trouble in (*diagnosis.not_starting, *diagnosis.refused)}
     shown = (
         next(
             (node_devices for node_devices in diagnosis.placements if node_devices.node in winners),
-            next((each for each in diagnosis.placements if each.node not in idle), diagnosis.placements[0]),
+            next((node for node in diagnosis.placements if node.node not in idle), diagnosis.placements[0]),
         )
         if fits
         else None
@@ -330,9 +332,9 @@ def _landing(diagnosis: Diagnosis) -> Iterator[Items]:
         yield Items(((Para((winner,), hang=4, brief=Brief(0, spans, 0) if fits else None),),), "  ")
     listed = diagnosis.placements[:MAX_FOLDED]
     items = [
-        (Para((f"on {each.node}: {text}",), hang=4, brief=Brief(0, hang=0) if each is shown else None),)
-        for each in (listed if shown is None or shown in listed else (*listed, shown))
-        if (text := placed(each))
+        (Para((f"on {node.node}: {text}",), hang=4, brief=Brief(0, hang=0) if node is shown else None),)
+        for node in (listed if shown is None or shown in listed else (*listed, shown))
+        if (text := placed(node))
     ]
     hidden = len(diagnosis.placements) - MAX_PLACEMENTS
     yield Items(tuple(items), "  ", MAX_PLACEMENTS, f"… and {hidden:,} more nodes{IN_JSON}")

@@ -224,8 +224,8 @@ def fixes(diagnosis: Diagnosis) -> list[Fix]:
     what is only tried, and the mildest of both first.
     """
     found = by_price(diagnosis)
-    joint = any(_changes_cluster(each) for each in found if is_joint(each.proof))
-    return sorted(found, key=lambda each: joint if is_joint(each.proof) else _changes_cluster(each))
+    joint = any(_changes_cluster(solution) for solution in found if is_joint(solution.proof))
+    return sorted(found, key=lambda solution: joint if is_joint(solution.proof) else _changes_cluster(solution))
 
 
 def by_price(diagnosis: Diagnosis) -> list[Fix]:
@@ -238,11 +238,11 @@ def by_price(diagnosis: Diagnosis) -> list[Fix]:
     ]
     found += diagnosis.ways
     # Where one change is the fix of several requests, the last proof has it for all of them.
-    last = {offered: each for each in found if (offered := changes_of(each))}
-    found = [each for each in found if last.get(changes_of(each), each) is each]
-    joint = max((_price(each) for each in found if is_joint(each.proof)), default=Price.NOTHING)
-    found.sort(key=lambda each: _elsewhere(each, diagnosis))
-    return sorted(found, key=lambda each: joint if is_joint(each.proof) else _price(each))
+    last = {offered: solution for solution in found if (offered := changes_of(solution))}
+    found = [solution for solution in found if last.get(changes_of(solution), solution) is solution]
+    joint = max((_price(solution) for solution in found if is_joint(solution.proof)), default=Price.NOTHING)
+    found.sort(key=lambda solution: _elsewhere(solution, diagnosis))
+    return sorted(found, key=lambda solution: joint if is_joint(solution.proof) else _price(solution))
 
 
 def _elsewhere(fix: Fix, diagnosis: Diagnosis) -> bool:

@@ -90,7 +90,7 @@ def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
 
 
 def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
-    ranks = {id(each): rank for rank, each in enumerate(fixes(diagnosis), 1)}
+    ranks = {id(solution): rank for rank, solution in enumerate(fixes(diagnosis), 1)}
     out: dict[str, Any] = {
         "subject": _subject(diagnosis.kind, diagnosis.namespace, diagnosis.name),
         "verdict": diagnosis.verdict.value,
@@ -126,7 +126,7 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
             {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
         ]
     if diagnosis.not_starting:
-        out["notStarting"] = [not_starting_json(each) for each in diagnosis.not_starting]
+        out["notStarting"] = [not_starting_json(node) for node in diagnosis.not_starting]
     if diagnosis.refused:
         out["refusedClaims"] = [*map(refusal_json, diagnosis.refused)]
     if diagnosis.elsewhere:

@@ -156,8 +156,8 @@ def idle(where: Sequence[NotStarting]) -> str:
     """That pods do not start on some of the nodes where they fit, to be added to a sentence; empty where they do."""
     if not where:
         return ""
-    whys = [written(each.why) for each in where]
-    alike = [each.node for each, why in zip(where, whys, strict=True) if why == whys[0]]
+    whys = [written(node.why) for node in where]
+    alike = [node.node for node, why in zip(where, whys, strict=True) if why == whys[0]]
     rest = f", and not on {amount(len(where) - len(alike), 'more node')} either" if where[len(alike) :] else ""
     return f"; on {some(alike, 2)} pods do not start: {whys[0]}{rest}"
 

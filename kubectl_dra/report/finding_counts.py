@@ -30,12 +30,12 @@ class FindingCount(NamedTuple):
 
 def write_counts(out: Painter, counts: Sequence[FindingCount], noun: str = "finding") -> None:
     """Write the table; nothing if there are few findings, or all are of one sort. ``noun`` is what is counted."""
-    if len(counts) < 2 or sum(each.number for each in counts) <= MANY:
+    if len(counts) < 2 or sum(count.number for count in counts) <= MANY:
         return
     rows = [("COUNT", "WHAT", "CODE", "FIX", "FILES")]
-    for each in counts[:SHOWN]:
-        rows.append((f"{each.number:,}", each.sort, each.code, each.fix or "-", some(each.files, 1)))
-    columns = [index for index, name in enumerate(rows[0]) if name != "FIX" or any(each.fix for each in counts)]
+    for count in counts[:SHOWN]:
+        rows.append((f"{count.number:,}", count.sort, count.code, count.fix or "-", some(count.files, 1)))
+    columns = [index for index, name in enumerate(rows[0]) if name != "FIX" or any(count.fix for count in counts)]
     first, *blocks = fitted([[row[index] for index in columns] for row in rows], out.limit, ("FILES",))
     out.write((first[0], "bold"))
     for block in blocks:
@@ -43,6 +43,6 @@ def write_counts(out: Painter, counts: Sequence[FindingCount], noun: str = "find
             out.write(line)
     rest = counts[SHOWN:]
     if rest:
-        findings = amount(sum(each.number for each in rest), noun)
+        findings = amount(sum(count.number for count in rest), noun)
         out.write(f"and {findings} with {amount(len(rest), 'other code')}")
     out.write("")

@@ -96,8 +96,8 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
         "undetermined": [written(why) for why in workload.unclear] or _open(workload),
         "unread": unread_json(workload.unclear),
         "byNode": [
-            {"node": each.node, "podCount": each.pods, "deviceNames": [*map(each.called, each.claims)]}
-            for each in places(workload)
+            {"node": node.node, "podCount": node.pods, "deviceNames": [*map(node.called, node.claims)]}
+            for node in places(workload)
         ],
         "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
         "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
@@ -112,9 +112,9 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
     begin = workload.begin
     if begin.nodes:
         on = Counter(placed_pod.node for placed_pod in workload.placed_pods if placed_pod.devices)
-        out["notStarting"] = [{**not_starting_json(each), "podCount": on[each.node]} for each in begin.nodes]
+        out["notStarting"] = [{**not_starting_json(node), "podCount": on[node.node]} for node in begin.nodes]
     if begin.maybe:
-        out["mayNotStart"] = [not_starting_json(each) for each in begin.maybe]
+        out["mayNotStart"] = [not_starting_json(node) for node in begin.maybe]
     if begin.refused:
         out["refusedClaims"] = [*map(refusal_json, begin.refused)]
     if workload.stop is not None:

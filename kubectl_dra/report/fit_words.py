@@ -82,7 +82,7 @@ def maybe(workload: WorkloadFit) -> str:
     where = workload.begin.maybe
     if not where:
         return ""
-    return f"the scheduler may as well take {some([each.node for each in where], 2)}, where {written(where[0].why)}"
+    return f"the scheduler may as well take {some([node.node for node in where], 2)}, where {written(where[0].why)}"
 
 
 def _starting(fitted: WorkloadFit) -> str:
@@ -107,7 +107,7 @@ def _starting(fitted: WorkloadFit) -> str:
 
 def _broken(begin: Starting) -> str:
     """The nodes where placed pods do not start."""
-    return some([each.node for each in begin.nodes], 2)
+    return some([node.node for node in begin.nodes], 2)
 
 
 def _by_devices(workload: WorkloadFit) -> str:
@@ -341,7 +341,9 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
         return ""
-    if set(fix_commands(workload, Invocation())) & {each for more in workload.more for each in making_it(more.change)}:
+    if set(fix_commands(workload, Invocation())) & {
+        command_line for more in workload.more for command_line in making_it(more.change)
+    }:
         return ""
     text = fix(first).removesuffix(".")
     if workload.stop.fitting_with_fix is not None:

@@ -77,7 +77,11 @@ def _check(line: DeviceLine) -> tuple[bool, str, str]:
     false = line.stage in _FALSE and isinstance(line.reason, SelectorFalse)
     why = f"{line.stage}: {written(line.reason)}"
     if false:
-        has = ", ".join(f"{each.name} is {each.values[0][0] or 'absent'}" for each in line.observations if each.values)
+        has = ", ".join(
+            f"{observed.name} is {observed.values[0][0] or 'absent'}"
+            for observed in line.observations
+            if observed.values
+        )
         why = (written(line.label) if line.label else _FALSE[line.stage]) + (f": {has}" if has else "")
     return (line.stage is StageName.USABLE, f"{line.device}  ({line.where})", why if line.reason else "")
 
@@ -109,9 +113,9 @@ def _step(stage: Stage) -> FunnelStep:
     reasons = tuple((prose(f"{count:,} × {written(reason)}", Tone.QUIET),) for reason, count in stage.details)
     rest = f"{sum(count for _, count in stage.details[MAX_REASONS:]):,} × others"
     seen: list[Para] = [_error(stage.error)] if stage.error is not None else []
-    seen += [prose(observation(each), Tone.QUIET) for each in stage.observations]
-    lists = Items(reasons, "", MAX_REASONS, rest), Items(tuple((each,) for each in seen), "")
-    remarks = tuple(each for each in lists if each.items)
+    seen += [prose(observation(observed), Tone.QUIET) for observed in stage.observations]
+    lists = Items(reasons, "", MAX_REASONS, rest), Items(tuple((para,) for para in seen), "")
+    remarks = tuple(items for items in lists if items.items)
     return FunnelStep(stage.passed, stage.failed, written(stage.label), stage.expression, remarks)
 
 

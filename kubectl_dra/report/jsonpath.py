@@ -110,9 +110,9 @@ def _step(match: re.Match[str], text: str) -> Step:
         return _inside(match["inside"].strip(), text)
     if match[0].startswith(".."):
         name = match["deep"]
-        return lambda values: [each for value in values for below in _all(value) for each in _field(below, name or "*")]
+        return lambda values: [item for value in values for below in _all(value) for item in _field(below, name or "*")]
     name = (match["name"] or "").replace("\\", "")
-    return lambda values: [each for value in values for each in _field(value, name)] if name else values
+    return lambda values: [item for value in values for item in _field(value, name)] if name else values
 
 
 def _field(value: Any, name: str) -> Values:
@@ -131,13 +131,13 @@ def _all(value: Any) -> Iterator[Any]:
 def _inside(inside: str, text: str) -> Step:
     """What stands in brackets: ``*``, quoted names, indices, a slice."""
     if inside == "*":
-        return lambda values: [each for value in values for each in _field(value, "*")]
+        return lambda values: [item for value in values for item in _field(value, "*")]
     if names := re.findall(r"'([^']*)'|\"([^\"]*)\"", inside):
         wanted = [first or second for first, second in names]
-        return lambda values: [each for value in values for name in wanted for each in _field(value, name)]
+        return lambda values: [item for value in values for name in wanted for item in _field(value, name)]
     if match := _SLICE.fullmatch(inside):
         parts = [_index(part) for part in match.groups()]
-        return lambda values: [each for value in values if isinstance(value, list) for each in value[slice(*parts)]]
+        return lambda values: [item for value in values if isinstance(value, list) for item in value[slice(*parts)]]
     indices = [_index(part.strip()) for part in inside.split(",")]
     if None in indices:
         raise _wrong(text, f'"[{inside}]" is no index')
@@ -166,10 +166,10 @@ def _filter(condition: str, text: str) -> Step:
         values = _led(path, value)
         if how is None:
             return bool(values)
-        same = [each for each in values if isinstance(each, str) == isinstance(right, str)]
-        return any(_HOW[how](each, right) for each in same)
+        same = [item for item in values if isinstance(item, str) == isinstance(right, str)]
+        return any(_HOW[how](item, right) for item in same)
 
-    return lambda values: [each for value in values if isinstance(value, list) for each in value if holds(each)]
+    return lambda values: [item for value in values if isinstance(value, list) for item in value if holds(item)]
 
 
 def _literal(written: str, text: str) -> Any:
@@ -200,8 +200,8 @@ def _filled(parts: Sequence[Part], value: Any) -> Iterator[str]:
         if isinstance(part, str):
             yield part
         elif isinstance(part, Loop):
-            for each in _led(part.path, value):
-                yield from _filled(part.parts, each)
+            for item in _led(part.path, value):
+                yield from _filled(part.parts, item)
         else:
             yield " ".join(map(_text, _led(part, value)))
 

@@ -81,7 +81,7 @@ def _without_repeated(
             known.append(finding)
         if known is None or len(known) <= _REPEATED:
             shown.append(finding)
-    return shown, {code: each[_REPEATED:] for code, each in notes.items() if len(each) > _REPEATED}
+    return shown, {code: listed[_REPEATED:] for code, listed in notes.items() if len(listed) > _REPEATED}
 
 
 def _counts(report: Report) -> list[FindingCount]:
@@ -91,8 +91,12 @@ def _counts(report: Report) -> list[FindingCount]:
         grouped.setdefault((tuple(_STYLES).index(finding.severity), finding.code), []).append(finding)
     counts = []
     for (_, code), found in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1]))):
-        ways = [flag.strip(" ()") for safety, flag in _FLAGS.items() if any(each.promised == safety for each in found)]
-        files = tuple(dict.fromkeys(each.file for each in found))
+        ways = [
+            flag.strip(" ()")
+            for safety, flag in _FLAGS.items()
+            if any(located_finding.promised == safety for located_finding in found)
+        ]
+        files = tuple(dict.fromkeys(located_finding.file for located_finding in found))
         name = f"{code} {BY_CODE[code].name}"
         counts.append(FindingCount(found[0].severity, name, len(found), files, ", ".join(filter(None, ways))))
     return counts

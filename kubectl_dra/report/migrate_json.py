@@ -34,7 +34,7 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
             "refusals": len(report.items("refusal")),
             "ignored": report.ignored,
         },
-        "moved": [_moved(each, report.has) for each in report.moved],
+        "moved": [_moved(moved_request, report.has) for moved_request in report.moved],
         "files": [_file(file) for file in report.all_files],
         "notes": list(report.notes),
         "defects": list(report.defects),

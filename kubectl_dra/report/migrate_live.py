@@ -84,7 +84,7 @@ def write_rollout(plan: Rollout, written: Sequence[Path], color: str = "auto") -
             f"Needed: DRA driver {drivers} on nodes from which the device plugin of {join(plan.names)} is taken."
         )
     out.write("")
-    classes = join(each["metadata"]["name"] for each in plan.classes)
+    classes = join(raw["metadata"]["name"] for raw in plan.classes)
     does = {
         CLASSES: f"adds DeviceClass {classes}, where the driver's chart does not",
         QUOTAS: f"adds a quota for claims to {amount(len(plan.quotas), 'namespace')}",

@@ -91,7 +91,7 @@ def conditions(report: MigrationReport) -> Iterator[str]:
         return
     before, also = ("Before you apply it: ", "") if report.changed else ("With --unsafe, ", "also ")
     if report.settings.reverse:
-        names = join(dict.fromkeys(each.resource for each in moved))
+        names = join(dict.fromkeys(moved_request.resource for moved_request in moved))
         yield (
             f"{before}the nodes {also}need the device plugin of {names}, and the DRA driver must no longer hand out "
             "the same devices."
@@ -99,10 +99,10 @@ def conditions(report: MigrationReport) -> Iterator[str]:
         return
     own = {item.new for item in report.items()} | {f"DeviceClass {name}" for name in report.own_classes}
     drivers: dict[str, list[str]] = {}
-    for each in moved:
-        classes = drivers.setdefault(each.driver, [])
-        if each.device_class not in classes and f"DeviceClass {each.device_class}" not in own:
-            classes.append(each.device_class)
+    for moved_request in moved:
+        classes = drivers.setdefault(moved_request.driver, [])
+        if moved_request.device_class not in classes and f"DeviceClass {moved_request.device_class}" not in own:
+            classes.append(moved_request.device_class)
     needs = [_with_classes(driver, classes) for driver, classes in drivers.items()]
     yield f"{before}the cluster {also}needs {join(needs)}; no device plugin may hand out the same devices."
     if report.has is not None:
@@ -382,7 +382,9 @@ def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "before": list(comparison.before),
             "after": list(comparison.after),
             "difference": comparison.difference,
-            "landings": [{"node": each.node, "deviceNames": list(each.devices)} for each in comparison.landings],
+            "landings": [
+                {"node": landing.node, "deviceNames": list(landing.devices)} for landing in comparison.landings
+            ],
             "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in comparison.lost],
             "gained": list(comparison.gained),
             "verdict": comparison.verdict.value,

@@ -183,7 +183,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             table_rows = [row[columns] for row in (("DEVICES", "TAINT", "SINCE"), *shown_rows)]
             table = TableBlock(table_rows, ("SINCE", "TAINT"), left=hidden, how="--full shows them", amid=True)
             yield Section("Devices out of service here", (table,))
-    shown_commands = [shell((each,), invocation.where) for each in _fix_commands(state, invocation)]
+    shown_commands = [shell((command_line,), invocation.where) for command_line in _fix_commands(state, invocation)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
     frees = [free for held in state.others if (free := held.freeing) is not None]
     for free in frees if full else frees[:1]:

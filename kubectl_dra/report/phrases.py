@@ -312,8 +312,8 @@ def devices_named(devices: Sequence[DeviceID], limit: int = _SHOWN) -> str:
     parts: list[tuple[str, int]] = []
     for pool, names in by_pool.items():
         short = _ranged(names)
-        each = [(short, len(names))] if short else [(name, 1) for name in names]
-        parts += [(f"{pool.driver}/{pool.name}/{name}", count) for name, count in each]
+        ranges = [(short, len(names))] if short else [(name, 1) for name in names]
+        parts += [(f"{pool.driver}/{pool.name}/{name}", count) for name, count in ranges]
     left = sum(count for _, count in parts[limit:])
     return ", ".join(text for text, _ in parts[:limit]) + (f" and {left:,} more" if left else "")
 

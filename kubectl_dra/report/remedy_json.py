@@ -149,7 +149,10 @@ def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[di
     given = [where.asks(command) for command in commands if command is not None]
     if any(command.misnamed for command in given):
         return []
-    return [{"argv": list(each.argv), "text": str(each), "effect": each.effect.value} for each in given]
+    return [
+        {"argv": list(command_line.argv), "text": str(command_line), "effect": command_line.effect.value}
+        for command_line in given
+    ]
 
 
 def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Price, proof: Proof) -> dict[str, Any]:
@@ -240,7 +243,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
         out["nodes"] = list(proof.nodes)
         out["moreNodesMayFit"] = proof.more
     if proof.not_starting:
-        out["notStarting"] = [not_starting_json(each) for each in proof.not_starting]
+        out["notStarting"] = [not_starting_json(node) for node in proof.not_starting]
     if proof.beside is not None:
         beside = proof.beside
         if beside.aside or beside.changed:

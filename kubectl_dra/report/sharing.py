@@ -195,17 +195,17 @@ def _other_class(way: WrittenWay, device_class: str) -> str:
 def _lack(answer: ShareAnswer) -> str:
     """Why not each pod gets a device of its own: too few are free, or a defect of the scheduler refuses them."""
     ways, one = answer.ways, answer.pods == 1
-    each = next((way.fit for way in ways if way.fit is not None and way.written.way is SharingWay.EACH), None)
-    findings = each.stop.diagnosis.findings if each is not None and each.stop is not None else ()
+    own_device = next((way.fit for way in ways if way.fit is not None and way.written.way is SharingWay.EACH), None)
+    findings = own_device.stop.diagnosis.findings if own_device is not None and own_device.stop is not None else ()
     if findings and findings[0].kind is KNOWN_DEFECT:
         return f"a known defect of this release's scheduler refuses {'it' if one else 'each'} a device"
-    if each is not None and each.begin.lost and each.begin.nodes:
-        there = each.begin.nodes[0]
-        lost = f"with a device each, {amount(each.begin.lost, 'pod')} would not start on {there.node}"
+    if own_device is not None and own_device.begin.lost and own_device.begin.nodes:
+        there = own_device.begin.nodes[0]
+        lost = f"with a device each, {amount(own_device.begin.lost, 'pod')} would not start on {there.node}"
         return f"{lost}: {written(there.why)}"
     if amount_today := _amount_today(ways):
         return f"there is not room for what {'it' if one else 'each'} asks for, {_of(amount_today)}"
-    if each is not None and any(way.spread.shared for way in ways):
+    if own_device is not None and any(way.spread.shared for way in ways):
         return f"there is not a share of a device for {'it' if one else 'each'}"
     if any(way.written.way is SharingWay.CAPACITY and way.written.amount is not None for way in ways):
         return "no device is free as a whole" if one else "there is not a whole device for each"
@@ -267,8 +267,8 @@ def _named(way: TriedWay) -> str:
     return f"{way.written.way.value} with {_of(amount_each)} each" if amount_each is not None else way.written.way.value
 
 
-def _of(each: Amount) -> str:
-    return f"{each.value} of {each.capacity}"
+def _of(share: Amount) -> str:
+    return f"{share.value} of {share.capacity}"
 
 
 def _amount_today(ways: Sequence[TriedWay]) -> Amount | None:
@@ -278,8 +278,8 @@ def _amount_today(ways: Sequence[TriedWay]) -> Amount | None:
 
 def _part(way: TriedWay) -> tuple[str, ...]:
     """The flag that gives each pod its amount."""
-    each = way.written.amount if way.written.way is SharingWay.CAPACITY else None
-    return ("--part", each.value) if each is not None else ()
+    share = way.written.amount if way.written.way is SharingWay.CAPACITY else None
+    return ("--part", share.value) if share is not None else ()
 
 
 def _gates(way: TriedWay) -> str:
@@ -300,9 +300,9 @@ def _row(tried_way: TriedWay) -> tuple[str, ...]:
     way = tried_way.written.way
     assert tried_way.fit is not None
     pods = "?" if tried_way.fit.unclear else f"{tried_way.placed:,} of {tried_way.fit.pods:,}"
-    each = tried_way.written.amount
-    shared = f"a device, by amounts: {_of(each)}" if each is not None else _SHARED[way]
-    if each is None and tried_way.spread.shared:
+    share = tried_way.written.amount
+    shared = f"a device, by amounts: {_of(share)}" if share is not None else _SHARED[way]
+    if share is None and tried_way.spread.shared:
         shared = "a device: a share for each pod"
     return way, pods, shared, ", ".join(need.name for need in tried_way.written.needs) or EMPTY
 
@@ -383,10 +383,10 @@ def _helping_json(answer: ShareAnswer) -> dict[str, Any]:
 
 
 def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
-    each = way.written.amount
+    share = way.written.amount
     out: dict[str, Any] = {
         "way": way.written.way.value,
-        **({"sharedCapacity": {"name": each.capacity, "requested": each.value}} if each is not None else {}),
+        **({"sharedCapacity": {"name": share.capacity, "requested": share.value}} if share is not None else {}),
         "needs": [
             {
                 "name": need.name,

@@ -25,11 +25,11 @@ _COMES: Final = (
 def replaced(made: Sequence[ReplacementPod]) -> Iterator[str]:
     """What comes in place of the pods that are deleted."""
     groups: dict[tuple[bool, bool | None], list[ReplacementPod]] = {}
-    for each in made:
-        groups.setdefault((each.made, each.fits), []).append(each)
+    for replacement in made:
+        groups.setdefault((replacement.made, replacement.fits), []).append(replacement)
     for key, one, several in _COMES:
         if like := groups.get(key):
-            names = some([each.key for each in like], 6)
+            names = some([replacement.key for replacement in like], 6)
             why = f": {like[0].unread}" if like[0].unread is not None else ""
             yield f"{names}: {one if len(like) == 1 else several}{why}."
 

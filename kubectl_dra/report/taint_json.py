@@ -136,12 +136,12 @@ def _radius(radius: Radius) -> dict[str, Any]:
         ],
         "replacements": [
             {
-                **object_json(each.namespace, each.name, "Pod"),
-                **({"ownedBy": each.owner} if each.owner else {}),
-                "made": each.made,
-                "hasPlace": each.fits,
+                **object_json(replacement.namespace, replacement.name, "Pod"),
+                **({"ownedBy": replacement.owner} if replacement.owner else {}),
+                "made": replacement.made,
+                "hasPlace": replacement.fits,
             }
-            for each in radius.replacements
+            for replacement in radius.replacements
         ],
         "allRequests": [
             {
@@ -168,8 +168,12 @@ def _radius(radius: Radius) -> dict[str, Any]:
 
 def _capacity(left: ClassLeft) -> dict[str, dict[str, str]]:
     return {
-        each.name: {"value": str(each.total), "remaining": str(each.now), "remainingAfter": str(each.after)}
-        for each in left.capacities
+        capacity.name: {
+            "value": str(capacity.total),
+            "remaining": str(capacity.now),
+            "remainingAfter": str(capacity.after),
+        }
+        for capacity in left.capacities
     }
 
 

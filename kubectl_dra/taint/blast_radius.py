@@ -278,7 +278,7 @@ def _together(hits: Sequence[ClaimHit]) -> ClaimHit:
     """The combined effect of several taints of one device on the pods of one claim. All hits list the pods in
     one order.
     """
-    pods = [reduce(worse, each) for each in zip(*(hit.pods for hit in hits), strict=True)]
+    pods = [reduce(worse, verdicts) for verdicts in zip(*(hit.pods for hit in hits), strict=True)]
     return replace(hits[0], pods=tuple(pods))
 
 
@@ -390,7 +390,7 @@ def _classes(
             yield ClassLeft(name, len(members), None, None)
             continue
         spared = [row for row in later if name in row.classes and row.id not in hit]
-        free, after = (len([row for row in each if row.state is DeviceState.FREE]) for each in (members, spared))
+        free, after = (len([row for row in group if row.state is DeviceState.FREE]) for group in (members, spared))
         yield ClassLeft(name, len(members), free, after, tuple(_capacities(members, spared)))
 
 

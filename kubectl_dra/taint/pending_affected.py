@@ -62,7 +62,7 @@ def lost_matches(
     analysis, shapes = _Trial(desired_rules, snapshot, settings), Shapes(snapshot)
     out: list[Lost] = []
     cache: dict[str, bool] = {}
-    questions = [each for each in _pending(snapshot, settings) if _may_get(each, devices, cycle, cache)]
+    questions = [pending for pending in _pending(snapshot, settings) if _may_get(pending, devices, cycle, cache)]
     known: dict[str, bool] = {}
     untried = 0
     for number, question in enumerate(questions):

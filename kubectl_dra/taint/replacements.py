@@ -63,7 +63,7 @@ def replacements(
     fits = _fitting(deleted, again, taints, rules, snapshot, settings, at)
     out: list[ReplacementPod] = []
     for pod, owner in owned:
-        made = any(pod is each for each in again)
+        made = any(pod is other for other in again)
         known = fits.get(pod.key) if made else None
         kinds = (*_READ, "ResourceClaimTemplate", *(VOLUME_KINDS if uses_volumes(pod) else ()))
         gap = next(iter(snapshot.unread(kinds)), None) if made and known is None else None

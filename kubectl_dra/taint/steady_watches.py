@@ -169,7 +169,7 @@ class Watcher:
         with self._condition:
             changed = kind in self._changed
             self._changed.discard(kind)
-            return changed or not any(watch.live for (each, _), watch in self._watches.items() if each == kind)
+            return changed or not any(watch.live for (watched, _), watch in self._watches.items() if watched == kind)
 
     def pause(self, longest: float, unwatched: float = POLL_SECONDS) -> None:
         """Wait for a change of what was read, for at most ``longest`` seconds and never beyond the deadline.
@@ -191,8 +191,8 @@ class Watcher:
     def _take(self, kind: str, whole: bool, key: Key | None) -> None:
         with self._condition:
             if key is None:
-                for each in [each for each in self._kept if each[0] == kind]:
-                    del self._kept[each]
+                for kept in [kept for kept in self._kept if kept[0] == kind]:
+                    del self._kept[kept]
             elif self._kept.pop((kind, *key), None) is None and not whole:
                 return
             self._changed.add(kind)

@@ -61,7 +61,7 @@ def goal(typed: str) -> Going:
         raise InputError(f":{word} takes one namespace, or all")
     if not more:
         return going
-    namespace = "" if more[0] in (each.lower() for each in ALL) else more[0]
+    namespace = "" if more[0] in (spelling.lower() for spelling in ALL) else more[0]
     # ``ns NAME`` stays in the table that is seen.
     return Going(namespace=namespace) if word in _FLEET[UseBy.namespaces] else going._replace(namespace=namespace)
 

@@ -169,7 +169,7 @@ def fitted(
         if not shown[-1][1].marks and over <= spare:
             room[-1] -= over
             return shown, room
-        shown.remove(min(shown, key=lambda each: each[1].keep))
+        shown.remove(min(shown, key=lambda entry: entry[1].keep))
 
 
 def _cell(text: str, width: int) -> str:
@@ -186,4 +186,4 @@ def _styled(column: ScreenColumn, text: str) -> list[tuple[str, str]]:
 
 
 def _spaced(parts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [part for number, each in enumerate(parts) for part in ([(GAP, "")] if number else []) + [each]]
+    return [part for number, item in enumerate(parts) for part in ([(GAP, "")] if number else []) + [item]]

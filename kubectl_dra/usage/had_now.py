@@ -318,13 +318,13 @@ def _despite_defects(now: DeviceNow, snapshot: Snapshot, scheduler: Scheduler) -
     """Of a free device that defects of the scheduler keep from plain requests: whether a selector helps."""
     row, trials = now.row, RequestTrials(snapshot, scheduler)
     found = [largest_request(name, (row,), trials) for name in row.classes]
-    largest = next((each for each in found if each is not None and each.defects), None)
+    largest = next((request for request in found if request is not None and request.defects), None)
     if largest is None and found and all(whole := [whole_refused(name, row, trials) for name in row.classes]):
         refused = LargestRequest(0).refused(whole[0], scheduler)
         step = NextStep(Look.EXPLAIN_CLASS, row.classes[0])
         fix = Remedy(upgrade_fix(whole[0]))
         return replace(now, verdict=Verdict.UNSCHEDULABLE, largest=refused, fix=fix, next=step)
-    if largest is None or not all(each is not None and each.defects for each in found):
+    if largest is None or not all(request is not None and request.defects for request in found):
         return now
     name, selector = _helping((row,), row.classes, trials)
     verdict = now.verdict if selector else Verdict.UNSCHEDULABLE

@@ -178,7 +178,7 @@ def _to_blame(
     """Each defect without which a request for one device fits there; all of them where no single one is enough."""
     own = trials.defects
     there = [defect for defect in KnownDefects.__struct_fields__ if getattr(own, defect)]
-    alone = (each for each in there if trials.on(node, name, 1, own.without(each), amount=amount).certain)
+    alone = (defect for defect in there if trials.on(node, name, 1, own.without(defect), amount=amount).certain)
     return tuple(alone) or tuple(there)
 
 

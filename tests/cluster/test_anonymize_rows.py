@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.dra_fields import KINDS, fields
-from kubectl_dra.api.schema import Field, each
+from kubectl_dra.api.schema import Field, change_items
 from kubectl_dra.cluster.anonymize import CATEGORIES, Anonymizer, Fields
 from kubectl_dra.cluster.identities import Identities
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
@@ -126,7 +126,7 @@ def test_an_item_that_is_null_stays_null() -> None:
 def without_unsaved(raw: Any, struct: str) -> Any:
     """A struct without the fields that no snapshot keeps."""
     return {
-        name: value if row.scalar or value is None else each(value, row, without_unsaved, row.type)
+        name: value if row.scalar or value is None else change_items(value, row, without_unsaved, row.type)
         for name, value in raw.items()
         if (row := fields(struct)[name]).saved
     }

@@ -14,7 +14,7 @@ from kubectl_dra.manifests.documents import (
     NotAnObject,
     Skipped,
     TemplateError,
-    each,
+    each_document,
     read_documents,
 )
 from kubectl_dra.manifests.source import decode
@@ -263,7 +263,7 @@ def test_what_a_position_marks_is_the_value(value: dict[str, Any], flow: bool | 
 def _each(text: str) -> list[tuple[int, int, str]]:
     """Number, line, and what was read or why not."""
     out = []
-    for found in each(decode(text, "f")):
+    for found in each_document(decode(text, "f")):
         if isinstance(found, Skipped):
             out.append((found.number, found.line, str(found.error)))
         else:
@@ -301,7 +301,7 @@ def test_each_document_by_itself(text: str, expected: list[tuple[int, int, str]]
 )
 def test_good_documents_are_read_where_they_are_whatever_is_beside_them(parts: list[str]) -> None:
     text = "---\n" + "---\n".join(parts)
-    found = [one for one in each(decode(text, "f")) if isinstance(one, Document)]
+    found = [one for one in each_document(decode(text, "f")) if isinstance(one, Document)]
     good = [index for index, part in enumerate(parts) if part in ("a: 1\n", "b: [1, 2]\n")]
     assert [one.index for one in found] == good
     for one in found:
@@ -311,7 +311,7 @@ def test_good_documents_are_read_where_they_are_whatever_is_beside_them(parts: l
 
 
 def test_a_repeated_key_is_noted() -> None:
-    first, second = (one for one in each(decode("a: 1\na: 2\n---\na: 1\n", "f")) if isinstance(one, Document))
+    first, second = (one for one in each_document(decode("a: 1\na: 2\n---\na: 1\n", "f")) if isinstance(one, Document))
     assert (first.repeated, second.repeated, first.object) == (True, False, {"a": 2})
     assert [one.repeated for one in read_documents('{"a": 1}{"b": {"a": 1, "a": 2}}', "f")] == [False, True]
 
@@ -325,7 +325,7 @@ def test_a_repeated_key_is_noted() -> None:
     ],
 )
 def test_what_kubectl_refuses_before_a_document(text: str, place: str, words: str) -> None:
-    first, refused, last = each(decode(text, "f.yaml"))
+    first, refused, last = each_document(decode(text, "f.yaml"))
     assert isinstance(first, Document) and isinstance(last, Document)
     assert (first.object, last.object) == ({"a": 1}, {"d": 4})
     assert isinstance(refused, Skipped)

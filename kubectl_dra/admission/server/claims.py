@@ -96,7 +96,7 @@ def check_total_cost(requests: Iterable[Any], at: Path, context: ServerContext) 
         exactly, alternatives = (request or {}).get("exactly"), (request or {}).get("firstAvailable") or ()
         # Nothing inside a request with both is compiled.
         parts = () if exactly is not None and alternatives else (exactly, *alternatives)
-        for attribute in (each for part in parts for each in (part or {}).get("derivedAttributes") or ()):
+        for attribute in (derived for part in parts for derived in (part or {}).get("derivedAttributes") or ()):
             # The server's sum of 64 bits starts again at 0.
             total = (total + derived_cost(text(attribute, "expression"), context)) % 2**64
     if total > MAX_EXPRESSION_COST:

@@ -38,7 +38,8 @@ Sets = Mapping[str, frozenset[str]]
 def sets_of(spec: Mapping[str, Any]) -> Sets:
     """The counter sets that a slice declares."""
     return {
-        text(each, "name"): frozenset((each or {}).get("counters") or ()) for each in spec.get("sharedCounters") or ()
+        text(counter_set, "name"): frozenset((counter_set or {}).get("counters") or ())
+        for counter_set in spec.get("sharedCounters") or ()
     }
 
 

@@ -73,7 +73,9 @@ def _check_change(meta: Mapping[str, Any], old: Mapping[str, Any]) -> Violations
     if meta.get("deletionTimestamp") and not old.get("deletionTimestamp"):
         yield violation((*_META, "deletionTimestamp"), INVALID, "metadata-immutable", "cannot be set")
     if old.get("deletionTimestamp"):
-        added = [each for each in meta.get("finalizers") or () if each not in (old.get("finalizers") or ())]
+        added = [
+            finalizer for finalizer in meta.get("finalizers") or () if finalizer not in (old.get("finalizers") or ())
+        ]
         if added:
             message = f"{', '.join(map(str, added))} cannot be added while the object is being deleted"
             yield violation((*_META, "finalizers"), FORBIDDEN, "finalizer-invalid", message)

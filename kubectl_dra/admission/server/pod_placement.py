@@ -166,7 +166,7 @@ def _check_label_keys(term: Mapping[str, Any], at: Path, labels: Mapping[str, An
         places = {key: index for index, key in enumerate(matched)}
         seen = set(selector.get("matchLabels") or ())
         # The server has added a requirement for each key of which the pod has the label.
-        written = [text(each, "key") for each in selector.get("matchExpressions") or ()]
+        written = [text(expression, "key") for expression in selector.get("matchExpressions") or ()]
         for key in (*written, *(key for key in matched if key in labels)):
             if key in seen and key in places:
                 message = "must not be in the labelSelector as well"
@@ -181,11 +181,11 @@ def _check_label_keys(term: Mapping[str, Any], at: Path, labels: Mapping[str, An
 
 def _check_spread(constraints: Sequence[Any], at: Path, labels: Mapping[str, Any]) -> Violations:
     rule = "pod-topology-spread"
-    seen = [(text(each, "topologyKey"), text(each, "whenUnsatisfiable")) for each in constraints]
-    for index, each in enumerate(constraints):
-        each = each or {}
+    seen = [(text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable")) for constraint in constraints]
+    for index, written_constraint in enumerate(constraints):
+        constraint = written_constraint or {}
         here = (*at, index)
-        if (each.get("maxSkew") or 0) <= 0:
+        if (constraint.get("maxSkew") or 0) <= 0:
             yield violation((*here, "maxSkew"), INVALID, rule, "must be greater than 0")
         if not seen[index][0]:
             yield missing((*here, "topologyKey"), rule)
@@ -195,13 +195,13 @@ def _check_spread(constraints: Sequence[Any], at: Path, labels: Mapping[str, Any
         if seen[index] in seen[index + 1 :]:
             field = (*here, "{topologyKey, whenUnsatisfiable}")
             yield violation(field, DUPLICATE, rule, "another constraint has the same topologyKey and whenUnsatisfiable")
-        yield from _check_min_domains(each, here, when)
+        yield from _check_min_domains(constraint, here, when)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if each.get(name) is not None and each[name] not in _POLICIES:
-                yield unsupported(each[name], (*here, name), rule, _POLICIES)
-        yield from _check_label_keys(each, here, labels)
-        if each.get("labelSelector") is not None:
-            yield from check_label_selector(each["labelSelector"], (*here, "labelSelector"))
+            if constraint.get(name) is not None and constraint[name] not in _POLICIES:
+                yield unsupported(constraint[name], (*here, name), rule, _POLICIES)
+        yield from _check_label_keys(constraint, here, labels)
+        if constraint.get("labelSelector") is not None:
+            yield from check_label_selector(constraint["labelSelector"], (*here, "labelSelector"))
 
 
 def _check_min_domains(constraint: Mapping[str, Any], at: Path, when: str) -> Violations:

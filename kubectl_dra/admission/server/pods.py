@@ -273,7 +273,7 @@ def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Viol
             message = f"{what} of {name!r} is used already"
             yield violation(where, DUPLICATE, "container-claim-duplicate", message)
         elif not request:
-            for part in sorted(each for each in seen if each.partition("/")[0] == name):
+            for part in sorted(pair for pair in seen if pair.partition("/")[0] == name):
                 message = f"the request {part.partition('/')[2]!r} of {name!r} is used already"
                 yield violation(where, DUPLICATE, "container-claim-duplicate", message)
         if name not in seen:

@@ -58,9 +58,9 @@ def check_slice(resource_slice: Mapping[str, Any], context: ServerContext) -> Vi
 
 def _check_fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Violations:
     """What cannot change in a stored slice."""
-    pools = (text(struct(each, "pool"), "name") for each in (spec, old))
-    drivers = (text(each, "driver") for each in (spec, old))
-    nodes = (each.get("nodeName") for each in (spec, old))
+    pools = (text(struct(either, "pool"), "name") for either in (spec, old))
+    drivers = (text(either, "driver") for either in (spec, old))
+    nodes = (either.get("nodeName") for either in (spec, old))
     for at, (now, before) in ((("pool", "name"), pools), (("driver",), drivers), (("nodeName",), nodes)):
         if now != before:
             yield violation((*_SPEC, *at), INVALID, "slice-immutable", f"cannot be changed from {before!r}")

@@ -180,7 +180,7 @@ def _check_consumers(
     if status.get("allocation") is None:
         yield violation(at, FORBIDDEN, rule, "needs an allocation")
     elif (old.get("metadata") or {}).get("deletionTimestamp") and any(
-        each not in (before.get("reservedFor") or ()) for each in consumers
+        reference not in (before.get("reservedFor") or ()) for reference in consumers
     ):
         yield violation(at, FORBIDDEN, rule, "cannot grow while the claim is being deleted")
 

@@ -94,12 +94,12 @@ class Access(NamedTuple):
     @property
     def required(self) -> tuple[Permission, ...]:
         """The missing ones without which the command has no whole answer."""
-        return tuple(each for each in self.missing if each in self.needs.always)
+        return tuple(permission for permission in self.missing if permission in self.needs.always)
 
     @property
     def optional(self) -> tuple[Permission, ...]:
         """The missing ones on which only some answers depend."""
-        return tuple(each for each in self.missing if each not in self.needs.always)
+        return tuple(permission for permission in self.missing if permission not in self.needs.always)
 
 
 def run(flags: CanFlags, connection: ConnectionFlags) -> int:
@@ -182,8 +182,8 @@ def _told(rule: Mapping[str, Sequence[str]]) -> str:
 def _rules(permissions: Iterable[Permission]) -> list[dict[str, list[str]]]:
     """The permissions as rules of RBAC, resources of one group with the same verbs together."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
-    for each in permissions:
-        verbs.setdefault((each.group, each.resource), {})[each.verb] = None
+    for permission in permissions:
+        verbs.setdefault((permission.group, permission.resource), {})[permission.verb] = None
     rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), of_resource in verbs.items():
         rules.setdefault((group, tuple(of_resource)), []).append(resource)
@@ -211,13 +211,15 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
 
     cluster = ApiServer(connection_options(connection, flags.namespace))
     names = (flags.command,) if flags.command else tuple(NEEDS)
-    wanted = [*dict.fromkeys(each for name in names for each in (*NEEDS[name].always, *NEEDS[name].sometimes))]
+    wanted = [
+        *dict.fromkeys(permission for name in names for permission in (*NEEDS[name].always, *NEEDS[name].sometimes))
+    ]
     try:
         answers = access.allowed(cluster.client, wanted)
-        missing = [each for each, answer in zip(wanted, answers, strict=True) if not answer]
-        if any(each in NEIGHBOURS for each in missing):
-            missing = [each for each in missing if _is_served(each, cluster)]
-        local = [each for each in missing if is_namespaced_resource(each.resource)]
+        missing = [permission for permission, answer in zip(wanted, answers, strict=True) if not answer]
+        if any(permission in NEIGHBOURS for permission in missing):
+            missing = [permission for permission in missing if _is_served(permission, cluster)]
+        local = [permission for permission in missing if is_namespaced_resource(permission.resource)]
         within = access.allowed(cluster.client, local, cluster.namespace)
         user = (access.user(cluster.client) or connection.as_user) if missing else ""
         if flags.namespace:
@@ -226,11 +228,11 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
         if error.status in (403, 404):
             raise UndeterminedError(f"the server does not say what you may do: {error}") from None
         raise
-    there = frozenset(each for each, answer in zip(local, within, strict=True) if answer)
+    there = frozenset(permission for permission, answer in zip(local, within, strict=True) if answer)
     permissions = []
     for name in names:
         needs = NEEDS[name]
-        lacks = tuple(each for each in (*needs.always, *needs.sometimes) if each in missing)
+        lacks = tuple(permission for permission in (*needs.always, *needs.sometimes) if permission in missing)
         permissions.append(Access(name, needs, lacks, there))
     return permissions, user, cluster.namespace
 
@@ -280,10 +282,10 @@ def _write_text(permissions: Sequence[Access], user: str, namespace: str, where:
 def _lines(access: Access, full: bool, namespace: str = "") -> Iterator[str]:
     """The missing permissions, the required ones first; of more optional ones than a few only how many."""
     shown = full or len(access.optional) <= FEW
-    for each in (*access.required, *(access.optional if shown else ())):
-        about = ["optional"] if each in access.optional else []
-        about += [f"allowed in namespace {namespace}"] if namespace and each in access.within else []
-        yield f"{each} ({', '.join(about)})" if about else str(each)
+    for permission in (*access.required, *(access.optional if shown else ())):
+        about = ["optional"] if permission in access.optional else []
+        about += [f"allowed in namespace {namespace}"] if namespace and permission in access.within else []
+        yield f"{permission} ({', '.join(about)})" if about else str(permission)
     if not shown:
         yield f"{len(access.optional)} optional: --full"
 
@@ -342,13 +344,13 @@ def _json(permissions: Sequence[Access], user: str, namespace: str) -> dict[str,
                 "role": f"kubectl-dra-{access.needs.role}",
                 "missing": [
                     {
-                        "verb": each.verb,
-                        "resource": each.resource,
-                        "group": each.group,
-                        "always": each in access.needs.always,
-                        "allowedIn": [namespace] if each in access.within else [],
+                        "verb": permission.verb,
+                        "resource": permission.resource,
+                        "group": permission.group,
+                        "always": permission in access.needs.always,
+                        "allowedIn": [namespace] if permission in access.within else [],
                     }
-                    for each in access.missing
+                    for permission in access.missing
                 ],
             }
             for access in permissions

@@ -109,7 +109,7 @@ def _targets(typed: TypedWords) -> tuple[list[Named], bool]:
     word, slash, _ = typed.typed.partition("/")
     if slash:
         return _of_kind(typed, kind_of(word), f"{word}/")
-    begun = [(f"{each}/", "") for each in _kinds_begun(word) if not (typed.arguments and each in _ALONE)]
+    begun = [(f"{known}/", "") for known in _kinds_begun(word) if not (typed.arguments and known in _ALONE)]
     snapshot = _read(typed, _READS["target"])
     if snapshot is None:
         return begun, True
@@ -120,7 +120,7 @@ def _targets(typed: TypedWords) -> tuple[list[Named], bool]:
         prefix = f"{kind}/" if begun else ""
         targets += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
     names = [(name, text) for _, name, text in sorted(targets, key=lambda target: target[0]) if name.startswith(word)]
-    more = [each for each in begun if each[0] not in ("pod/", "claim/")] if names else begun
+    more = [proposal for proposal in begun if proposal[0] not in ("pod/", "claim/")] if names else begun
     return [*names, *more], not names
 
 
@@ -129,7 +129,7 @@ def _kinds_begun(word: str) -> tuple[str, ...]:
     if not word:
         return ("pod", "claim")
     words = dict.fromkeys(kind.lower() for kind in (*KINDS.values(), *WORKLOADS.values()))
-    return tuple(each for each in words if each.startswith(word))
+    return tuple(known for known in words if known.startswith(word))
 
 
 def _of_kind(typed: TypedWords, kind: str, start: str) -> tuple[list[Named], bool]:
@@ -145,7 +145,7 @@ def _of_kind(typed: TypedWords, kind: str, start: str) -> tuple[list[Named], boo
         return [(start + name, "") for name in names], False
     if kind in ("pod", "claim"):
         named = (_pods if kind == "pod" else _claims)(snapshot, _namespace(typed, snapshot))
-        listed = [(name, text) for _, name, text in sorted(named, key=lambda each: not each[0])]
+        listed = [(name, text) for _, name, text in sorted(named, key=lambda entry: not entry[0])]
     else:
         listed = list(_names(kind, snapshot, typed))
     return [(start + name, text) for name, text in listed if start + name not in typed.arguments], False

@@ -154,8 +154,8 @@ def _write_text(
         write_counts(inventory, counts, flags.by, flags.color.value, limit=flags.limit, headers=not flags.no_headers)
         return
     wide = flags.output is DevicesOutput.wide
-    each = flags.full or wide or flags.output is DevicesOutput.name
-    groups = ordered((singly if each else alike_devices)(inventory.rows), flags.sort)
+    one_by_one = flags.full or wide or flags.output is DevicesOutput.name
+    groups = ordered((singly if one_by_one else alike_devices)(inventory.rows), flags.sort)
     if flags.output is DevicesOutput.name:
         write_names(groups[: flags.limit])
     else:

@@ -74,7 +74,7 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
         print_devices(inventory, settings, snapshot, flags, connection)
         return max((device_now(row, snapshot, settings).exit_code for row in inventory.rows), default=1)
     now = device_now(inventory.rows[0], snapshot, settings)
-    unsure = (each for each in now.unsure if isinstance(each, Unread))
+    unsure = (unread_kind for unread_kind in now.unsure if isinstance(unread_kind, Unread))
     inventory = replace(inventory, unread=tuple(dict.fromkeys((*inventory.unread, *unsure))))
     answer = device_answer(now)
     about = answer_json("Device", str(now.row.id), now, answer, cluster_flags(flags, connection))
@@ -111,7 +111,7 @@ def _print_rest(now: ClassNow | DeviceNow, flags: DevicesFlags, connection: Conn
 
     out, where = Painter(color=flags.color.value), cluster_flags(flags, connection)
     if now.fix is not None:
-        how = [shell((each,), where) for each in fix_commands(now.fix)]
+        how = [shell((command_line,), where) for command_line in fix_commands(now.fix)]
         write_blocks(out, [Section("Fixes", (Items(((prose(written(now.fix.change), Tone.GOOD, 0), *how),)),))])
     if (following := command(now.next, Invocation())) is not None:
         write_blocks(out, [shell((following,), where, "Next")])

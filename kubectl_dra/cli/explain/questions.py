@@ -318,13 +318,14 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
         return alone
     # Whether a pod starts is known once all have their nodes.
     if any(
-        each.verdict is Verdict.UNDETERMINED and not (each.not_starting or each.refused or if_none(each.unclear))
-        for each in diagnoses
+        answer.verdict is Verdict.UNDETERMINED
+        and not (answer.not_starting or answer.refused or if_none(answer.unclear))
+        for answer in diagnoses
     ):
         return alone
     from kubectl_dra.fit.result import FitOptions
 
-    open_ = any(each.verdict is Verdict.UNDETERMINED for each in diagnoses)
+    open_ = any(answer.verdict is Verdict.UNDETERMINED for answer in diagnoses)
     # That the first pod of each role can be judged is known, unless something else has to be.
     options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
     fit_answer = _fitted(posed, manifest, options)
@@ -379,8 +380,8 @@ def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
 
 def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
     """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
-    asked = [each.question for each in posed]
-    pods = [each.pod for each in asked if each.pod is not None and not (each.exists and each.pod.node_name)]
+    asked = [case.question for case in posed]
+    pods = [pod for question in asked if (pod := question.pod) is not None and not (question.exists and pod.node_name)]
     bare = [pod.key for pod in pods if MADE_BY not in pod.metadata.annotations]
     if len(pods) < 2 or f"{diagnosis.namespace}/{diagnosis.name}" not in bare:
         return diagnosis
@@ -410,7 +411,7 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
 def _of(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Posed:
     """The question that a diagnosis answers."""
     key = (diagnosis.namespace, diagnosis.name)
-    return next((each for each in posed if (each.question.namespace, each.question.name) == key), posed[0])
+    return next((case for case in posed if (case.question.namespace, case.question.name) == key), posed[0])
 
 
 def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
@@ -421,7 +422,7 @@ def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Seq
     if workload.replaced and not workload.running and not workload.verdict.exit_code:
         # A node that a pod of the former template leaves is none that the pod gets beside it.
         given = {placed_pod.node for placed_pod in workload.placed_pods}
-        agreeing = [each for each in agreeing if given <= {placement.node for placement in each.placements}]
+        agreeing = [answer for answer in agreeing if given <= {placement.node for placement in answer.placements}]
     if agreeing or not (workload.running or workload.replaced):
         return agreeing
     from kubectl_dra.fit.existing_pods import pods_of

@@ -155,7 +155,7 @@ def _with_kinds_for(
         def read(space: str, names: tuple[str, ...]) -> Iterator[Snapshot]:
             yield cluster.read_snapshot(names, namespace=space, progress=progress)
 
-        answers = dict(side_by_side([partial(read, *each) for each in wanted]))
+        answers = dict(side_by_side([partial(read, *arguments) for arguments in wanted]))
     for index, (_, names) in enumerate(wanted):
         snapshot = with_kinds(snapshot, answers[index], names, server_of(flags, snapshot))
     return snapshot

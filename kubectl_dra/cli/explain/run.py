@@ -109,7 +109,7 @@ def _run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
 
         return run_without_pod(targets[0].name, absent, flags, connection)
     _tell_stand_ins(posed)
-    answers = _answered(posed, [_diagnosed(each, flags, connection) for each in posed], flags)
+    answers = _answered(posed, [_diagnosed(case, flags, connection) for case in posed], flags)
     _print(answers, flags, _invocation(flags, connection))
     keep(posed, answers)
     return answers.code
@@ -119,9 +119,9 @@ def _tell_stand_ins(posed: Sequence[Posed]) -> None:
     """Says what answers for a workload or a template, as ``kubectl logs deployment/NAME`` does."""
     from kubectl_dra.report.paint import tell
 
-    for each in posed:
-        if each.stand_in is not None:
-            tell(f"note: {_stands_for(each.question, each.stand_in)}")
+    for case in posed:
+        if case.stand_in is not None:
+            tell(f"note: {_stands_for(case.question, case.stand_in)}")
 
 
 def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade | UsedBy) -> str:
@@ -192,7 +192,7 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
         from kubectl_dra.explain.selector_trace import trace
 
         traces = trace(posed.question, posed.snapshot, posed.settings, flags.trace)
-        if diagnosis.next in [NextStep(Look.ONE_DEVICE, str(each.device)) for each in traces]:
+        if diagnosis.next in [NextStep(Look.ONE_DEVICE, str(traced.device)) for traced in traces]:
             # From the device that was just shown on to all of them.
             diagnosis = replace(diagnosis, next=NextStep(Look.DEVICES))
         diagnosis = replace(diagnosis, traces=traces)
@@ -215,15 +215,15 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     drawn: dict[tuple[str, str, str], Inventory] = {}
     posed = questions_of(flags, connection, changes)
     _tell_stand_ins(posed)
-    for number, each in enumerate(posed):
+    for number, case in enumerate(posed):
         pictured = number < MAX_FLEETS
-        diagnosis = _diagnosed(each._replace(settings=replace(each.settings, with_devices=pictured)), flags, connection)
+        diagnosis = _diagnosed(case._replace(settings=replace(case.settings, with_devices=pictured)), flags, connection)
         diagnoses.append(diagnosis)
         devices = (
-            (fleets.get(each.snapshot) or fleet(each.question, each.snapshot, each.settings)) if pictured else None
+            (fleets.get(case.snapshot) or fleet(case.question, case.snapshot, case.settings)) if pictured else None
         )
         if devices is not None:
-            fleets.put(each.snapshot, devices)
+            fleets.put(case.snapshot, devices)
             drawn[_subject(diagnosis)] = devices
     origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
     answers = _answered(posed, diagnoses, flags)
@@ -301,7 +301,7 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         write_overview(overview, color, flags=of, where=where, short=short, full=flags.full, headers=headers)
     elif output == "name":
         names = [name for alike in overview.found for name in alike.names]
-        put("".join(f"{name}\n" for name in (*names, *(f"vmi/{each.name}" for each in overview.unmade))))
+        put("".join(f"{name}\n" for name in (*names, *(f"vmi/{launcher.name}" for launcher in overview.unmade))))
     elif output == "html":
         from kubectl_dra.report.explain_html import overview_html
         from kubectl_dra.report.html.page import PageOrigin

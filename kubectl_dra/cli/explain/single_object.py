@@ -130,7 +130,7 @@ def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection
         pointed = [Pointer(INSTANCE, namespace, name)]
         snapshot = with_neighbours(snapshot, lambda _: pointed, connection, flags.namespace)
     everywhere = bool(flags.snapshots) and not flags.namespace
-    launchers = [each for each in unmade(snapshot, "" if everywhere else namespace) if each.name == name]
+    launchers = [launcher for launcher in unmade(snapshot, "" if everywhere else namespace) if launcher.name == name]
     for gap in snapshot.unread((INSTANCE,), namespace) if not launchers else ():
         if gap.reason != ABSENT:
             raise UndeterminedError(f"{gap}, so why virtual machine {name} has no pod is unknown{gap.help}")

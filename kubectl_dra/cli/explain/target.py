@@ -235,7 +235,7 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
         raise NotThere(f"{title} in namespace {namespace}", told, *commands)
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
     progress = {pod.metadata.name: progress_of(pod, snapshot) for pod in pods}
-    hanging = sum(each.hangs for each in progress.values())
+    hanging = sum(state.hangs for state in progress.values())
     return Looked(min(pods, key=lambda pod: progress[pod.metadata.name]), Picked(title, len(pods), hanging))
 
 

@@ -66,7 +66,7 @@ def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
         check(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     workloads, snapshot = _read(flags, connection)
-    if (flags.most or flags.replicas is not None) and all(each.kind == DAEMON_SET for each in workloads):
+    if (flags.most or flags.replicas is not None) and all(workload.kind == DAEMON_SET for workload in workloads):
         raise UsageError("--max and --replicas count replicas, and a DaemonSet makes a pod for each node: leave it out")
     missing = missing_namespaces(workloads, snapshot)
     if missing:

@@ -205,7 +205,9 @@ def _stored(flags: LintFlags) -> Stored:
     from kubectl_dra.manifests.objects import objects
     from kubectl_dra.manifests.source import decode
 
-    raws = (each.object for file in find_inputs(flags.old) for each in objects(parse(decode(read(file), file.name))))
+    raws = (
+        manifest.object for file in find_inputs(flags.old) for manifest in objects(parse(decode(read(file), file.name)))
+    )
     return {stored_key(raw): raw for raw in raws}
 
 

@@ -27,7 +27,7 @@ from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import items_of
 from kubectl_dra.lint.context import Item
 from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade, WrittenAt
-from kubectl_dra.manifests.documents import Document, Skipped, each
+from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs, read
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects
@@ -61,7 +61,7 @@ def read_written(inputs: Iterable[Input], namespace: str) -> GivenManifests:
     for file in inputs:
         try:
             source = decode(read(file), file.name)
-            for document in each(source):
+            for document in each_document(source):
                 if not isinstance(document, Skipped) and is_object(document.object) and not is_patch(document.name):
                     notes += _add(builder, document, namespace, places)
         except FileError:

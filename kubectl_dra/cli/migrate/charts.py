@@ -19,7 +19,7 @@ from kubectl_dra.manifests.charts import (
     values_files,
 )
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.documents import each as documents
+from kubectl_dra.manifests.documents import each_document as documents
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate import codes
@@ -54,15 +54,15 @@ def of_charts(
     for chart in charts:
         about = _about_claims(chart)
         name = rendering_name(chart)
-        found = next((each for each in inputs if each.name == name), None)
+        found = next((known for known in inputs if known.name == name), None)
         if found is None:
             notes.append(about)
             notes.append(f"{chart}: not rendered, because helm is not there: only its files were looked at")
             continue
         text = read(found).decode("utf-8", "replace")
-        broken = [each for each in flags.broken if each.path.startswith(f"{chart.rstrip('/')}/")]
-        files.update((each.path, _unreadable(each)) for each in broken)
-        without = tuple(each.path for each in broken)
+        broken = [template for template in flags.broken if template.path.startswith(f"{chart.rstrip('/')}/")]
+        files.update((template.path, _unreadable(template)) for template in broken)
+        without = tuple(template.path for template in broken)
         default = Rendering(chart, flags.values, flags.sets, text, without)
         renderings = [MigratedRendering(default, files.pop(name, MigratedFile(name, None)))]
         if not flags.edits:
@@ -109,7 +109,11 @@ def _not_read(chart: str, named: Sequence[str], job: MigrationJob) -> Iterator[s
 
 
 def _document(path: Path) -> Iterator[Mapping[str, Any]]:
-    yield from (each.object for each in documents(decode(path.read_bytes(), str(path))) if isinstance(each, Document))
+    yield from (
+        document.object
+        for document in documents(decode(path.read_bytes(), str(path)))
+        if isinstance(document, Document)
+    )
 
 
 def _with_other_values(
@@ -125,8 +129,10 @@ def _with_other_values(
         name = rendering_name(chart, path)
         # A chart that renders nothing is no error here.
         report = migrate([Input("<none>", False, b"{}"), Input(name, False, data)], job._replace(claims_file=""))
-        file = next((each for each in report.files if each.name == name), MigratedFile(name, None))
-        without = tuple(each.path for each in broken)
+        file = next(
+            (migrated_file for migrated_file in report.files if migrated_file.name == name), MigratedFile(name, None)
+        )
+        without = tuple(template.path for template in broken)
         yield MigratedRendering(Rendering(chart, (path,), (), data.decode("utf-8", "replace"), without), file)
 
 

@@ -190,7 +190,9 @@ def _code(flags: MigrateFlags, report: MigrationReport, *, left: bool) -> int:
     if report.defects:
         return EXIT_ERROR
     asked = not (flags.check or flags.write or flags.interactive or flags.output_dir)
-    if asked and any(each.verdict is Verdict.UNDETERMINED or each.unread for each in report.comparisons or ()):
+    if asked and any(
+        comparison.verdict is Verdict.UNDETERMINED or comparison.unread for comparison in report.comparisons or ()
+    ):
         return EXIT_UNDETERMINED
     return EXIT_NO if left else 0
 

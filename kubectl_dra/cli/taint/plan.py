@@ -198,7 +198,7 @@ def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> It
 
 def _shared(parts: Mapping[DeviceID, Sequence[DeviceID]], devices: Devices) -> Iterator[str]:
     """That devices share counters with others, first of all those in use."""
-    others = sorted({part for each in parts.values() for part in each})
+    others = sorted({part for siblings in parts.values() for part in siblings})
     held = [id for id in others if (target := devices.get(id)) and target.row and target.row.holders]
     if others:
         yield (

@@ -248,7 +248,7 @@ def _drain(
     assert world.cluster is not None
     pods = [identity for identity, pod in result.radius.pods().items() if pod.fate != ENDED]
     parts = parts_of([desired.device for desired in desired_rules], world.inventory.rows)
-    others = [part for each in parts.values() for part in each]
+    others = [part for siblings in parts.values() for part in siblings]
     return Drain(world.cluster, watcher, _taints(desired_rules, effect), pods, others)
 
 

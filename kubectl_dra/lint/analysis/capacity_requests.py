@@ -29,9 +29,9 @@ class UnknownCapacity(Struct, frozen=True):
 
 def unknown_capacities(context: Context) -> Iterator[UnknownCapacity]:
     """The amounts requested of devices of known drivers, if every capacity of these is known."""
-    for each in alternatives(context):
-        requested = fields_at(each.content, "capacity", "requests")
-        name = each.content.get("deviceClassName")
+    for alternative in alternatives(context):
+        requested = fields_at(alternative.content, "capacity", "requests")
+        name = alternative.content.get("deviceClassName")
         kinds = kinds_of_class(context, name) if requested and isinstance(name, str) else None
         drivers = {kind.driver: catalogue().driver(kind.driver) for kind in kinds or ()}
         known = [driver for driver in drivers.values() if driver is not None and driver.complete and driver.capacities]
@@ -47,7 +47,7 @@ def unknown_capacities(context: Context) -> Iterator[UnknownCapacity]:
             if key not in names:
                 # Names are compared as they are written, whereas CEL and constraints add the driver as domain.
                 meant = next((one for domain in drivers for one in _other(domain, key) if one in names), "")
-                path = (*each.path, "capacity", "requests", key)
+                path = (*alternative.path, "capacity", "requests", key)
                 yield UnknownCapacity(path, key, str(name), tuple(dict.fromkeys(names)), meant)
 
 

@@ -199,7 +199,7 @@ def _may_use(container: Mapping[str, Any]) -> bool:
     if not isinstance(resources, dict):
         return resources is not None
     claims = resources.get("claims")
-    named = claims is None or (isinstance(claims, list) and all(isinstance(each, dict) for each in claims))
+    named = claims is None or (isinstance(claims, list) and all(isinstance(claim, dict) for claim in claims))
     return not named or any(key not in _OF_RESOURCES for key in resources)
 
 
@@ -270,7 +270,9 @@ def speaks_of_network(context: Context, reference: Reference) -> bool:
 
 def claim_classes(item: Item) -> tuple[str, ...]:
     """The classes that a claim or template requests."""
-    names = (each.get("deviceClassName") for request in item.requests for each in alternatives_of(request))
+    names = (
+        alternative.get("deviceClassName") for request in item.requests for alternative in alternatives_of(request)
+    )
     return tuple(str(name) for name in names if name)
 
 

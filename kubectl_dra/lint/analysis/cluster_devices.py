@@ -68,16 +68,16 @@ def placed(
     if (own, of_class) not in known.placed:
         exact = (slice_.exact(own) if slice_.has_own(own) else slice_ for slice_ in known.slices)
         everything = [
-            DeviceOnNode(each, slice_.scope.node_name or each.scope.node_name)
+            DeviceOnNode(device, slice_.scope.node_name or device.scope.node_name)
             for slice_ in exact
-            for each in slice_.devices
+            for device in slice_.devices
         ]
         known.placed[own, of_class] = admitted_places(everything, of_class)
     return known.placed[own, of_class]
 
 
 def _columns(programs: Iterable[Program], attributes: Iterable[str]) -> Iterator[PerDeviceColumn]:
-    read = [(each.kind, each.domain, each.id) for program in programs for each in program.columns or ()]
+    read = [(column.kind, column.domain, column.id) for program in programs for column in program.columns or ()]
     named = [("attribute", *name.partition("/")[::2]) for name in attributes]
     for kind, domain, name in (*read, *named):
         if name:
@@ -106,8 +106,8 @@ def admitted(devices: Sequence[Device], programs: Sequence[Program]) -> Sequence
 def admitted_places(places: Sequence[DeviceOnNode], programs: Sequence[Program]) -> Sequence[DeviceOnNode]:
     """Those of them that pass all of these selectors."""
     for program in programs:
-        outcomes = program.evaluate_devices([each.device for each in places])
-        places = [each for each, outcome in zip(places, outcomes, strict=True) if outcome is True]
+        outcomes = program.evaluate_devices([device.device for device in places])
+        places = [device for device, outcome in zip(places, outcomes, strict=True) if outcome is True]
     return places
 
 

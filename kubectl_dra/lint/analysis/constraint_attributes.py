@@ -43,7 +43,7 @@ def attribute_fix(context: Context, path: Path, name: str) -> Fix | None:
         return domain_fix(context, path, name) if name else None
     driver = catalogue().driver(domain)
     camel = _JOINED.sub(lambda match: match[1].upper(), short)
-    known = [f"{STANDARD}/{each}" for each in STANDARD_NAMES] if domain == STANDARD else []
+    known = [f"{STANDARD}/{attribute}" for attribute in STANDARD_NAMES] if domain == STANDARD else []
     known += _written(driver) if driver is not None else ()
     near = next(_names(driver, camel), "") if driver is not None else ""
     near = near or next(iter(nearest(name, known, 1)), "")

@@ -22,7 +22,7 @@ def real_version(context: Context) -> str:
     if not better or better == item.version:
         return ""
     try:
-        wrong_in = [any(decoding_errors(item.raw, GROUP, each, release)) for each in (item.version, better)]
+        wrong_in = [any(decoding_errors(item.raw, GROUP, version, release)) for version in (item.version, better)]
     except KeyError:
         # No schema says what such an object has.
         return ""

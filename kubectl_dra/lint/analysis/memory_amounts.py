@@ -91,7 +91,7 @@ def memory_fix(driver: Driver, column: Column, capacity: str, path: Path, progra
 
 def _compared(column: Column, program: Program) -> _Compared | None:
     """The one comparison of the column with a whole number, and the size that this is."""
-    own = [each for each in comparisons(program) if each.column == column]
+    own = [comparison for comparison in comparisons(program) if comparison.column == column]
     if len(own) != 1 or own[0].operator == "in" or own[0].constants[0].type != "int":
         return None
     number, name = own[0].constants[0].value, (column.id or "").lower()

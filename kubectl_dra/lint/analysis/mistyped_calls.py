@@ -83,14 +83,16 @@ def mistyped_calls(program: Program) -> tuple[MistypedCall, ...]:
     if not known:
         return ()
     compared = _compared_wrongly(program)
-    failing = (each for each in mistyped(program, known, columns) if each.node.id not in compared)
-    return tuple(_described(each.node, each.operand, columns, program) for each in failing)
+    failing = (comparison for comparison in mistyped(program, known, columns) if comparison.node.id not in compared)
+    return tuple(_described(comparison.node, comparison.operand, columns, program) for comparison in failing)
 
 
 def _compared_wrongly(program: Program) -> frozenset[int]:
     """The comparisons of which it is said that the constant has the wrong type."""
-    known = ((each, known_attribute(each.column)) for each in comparisons(program))
-    return frozenset(each.node.id for each, found in known if found is not None and wrong_constants(each, found[1]))
+    known = ((comparison, known_attribute(comparison.column)) for comparison in comparisons(program))
+    return frozenset(
+        comparison.node.id for comparison, found in known if found is not None and wrong_constants(comparison, found[1])
+    )
 
 
 def _described(

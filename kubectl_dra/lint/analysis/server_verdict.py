@@ -283,7 +283,7 @@ def refusals(context: Context) -> ServersRefuse | None:
     # A cluster shows what it stores in the version that it is asked for.
     if not both.is_stored and not (_is_in(both.before, context) and _is_in(both.after, context)):
         return None
-    before, after = (tuple(violations_of(Context(context.item, each))) for each in (both.before, both.after))
+    before, after = (tuple(violations_of(Context(context.item, cluster))) for cluster in (both.before, both.after))
     if both.is_stored:
         # What is stored is decoded leniently: the field is lost instead.
         after = tuple(violation for violation in after if violation.rule != "unknown-field")

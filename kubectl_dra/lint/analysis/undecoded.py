@@ -46,7 +46,7 @@ class Undecoded:
 
     def _may_be_required(self, path: Path) -> bool:
         """Whether one of the fields may be what is missing at a path, or a part of it."""
-        if any(path[: len(each)] == each for each in self._paths):
+        if any(path[: len(prefix)] == prefix for prefix in self._paths):
             return True
         there = path
         while there and value_at(self._rest, there) is None:

@@ -40,9 +40,9 @@ class _Candidates(Struct, frozen=True):
     def by_node(self, values: Sequence[Sequence[Hashable]]) -> Mapping[Hashable, Counter[str]]:
         """Number of fitting devices by node and value; node "" for those that are not of one node alone."""
         table: dict[Hashable, Counter[str]] = defaultdict(Counter)
-        for each, own in zip(self.fitting, values, strict=True):
+        for device, own in zip(self.fitting, values, strict=True):
             for value in own:
-                table[value][each.node] += _ANY if each.device.allow_multiple_allocations else 1
+                table[value][device.node] += _ANY if device.device.allow_multiple_allocations else 1
         return table
 
 
@@ -114,12 +114,12 @@ class ExceedsDevices(
         wanted, total = _wanted(candidates.alternative) or {}, len(candidates.admitted)
         devices = f"the {total} devices that match" if total > 1 else "the one device that matches"
         for name, amount in wanted.items():
-            if any(_has(context, each.device, {name: amount}) for each in candidates.admitted):
+            if any(_has(context, device.device, {name: amount}) for device in candidates.admitted):
                 continue
             largest, whose = _largest(candidates.admitted, name)
             if largest is None:
                 message = f"none of {devices} has a capacity {name}"
-                has = sorted({name for each in candidates.admitted for name in each.device.capacity})
+                has = sorted({name for device in candidates.admitted for name in device.device.capacity})
                 return self.finding(
                     (*path, name), message, fix=f"They have {', '.join(has)}." if has else None, on_key=True
                 )
@@ -139,14 +139,14 @@ class ExceedsDevices(
         matched = path[-1] == "matchAttribute"
         tables: dict[str, list[tuple[int, Mapping[Hashable, Counter[str]]]]] = {}
         for request, options in covered.items():
-            for each in options:
-                own = [values_of(place.device, attribute) for place in each.fitting]
+            for candidates in options:
+                own = [values_of(place.device, attribute) for place in candidates.fitting]
                 if not any(own):
                     continue
                 values = [tuple(few) if matched else (None,) * bool(few) for few in own]
-                tables.setdefault(request, []).append((each.number, each.by_node(values)))
+                tables.setdefault(request, []).append((candidates.number, candidates.by_node(values)))
             if request not in tables:
-                total = sum(len(each.fitting) for each in options)
+                total = sum(len(candidates.fitting) for candidates in options)
                 yield self.finding(
                     path,
                     f"none of the {counted(total)} that match request {request} has the attribute "
@@ -170,7 +170,7 @@ def _published(options: Sequence[_Candidates]) -> str:
     from kubectl_dra.cel.device import split_name
 
     common: set[str] | None = None
-    for device in (place.device for each in options for place in each.fitting):
+    for device in (place.device for candidates in options for place in candidates.fitting):
         own = {"/".join(split_name(name, device.driver)) for name in device.attributes}
         common = own if common is None else common & own
     # Standard names first: it is those that constraints are mostly about.
@@ -204,7 +204,7 @@ def _most(nodes: Counter[str]) -> tuple[str, int]:
 def _candidates(context: Context, alternative: RequestAlternative) -> _Candidates | None:
     """The devices for an alternative; None if that cannot be told, as a name is wrong or slices are missing."""
     snapshot = context.snapshot
-    own = [each.program for each in selectors(context) if each.path[:-4] == alternative.path]
+    own = [selector.program for selector in selectors(context) if selector.path[:-4] == alternative.path]
     of_class = class_programs(context, str(alternative.content.get("deviceClassName") or ""))
     compiled = [program for program in own if program is not None]
     wanted = _wanted(alternative)
@@ -221,7 +221,7 @@ def _candidates(context: Context, alternative: RequestAlternative) -> _Candidate
     admitted = admitted_places(admitted_of_class, compiled)
     if not context.target.has("DRAConsumableCapacity"):
         wanted = {}
-    fitting = [each for each in admitted if not wanted or _has(context, each.device, wanted)]
+    fitting = [device for device in admitted if not wanted or _has(context, device.device, wanted)]
     return _Candidates(alternative, admitted, fitting)
 
 

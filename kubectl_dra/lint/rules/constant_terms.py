@@ -107,9 +107,9 @@ class ConstantDecides(
 
     def _requested(self, context: Context) -> Iterator[LintFinding]:
         """Of what a request wants of a capacity."""
-        for each in alternatives(context):
-            names = drivers_of(context, str(each.content.get("deviceClassName") or ""))
-            for key, written in fields_at(each.content, "capacity", "requests").items():
+        for alternative in alternatives(context):
+            names = drivers_of(context, str(alternative.content.get("deviceClassName") or ""))
+            for key, written in fields_at(alternative.content, "capacity", "requests").items():
                 domain, _, name = str(key).rpartition("/")
                 columns = [Column("capacity", driver.name, name) for driver in names if domain in ("", driver.name)]
                 try:
@@ -118,7 +118,7 @@ class ConstantDecides(
                     continue
                 if not any(map(is_measured, columns)) or amount >= _LEAST or not amount > _NOTHING:
                     continue
-                path = (*each.path, "capacity", "requests", key)
+                path = (*alternative.path, "capacity", "requests", key)
                 number = whole_number(str(written), 9)
                 size = size_of(columns[0], number) if number is not None else str(written)
                 yield self.finding(

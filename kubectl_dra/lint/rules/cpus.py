@@ -34,7 +34,11 @@ class CpusBesideClaim(
     """CPUs of a claim that the container does not request alike, or that two containers want."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        claims = {each.name: _cpus(context, each) for each in references(context) if _is_of_cpus(context, each)}
+        claims = {
+            reference.name: _cpus(context, reference)
+            for reference in references(context)
+            if _is_of_cpus(context, reference)
+        }
         spec, users = context.raw.get("spec"), dict[str, str]()
         for field in ("initContainers", "containers") if claims else ():
             for index, container in enumerate(items(spec, field)):
@@ -60,10 +64,10 @@ class CpusBesideClaim(
         """What a container requests otherwise than its claims have, in whole CPUs; None if that is open."""
         resources = fields_at(container, "resources")
         given = [
-            amount for each in ("requests", "limits") if (amount := value_at(resources, (each, "cpu"))) is not None
+            amount for kind in ("requests", "limits") if (amount := value_at(resources, (kind, "cpu"))) is not None
         ]
         of_pod = fields_at(context.raw, "spec", "resources")
-        if any(value_at(of_pod, (each, "cpu")) is not None for each in ("requests", "limits")) and not given:
+        if any(value_at(of_pod, (kind, "cpu")) is not None for kind in ("requests", "limits")) and not given:
             return
         if cpus is None:
             if not given:
@@ -79,10 +83,10 @@ class CpusBesideClaim(
             return
         says = f"requests cpu {given[0]}" if given else "requests no cpu"
         changes = tuple(
-            Set((*path, each, "cpu"), str(cpus))
-            if fields_at(resources, each)
-            else Set((*path, each), {"cpu": str(cpus)})
-            for each in ("requests", "limits")
+            Set((*path, kind, "cpu"), str(cpus))
+            if fields_at(resources, kind)
+            else Set((*path, kind), {"cpu": str(cpus)})
+            for kind in ("requests", "limits")
         )
         yield self.finding(
             path,

@@ -184,20 +184,20 @@ def configs_of_classes(context: Context) -> Iterator[tuple[Path, str, Mapping[st
     if not known or context.item.kind == "DeviceClass":
         return
     own = [opaque for _, opaque in opaque_configs(context)]
-    for each in alternatives(context):
-        name = str(each.content.get("deviceClassName") or "")
+    for alternative in alternatives(context):
+        name = str(alternative.content.get("deviceClassName") or "")
         for config in known[name].config if name in known and not context.world.classes(name) else ():
             opaque = config.get("opaque") or {}
             if not any(_alike(opaque, mine) for mine in own):
-                yield (*each.path, "deviceClassName"), name, opaque
+                yield (*alternative.path, "deviceClassName"), name, opaque
 
 
 def _of_class(path: Path, name: str, found: Iterable[LintFinding]) -> Iterator[LintFinding]:
     """The findings in a class of the cluster, told where it is asked for."""
-    for each in found:
-        message = f"DeviceClass {name} of the cluster: {each.message}"
+    for finding in found:
+        message = f"DeviceClass {name} of the cluster: {finding.message}"
         advice = "Correct the class, or ask for another one."
-        yield replace(each, path=path, message=message, fix=Fix(advice), on_key=False)
+        yield replace(finding, path=path, message=message, fix=Fix(advice), on_key=False)
 
 
 def _wrong(known: Any, value: Any) -> str | None:
@@ -302,7 +302,7 @@ class NotOnClass(
 
     def _told(self, target: AskedSelector, driver: Driver, column: Column) -> LintFinding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
-        classes = [name for name, each in driver.classes.items() if having & set(each.kinds)]
+        classes = [name for name, installed in driver.classes.items() if having & set(installed.kinds)]
         return self.finding(
             target.selector.path,
             f"devices of class {target.device_class} have no {column.kind} {column.id}"

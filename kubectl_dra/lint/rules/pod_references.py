@@ -70,7 +70,7 @@ class UnknownRequest(
             if not request or reference is None:
                 continue
             given = context.world.find(reference.kind, reference.target, context.item.namespace)
-            known = [[str(each.get("name") or "") for each in item.requests] for item in given]
+            known = [[str(entry.get("name") or "") for entry in item.requests] for item in given]
             if not known or any(request in names for names in known):
                 continue
             near = nearest(request, known[0], 1)

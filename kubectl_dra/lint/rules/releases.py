@@ -308,11 +308,13 @@ def _unclear(context: Context, better: str) -> str | None:
 
     item = context.item
     try:
-        for each in decoding_errors(item.raw, item.group, item.version, context.release):
-            above = each.path[:-1]
-            known = (each.path[-1] in struct_fields(item.kind, version, above) for version in (item.version, better))
-            if each.rule != "unknown-field" or not any(known):
-                return path_text(tuple(str(part) if isinstance(part, str) else part for part in each.path))
+        for violation in decoding_errors(item.raw, item.group, item.version, context.release):
+            above = violation.path[:-1]
+            known = (
+                violation.path[-1] in struct_fields(item.kind, version, above) for version in (item.version, better)
+            )
+            if violation.rule != "unknown-field" or not any(known):
+                return path_text(tuple(str(part) if isinstance(part, str) else part for part in violation.path))
     except KeyError:
         # No schema says what such an object has.
         pass

@@ -99,10 +99,10 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
 def _one_for_each_place(violations: Sequence[Violation]) -> Iterable[Violation]:
     """The violations, but those of one value by one rule as one."""
     places: dict[tuple[Path, str, str, int | None], Violation] = {}
-    for each in violations:
-        place = (each.path, each.field, each.rule, each.cel_offset)
+    for violation in violations:
+        place = (violation.path, violation.field, violation.rule, violation.cel_offset)
         known = places.get(place)
-        places[place] = each if known is None else replace(known, message=f"{known.message}; {each.message}")
+        places[place] = violation if known is None else replace(known, message=f"{known.message}; {violation.message}")
     return places.values()
 
 

@@ -12,7 +12,7 @@ from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.charts import rendering as rendering_command
 from kubectl_dra.manifests.charts import source_of, template_of
-from kubectl_dra.manifests.documents import Document, each
+from kubectl_dra.manifests.documents import Document, each_document
 from kubectl_dra.manifests.files import Rewritten, hunks
 from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
 from kubectl_dra.manifests.source import Source, decode
@@ -47,9 +47,9 @@ class ChartChanges(NamedTuple):
 
 def chart_changes(renderings: Sequence[MigratedRendering], settings: MigrationSettings) -> ChartChanges:
     """The changes of a chart for the renderings in which migrate changes something."""
-    changed = [each for each in renderings if each.file.changed]
+    changed = [rendering for rendering in renderings if rendering.file.changed]
     if not changed:
-        return ChartChanges((), tuple(each.file for each in renderings), frozenset())
+        return ChartChanges((), tuple(rendering.file for rendering in renderings), frozenset())
     chart = changed[0].rendering.chart
     texts: Texts = {}
     left: dict[str, str] = {}
@@ -57,8 +57,10 @@ def chart_changes(renderings: Sequence[MigratedRendering], settings: MigrationSe
         try:
             workshop = ChartWorkshop(chart, settings.release, folder)
         except (OSError, ValueError) as error:
-            return _unsolved(renderings, {each.file.name: f"it cannot be copied: {error}" for each in changed})
-        searches = {each.file.name: _search(each, workshop) for each in changed}
+            return _unsolved(
+                renderings, {rendering.file.name: f"it cannot be copied: {error}" for rendering in changed}
+            )
+        searches = {rendering.file.name: _search(rendering, workshop) for rendering in changed}
         for name, search in searches.items():
             try:
                 made, open_ones = solved(search, texts)
@@ -87,7 +89,7 @@ def _search(migrated: MigratedRendering, workshop: ChartWorkshop) -> ChartSearch
     rendering = migrated.rendering
     text = migrated.file.text.after if migrated.file.text is not None else rendering.text
     templates: dict[ObjectKey, str] = {}
-    for document in each(Source("<chart>", rendering.text)):
+    for document in each_document(Source("<chart>", rendering.text)):
         if isinstance(document, Document) and is_object(document.object):
             templates[object_key(document.object)] = source_of(rendering.chart, rendering.text, document.line)
     return ChartSearch(rendering, objects_of(rendering.text), objects_of(text), workshop, templates)
@@ -147,7 +149,7 @@ def _file(name: str, after: str, rendering: Rendering) -> MigratedFile:
     if path.name == CLAIMS_FILE and not path.exists():
         code, message = codes.CHART_TEMPLATE, "a new template: it makes the claims that values list by name"
     elif name in chain(rendering) or "templates" not in path.parts:
-        paths = some([_text(each) for each in differing(before, after)])
+        paths = some([_text(difference) for difference in differing(before, after)])
         code, message = codes.CHART_VALUES, f"{paths}: so the chart renders the claims"
     else:
         code, message = codes.CHART_TEMPLATE, "the template writes the claims, or takes them from values"

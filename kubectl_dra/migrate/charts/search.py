@@ -76,13 +76,15 @@ def lacking(search: ChartSearch, found: Sequence[Mapping[str, Any]]) -> list[Bui
     """Where objects differ from those that are wanted, with the whole values that are wanted there."""
     wanted = {object_key(raw): raw for raw in search.wanted}
     return [
-        each if each.claim is not None else each._replace(wanted=value_at(wanted.get(each.object), each.path))
-        for each in differences(search.before, search.wanted, found)
+        difference
+        if difference.claim is not None
+        else difference._replace(wanted=value_at(wanted.get(difference.object), difference.path))
+        for difference in differences(search.before, search.wanted, found)
     ]
 
 
 def _keys(found: Sequence[BuildDifference]) -> set[tuple[ObjectKey, Path]]:
-    return {(each.object, each.path) for each in found}
+    return {(difference.object, difference.path) for difference in found}
 
 
 def _candidates(
@@ -131,8 +133,8 @@ def _wanted_values(
 ) -> Iterator[_Wanted]:
     """Values to set: those that switch claims on, those that are rendered as they are, and fields beside these."""
     values = effective(search.rendering, texts)
-    classes = [each for raw in search.wanted for path, each in leaves(raw) if path[-1] == "deviceClassName"]
-    if any("claims" in map(str, each.path) for each in left):
+    classes = [leaf for raw in search.wanted for path, leaf in leaves(raw) if path[-1] == "deviceClassName"]
+    if any("claims" in map(str, build_difference.path) for build_difference in left):
         for switch in _switches(search, values):
             yield [switch]
             for path, value in leaves(values):
@@ -142,7 +144,9 @@ def _wanted_values(
         raw = objects.get(difference.object)
         if raw is None:
             continue
-        wanted = next((each for each in search.wanted if object_key(each) == difference.object), {})
+        wanted = next(
+            (wanted_object for wanted_object in search.wanted if object_key(wanted_object) == difference.object), {}
+        )
         for length in range(len(difference.path) - 1, max(1, len(difference.path) - 4), -1):
             part = difference.path[:length]
             have = value_at(raw, part)
@@ -152,7 +156,7 @@ def _wanted_values(
                     yield [(place, GONE if want is None else want)]
         if difference.claim is not None and isinstance(difference.wanted, Mapping):
             name = _named(difference.claim[2])
-            yield from ([((CLAIM_VALUES, each), dict(difference.wanted))] for each in name)
+            yield from ([((CLAIM_VALUES, claim_name), dict(difference.wanted))] for claim_name in name)
         elif _is_pod_field(raw, difference.path) and _knows(search, texts, str(difference.path[-1])):
             yield from _field_values(search, texts, raw, difference)
         elif difference.found is None and len(difference.path) > 2:
@@ -197,11 +201,12 @@ def _field_values(
                 yield [(place, GONE if difference.wanted is None else difference.wanted)]
                 continue
             for names in zip(
-                *(_named(str(each.get("resourceClaimTemplateName"))) for each in difference.wanted), strict=True
+                *(_named(str(reference.get("resourceClaimTemplateName"))) for reference in difference.wanted),
+                strict=True,
             ):
                 claims = [
-                    {**each, "resourceClaimTemplateName": name}
-                    for each, name in zip(difference.wanted, names, strict=True)
+                    {**reference, "resourceClaimTemplateName": name}
+                    for reference, name in zip(difference.wanted, names, strict=True)
                 ]
                 yield from _with_objects(search, values, (place, claims), difference, names)
 
@@ -210,7 +215,7 @@ def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None =
     """Where the values of pods may be: around their resources, from inside out; of one pod, or of all."""
     specs = [spec for spec in pod_specs(raw) if pod is None or spec.path == pod]
     have = [fields_at(container.content, "resources") for spec in specs for container in containers(spec)]
-    found = [place for each in have if each for place in places(each, values)]
+    found = [place for resources in have if resources for place in places(resources, values)]
     return list(dict.fromkeys([*(place[:length] for place in found for length in range(len(place) - 1, -1, -1)), ()]))
 
 
@@ -219,7 +224,7 @@ def _with_objects(
 ) -> Iterator[_Wanted]:
     """Values of a pod's claims together with those of the objects that they refer to."""
     objects = {object_key(raw)[2]: raw for raw in search.wanted if raw.get("kind") == "ResourceClaimTemplate"}
-    mine = [objects.get(str(each.get("resourceClaimTemplateName"))) for each in difference.wanted or ()]
+    mine = [objects.get(str(reference.get("resourceClaimTemplateName"))) for reference in difference.wanted or ()]
     for path, value in leaves(values):
         if _OBJECTS.fullmatch(str(path[-1])) and isinstance(value, list | dict):
             made = [
@@ -256,29 +261,35 @@ def _is_pod_field(raw: Mapping[str, Any], path: Path) -> bool:
 
 
 def _container_lacks_claims(left: Sequence[BuildDifference], key: ObjectKey) -> bool:
-    return any(each.object == key and each.path[-2:] == ("resources", "claims") for each in left)
+    return any(difference.object == key and difference.path[-2:] == ("resources", "claims") for difference in left)
 
 
 def _pod_change(
     search: ChartSearch, raw: Mapping[str, Any], left: Sequence[BuildDifference], claims: BuildDifference
 ) -> PodChange | None:
     """What a template of a pod with one claim for one request lacks; None for other pods."""
-    mine = [each for each in left if each.object == claims.object]
-    wanted = {object_key(each): each for each in search.wanted}
+    mine = [difference for difference in left if difference.object == claims.object]
+    wanted = {object_key(wanted_object): wanted_object for wanted_object in search.wanted}
     if len(claims.wanted) != 1:
         return None
     _, namespace, name = claims.object
     claim = str(claims.wanted[0].get("resourceClaimTemplateName"))
     spec = wanted.get(("ResourceClaimTemplate", namespace, claim), {}).get("spec")
-    container = next((each for each in mine if each.path[-2:] == ("resources", "claims")), None)
+    container = next((difference for difference in mine if difference.path[-2:] == ("resources", "claims")), None)
     requests = fields_at(spec, "spec", "devices").get("requests", []) if spec else []
     if container is None or len(requests) != 1 or "exactly" not in requests[0]:
         return None
     amounts = fields_at(raw, *container.path[:-1])
     resources = {**fields_at(amounts, "requests"), **fields_at(amounts, "limits")}
     kept = fields_at(wanted[claims.object], *container.path[:-1])
-    gone = [each for each in resources if each not in {**fields_at(kept, "requests"), **fields_at(kept, "limits")}]
-    fields = {str(each.path[-1]): each.wanted for each in mine if each.path[:-1] == claims.path[:-1]}
+    gone = [
+        resource
+        for resource in resources
+        if resource not in {**fields_at(kept, "requests"), **fields_at(kept, "limits")}
+    ]
+    fields = {
+        str(difference.path[-1]): difference.wanted for difference in mine if difference.path[:-1] == claims.path[:-1]
+    }
     if len(gone) != 1 or spec is None:
         return None
     return PodChange(

@@ -38,9 +38,12 @@ def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[Path,
     values = effective(rendering, texts)
     changes: dict[str, list[Change]] = {}
     for path, value in wanted:
-        found = [_whole(rendering, texts, path, value, each) for each in _differences(path, _at(values, path), value)]
+        found = [
+            _whole(rendering, texts, path, value, difference)
+            for difference in _differences(path, _at(values, path), value)
+        ]
         set_there = [place for place, new in found if new is not GONE]
-        for place, new in (each for index, each in enumerate(found) if each not in found[:index]):
+        for place, new in (pair for index, pair in enumerate(found) if pair not in found[:index]):
             name, change = _change(rendering, texts, place, new, set_there)
             changes.setdefault(name, []).append(change)
     return {**texts, **{name: _edited(name, texts, found) for name, found in changes.items()}}

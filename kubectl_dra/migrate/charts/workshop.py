@@ -11,7 +11,7 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.charts import rendered
-from kubectl_dra.manifests.documents import Document, each
+from kubectl_dra.manifests.documents import Document, each_document
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import Source
 
@@ -92,7 +92,7 @@ class ChartWorkshop:
 
 def objects_of(text: str) -> list[Mapping[str, Any]]:
     """The objects of a rendering, without documents that are none. Claims are as the newest API writes them."""
-    documents = [document for document in each(Source("<chart>", text)) if isinstance(document, Document)]
+    documents = [document for document in each_document(Source("<chart>", text)) if isinstance(document, Document)]
     found = (document for document in documents if document.object.get("apiVersion") and document.object.get("kind"))
     return [_settled(manifest.object) for manifest in objects(found)]
 

@@ -277,7 +277,9 @@ class LabelChanges(NamedTuple):
 def agreed(spec: Mapping[str, Any], plans: Collection[PlacementPlan]) -> LabelChanges:
     """A label goes if every resource that it is about can do without it."""
     kept = [path for plan in plans for path in plan.kept]
-    removed = [path for plan in plans for path in plan.removed if not any(_overlap(path, each) for each in kept)]
+    removed = [
+        path for plan in plans for path in plan.removed if not any(_overlap(path, kept_path) for kept_path in kept)
+    ]
     goes: dict[tuple[Path, str], None] = {}
     stays: dict[tuple[Path, str], None] = {}
     for note in (note for plan in plans for note in plan.notes):
@@ -302,7 +304,7 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def _is_within(path: Path, around: Sequence[Path]) -> bool:
-    return any(path[: len(each)] == each for each in around)
+    return any(path[: len(outer)] == outer for outer in around)
 
 
 def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
@@ -313,7 +315,7 @@ def _counts(spec: Mapping[str, Any]) -> Mapping[str, int | None]:
         if not isinstance(resources, Mapping):
             continue
         mappings = [resources[part] for part in ("requests", "limits") if isinstance(resources.get(part), Mapping)]
-        for name, amount in {key: amount for each in mappings for key, amount in each.items()}.items():
+        for name, amount in {key: amount for mapping in mappings for key, amount in mapping.items()}.items():
             before, more = counts.get(name, 0), whole_number(amount)
             counts[name] = None if before is None or more is None else before + more
     return counts

@@ -190,7 +190,7 @@ class PodsFound(NamedTuple):
 def pods_of(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> PodsFound:
     """The pod specs of an object."""
     key = key_of(raw)
-    said = [path for each, path in catalogue.workloads if each == key]
+    said = [path for kind, path in catalogue.workloads if kind == key]
     if said:
         return PodsFound(tuple(spec for path in said for spec in specs_at(raw, path)))
     known = key in TEMPLATES or key in SPECS or key in workload_kinds() or key[1] in NEVER

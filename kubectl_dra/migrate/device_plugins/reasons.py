@@ -41,4 +41,4 @@ def _condition(selector: str) -> str:
 def moved(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan]) -> tuple[Moved, ...]:
     """The resources that become claims, with the classes and drivers of these."""
     resources = {ask.resource.name: ask.resource for ask in asks if not ask.resource.part_of}
-    return tuple(Moved(name, class_of(each, placements), each.driver) for name, each in resources.items())
+    return tuple(Moved(name, class_of(resource, placements), resource.driver) for name, resource in resources.items())

@@ -278,7 +278,7 @@ def _more_names(path: str, entries: Sequence[Mapping[str, Any]], overlay: Kustom
         raise EditRefused(f"{CONFIGURATION}, which it would get, is there already and is no configuration of it")
     changes: list[Change] = []
     for rule in entries:
-        index = next((index for index, each in enumerate(there) if each.get("kind") == rule["kind"]), None)
+        index = next((index for index, other in enumerate(there) if other.get("kind") == rule["kind"]), None)
         if index is None:
             changes.append(Append(("nameReference",), rule))
         else:

@@ -64,7 +64,11 @@ def labels_taken_out(
     Raises:
         EditRefused: a patch cannot be changed for certain.
     """
-    surplus = [each for each in differences if each.wanted is None and any(field in each.path for field in _FIELDS)]
+    surplus = [
+        difference
+        for difference in differences
+        if difference.wanted is None and any(field in difference.path for field in _FIELDS)
+    ]
     for part in with_components(overlay) if surplus else ():
         for patch, path in patch_files(part):
             source = texts.get(path) or read(path)
@@ -91,7 +95,7 @@ def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifferen
     """The text of a patch without the labels; empty if nothing is left of a JSON patch."""
     documents = documents_in(source)
     if not documents:
-        paths = [each.path for each in surplus if is_for(patch, each.object, overlay)]
+        paths = [difference.path for difference in surplus if is_for(patch, difference.object, overlay)]
         try:
             operations = operations_of(source.text)
             return without(operations, places).text if (places := saying(operations, paths)) else source.text
@@ -108,10 +112,10 @@ def _taken_out(
     patch: InlinePatch, raw: ManifestObject, surplus: Sequence[BuildDifference], overlay: Kustomization
 ) -> Sequence[Change]:
     paths = [
-        each.path
-        for each in surplus
-        if value_at(raw.object, each.path) == each.found
-        and (is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object))
+        difference.path
+        for difference in surplus
+        if value_at(raw.object, difference.path) == difference.found
+        and (is_for(patch, difference.object, overlay) if patch.target else is_of(raw.object, difference.object))
     ]
     tidy = tidied(raw.object, (Delete(path) for path in paths)) if paths else ()
     return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in tidy})]
@@ -210,9 +214,9 @@ def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
     """Whether new claims are among what the kustomization reads, or beside it in a file of its own."""
     parts = closure(part)
     return any(
-        path in each.files or os.path.dirname(path) == each.directory  # noqa: PTH120
+        path in kustomization.files or os.path.dirname(path) == kustomization.directory  # noqa: PTH120
         for path, source in texts.items()
-        for each in parts
+        for kustomization in parts
         if any(True for _ in claims_in(source))
     )
 

@@ -140,11 +140,11 @@ def is_for(patch: InlinePatch, key: ObjectKey, overlay: Kustomization) -> bool:
     """Whether a patch may be for an object that ``overlay`` builds, perhaps under a longer name."""
     if not patch.target:
         try:
-            return any(is_of(each.object, key) for each in objects(parse(Source("<patch>", patch.text))))
+            return any(is_of(manifest.object, key) for manifest in objects(parse(Source("<patch>", patch.text))))
         except InputError:
             return False
     kind, name = patch.target.get("kind"), patch.target.get("name")
-    return _matches(kind, key[0]) and (not name or any(_matches(name, each) for each in _names(key, overlay)))
+    return _matches(kind, key[0]) and (not name or any(_matches(name, known) for known in _names(key, overlay)))
 
 
 def _matches(pattern: object, text: str) -> bool:

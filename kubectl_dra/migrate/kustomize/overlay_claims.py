@@ -59,7 +59,7 @@ def overlay_claims(
     Raises:
         EditRefused: a file cannot be changed for certain.
     """
-    missing = [each for each in differences if lacks_claims(each)]
+    missing = [difference for difference in differences if lacks_claims(difference)]
     old = {object_key(raw): raw for raw in before}
     new = {object_key(raw): raw for raw in wanted}
     there = {object_key(raw) for raw in built}
@@ -88,13 +88,13 @@ def _claims_of_patches(
         changes: dict[int, list[Change]] = {}
         for document in documents:
             for raw in objects((document,)):
-                for each in missing:
-                    fits = is_for(patch, each.object, overlay) if patch.target else is_of(raw.object, each.object)
-                    if fits and each.object in old and each.object in new:
+                for lost in missing:
+                    fits = is_for(patch, lost.object, overlay) if patch.target else is_of(raw.object, lost.object)
+                    if fits and lost.object in old and lost.object in new:
                         # The base's namespace is no longer given to what stands in an overlay.
-                        space = "" if overlay.document.object.get("namespace") else each.object[1]
-                        names = _named(raw, each, space, _added(each, old, new), new, there, templates)
-                        changes.setdefault(document.index, []).extend(_referring(raw, each, old, new, names))
+                        space = "" if overlay.document.object.get("namespace") else lost.object[1]
+                        names = _named(raw, lost, space, _added(lost, old, new), new, there, templates)
+                        changes.setdefault(document.index, []).extend(_referring(raw, lost, old, new, names))
         return with_changes(documents, changes) if changes else source.text
 
     for patch, path in patch_files(part):
@@ -148,10 +148,10 @@ def _beside(path: str, claims: Objects, overlay: Kustomization, texts: Mapping[s
         source is None
         or not (path in texts or path in overlay.files)
         or not there
-        or not {each.kind for each in there} <= set(CLAIM_FIELDS.values())
+        or not {manifest.kind for manifest in there} <= set(CLAIM_FIELDS.values())
     ):
         raise EditRefused(f"{CLAIMS}, which it would get, is there already and is no file of its claims")
-    if {object_key(each.object) for each in there} & {object_key(raw) for raw in claims}:
+    if {object_key(manifest.object) for manifest in there} & {object_key(raw) for raw in claims}:
         raise EditRefused(f"{CLAIMS} has a claim of the name already that it would get")
     documents = parse(source)
     text = edited(source.text, [added_behind(documents[-1], claims)])
@@ -217,7 +217,7 @@ def _referring(
     at = difference.path[:-1]
     was, will = (value_at(objects[difference.object], at) or {} for objects in (old, new))
     mine = next((spec for spec in pod_specs(patch.object) if spec.path == at), None)
-    first, last = (next(each for each in pod_specs(raws[difference.object]) if each.path == at) for raws in (old, new))
+    first, last = (next(spec for spec in pod_specs(raws[difference.object]) if spec.path == at) for raws in (old, new))
     if mine is None:
         raise EditRefused("the patch has no pod there")
     root = patch.path
@@ -225,8 +225,8 @@ def _referring(
     yield Set((*root, *at, "resourceClaims"), [_renamed(claim, names) for claim in will.get("resourceClaims", ())])
     if will.get("tolerations") != was.get("tolerations"):
         yield Set((*root, *at, "tolerations"), will["tolerations"])
-    before = {each.name: each.content for each in containers(first)}
-    patched = {each.name: each.path for each in containers(mine)}
+    before = {pod_container.name: pod_container.content for pod_container in containers(first)}
+    patched = {pod_container.name: pod_container.path for pod_container in containers(mine)}
     for container in containers(last):
         listed: Path = ("resources", "claims")
         claims = value_at(container.content, listed)
@@ -270,7 +270,7 @@ def claim_patches(overlay: Kustomization, differences: Sequence[BuildDifference]
         mine = list(objects_in(source))
         new: dict[str, tuple[int, Mapping[str, Any]]] = {}
         for difference in differences:
-            at = next((index for index, each in enumerate(mine) if is_of(each.object, difference.object)), None)
+            at = next((index for index, manifest in enumerate(mine) if is_of(manifest.object, difference.object)), None)
             raw = as_wanted(difference, bases)
             if at is not None and raw is not None:
                 new.setdefault(repr(raw["metadata"]), (at, raw))
@@ -373,7 +373,7 @@ def _more_counts(source: Source, wanted: Sequence[Mapping[str, Any]], *, fixed: 
     edits: list[Edit] = []
     new: dict[int, Mapping[str, Any]] = {}
     for raw in wanted:
-        number = next((number for number, each in enumerate(documents) if _same(each, raw)), None)
+        number = next((number for number, document in enumerate(documents) if _same(document, raw)), None)
         if number is None:
             new[len(expected)] = raw
             expected.append(dict(raw))
@@ -409,7 +409,7 @@ def _earlier_counts(path: str, part: Kustomization) -> Source | None:
     if not File(path).exists():
         return None
     source = read(path) or Source(path, "")
-    kinds = {each.kind for each in objects_in(source)}
+    kinds = {manifest.kind for manifest in objects_in(source)}
     if path not in part.patches or not kinds or not kinds <= set(CLAIM_FIELDS.values()):
         raise EditRefused(f"{File(path).name}, which it would get, is there already and is no patch of claims")
     return source
@@ -433,7 +433,9 @@ def counted_here(overlay: Kustomization, differences: Sequence[BuildDifference],
         EditRefused: a file cannot be changed for certain.
     """
     bases = [raw for source in texts.values() for raw in claims_in(source)]
-    wanted = {repr(raw["metadata"]): raw for each in differences if (raw := as_wanted(each, bases)) is not None}
+    wanted = {
+        repr(raw["metadata"]): raw for difference in differences if (raw := as_wanted(difference, bases)) is not None
+    }
     if wanted:
         yield from _counted(overlay, list(wanted.values()), texts, [overlay])
 

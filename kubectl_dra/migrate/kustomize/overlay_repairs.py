@@ -53,11 +53,11 @@ def pod_patches(
     should = {object_key(raw): raw for raw in wanted}
     is_now = {object_key(raw): raw for raw in built}
     by_object: dict[ObjectKey, list[BuildDifference]] = {}
-    for each in differences:
+    for difference in differences:
         # A claim that is there is patched itself, unless others need it to say something else.
-        other = each.claim is None or (each.found is not None and each.wanted is not None)
-        if other and each.path and any(True for _ in pod_specs(should.get(each.object, {}))):
-            by_object.setdefault(each.object, []).append(each)
+        other = difference.claim is None or (difference.found is not None and difference.wanted is not None)
+        if other and difference.path and any(True for _ in pod_specs(should.get(difference.object, {}))):
+            by_object.setdefault(difference.object, []).append(difference)
     claims: dict[str, Mapping[str, Any]] = {}
     entries: list[Mapping[str, Any]] = []
     for key, mine in by_object.items():
@@ -90,14 +90,18 @@ def _operations(
 ) -> Iterator[Mapping[str, Any]]:
     """The operations for an object, after a test that its containers are those that are meant; adds to ``claims``."""
     wanted, now = should[key], is_now[key]
-    for path in dict.fromkeys(path for each in differences if (path := _container(each.path))):
+    for path in dict.fromkeys(path for difference in differences if (path := _container(difference.path))):
         yield {"op": "test", "path": pointer_of((*path, "name")), "value": value_at(now, (*path, "name"))}
-    for each in differences:
-        if each.claim is not None:
-            yield from _of_its_own(overlay, key, each.path, should, is_now, claims)
+    for difference in differences:
+        if difference.claim is not None:
+            yield from _of_its_own(overlay, key, difference.path, should, is_now, claims)
             continue
-        pointer, new, old = pointer_of(each.path), value_at(wanted, each.path), value_at(now, each.path)
-        if each.path[-1] == "resourceClaims" and new:
+        pointer, new, old = (
+            pointer_of(difference.path),
+            value_at(wanted, difference.path),
+            value_at(now, difference.path),
+        )
+        if difference.path[-1] == "resourceClaims" and new:
             new = [_local(overlay, key, item, old or (), should, is_now, claims) for item in new]
         if new is None:
             yield {"op": "remove", "path": pointer}
@@ -119,7 +123,7 @@ def _of_its_own(
     """The operation that lets a pod's claim refer to an object of the overlay; none if it has none of that name."""
     mine = value_at(is_now[key], path)
     reference: Mapping[str, Any] = next(
-        (each for each in value_at(should[key], path[:-1]) if each.get("name") == mine.get("name")), {}
+        (other for other in value_at(should[key], path[:-1]) if other.get("name") == mine.get("name")), {}
     )
     for field, kind in CLAIM_FIELDS.items():
         if field in reference and (kind, key[1], reference[field]) not in is_now:
@@ -143,7 +147,7 @@ def _local(
     claims: dict[str, Mapping[str, Any]],
 ) -> Mapping[str, Any]:
     """A pod's claim as the overlay's patch has it: the one it has under that name, or an object of the overlay."""
-    same = next((each for each in there if each.get("name") == claim.get("name")), None)
+    same = next((other for other in there if other.get("name") == claim.get("name")), None)
     if same is not None and same.keys() == claim.keys():
         return {
             field: _without_affixes(overlay, text) if field in CLAIM_FIELDS else text for field, text in same.items()
@@ -194,7 +198,7 @@ def repaired(
         followed = followed_names(overlay, base, differences, after, group.texts) if base and base.path in names else ()
         return recorded(group, overlay, list(followed), names)
     ways: tuple[Callable[[], Iterable[Repaired]], ...] = (
-        lambda: (each for each in labels_taken_out(overlay, differences, group.texts) if each.path in names),
+        lambda: (repair for repair in labels_taken_out(overlay, differences, group.texts) if repair.path in names),
         lambda: followed_names(overlay, overlay, differences, after, group.texts),
         lambda: followed_namespaces(overlay, differences, after, group.texts),
         lambda: overlay_claims(overlay, differences, before, wanted, after, group.texts),
@@ -221,11 +225,13 @@ def _first_of(
     for way in ways:
         try:
             repairs = [
-                each for each in way() if each.path not in group.texts or each.text != group.texts[each.path].text
+                repair
+                for repair in way()
+                if repair.path not in group.texts or repair.text != group.texts[repair.path].text
             ]
-            for each in repairs:
-                if each.path not in names and each.path not in group.texts and File(each.path).exists():
-                    raise OutOfRun(each.path)
+            for repair in repairs:
+                if repair.path not in names and repair.path not in group.texts and File(repair.path).exists():
+                    raise OutOfRun(repair.path)
         except (EditRefused, OutOfRun) as failure:
             failed = failed or failure
             continue
@@ -238,17 +244,17 @@ def _first_of(
 
 def recorded(group: Group, overlay: Kustomization, repairs: list[Repaired], names: Mapping[str, str]) -> list[Repaired]:
     """The repairs, put into the texts of the group and reported."""
-    for each in repairs:
-        source = group.texts.get(each.path)
+    for repair in repairs:
+        source = group.texts.get(repair.path)
         if source is None:
             source = (
                 overlay.document.source
-                if each.path == overlay.path
-                else outcome.original(each.path, outcome.shown(each.path))
+                if repair.path == overlay.path
+                else outcome.original(repair.path, outcome.shown(repair.path))
             )
-        name = names.get(each.path, source.name)
-        group.texts[each.path] = source.with_text(each.text, name)
-        said = group.said.setdefault(each.path, [])
+        name = names.get(repair.path, source.name)
+        group.texts[repair.path] = source.with_text(repair.text, name)
+        said = group.said.setdefault(repair.path, [])
         # What another overlay needs of the same file is said once.
-        said += [item for item in outcome.remarks(each, name) if item not in said]
+        said += [item for item in outcome.remarks(repair, name) if item not in said]
     return repairs

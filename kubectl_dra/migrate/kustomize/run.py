@@ -108,14 +108,14 @@ def _outside(names: Mapping[str, str], job: MigrationJob) -> Iterator[Remark]:
     for path in names:
         overlay = kustomization_in(os.path.dirname(path)) if path.endswith(NAMES) else None  # noqa: PTH120
         if overlay is not None and overlay.path == path:
-            files = {each for part in closure(overlay) for each in part.files if each.lower().endswith(SUFFIXES)}
-            read[path] = sorted(each for each in files if each not in names)
-    inputs = [Input(path, False) for path in sorted({each for files in read.values() for each in files})]
+            files = {file for part in closure(overlay) for file in part.files if file.lower().endswith(SUFFIXES)}
+            read[path] = sorted(file for file in files if file not in names)
+    inputs = [Input(path, False) for path in sorted({file for files in read.values() for file in files})]
     # Where nothing is of them, that can be read, there is nothing to say.
     report = migrate([Input("<none>", False, b"{}"), *inputs], job._replace(claims_file="")) if inputs else None
     asking = {item.file: item for item in (report.items() if report is not None else ()) if item.sort != "note"}
     for path, others in read.items():
-        item = next((asking[each] for each in others if each in asking), None)
+        item = next((asking[other] for other in others if other in asking), None)
         if item is not None:
             yield outcome.of_outside(names[path], item)
 
@@ -264,12 +264,16 @@ def _settled(
         built = shop.built(overlay)
         if isinstance(built, str):
             obstacle = _by_patch(overlay, None, group, names, job)
-            fits = [each for each in fitted(overlay, wanted, group.texts) if each.path in names] if not obstacle else []
+            fits = (
+                [repair for repair in fitted(overlay, wanted, group.texts) if repair.path in names]
+                if not obstacle
+                else []
+            )
             if not fits or number + 1 == _ROUNDS:
                 obstacle = obstacle or _by_replacement(overlay, built, job)
                 return obstacle or _kindless(overlay, wanted, before) or outcome.broken(built)
             recorded(group, overlay, fits, names)
-            shop.put({each.path: group.texts[each.path].encode(each.text) for each in fits})
+            shop.put({repair.path: group.texts[repair.path].encode(repair.text) for repair in fits})
             continue
         after = objects_of(built.decode("utf-8", "replace"))
         unequal = list(differences(objects_of(before), wanted, after))
@@ -278,18 +282,22 @@ def _settled(
             if not unused:
                 return None
             recorded(group, overlay, unused, names)
-            shop.put({each.path: group.texts[each.path].encode(each.text) for each in unused})
+            shop.put({repair.path: group.texts[repair.path].encode(repair.text) for repair in unused})
             continue
         first = first or unequal[0]
-        offered = next((offers[name] for each in unequal if (name := titles.get(each.object, "")) in offers), None)
+        offered = next(
+            (offers[name] for difference in unequal if (name := titles.get(difference.object, "")) in offers), None
+        )
         if offered is not None:
             return outcome.unsafe(offered)
         builds = (objects_of(before), wanted, after)
         repairs, why = list[Repaired](), None
         try:
             # What is refused, or what a patch still asks for, is for people to decide.
-            clear = not any(titles.get(each.object) in refused_there for each in unequal)
-            clear = clear and not any(patch.stays for each in unequal for patch in _asking(overlay, each, group, job))
+            clear = not any(titles.get(difference.object) in refused_there for difference in unequal)
+            clear = clear and not any(
+                patch.stays for difference in unequal for patch in _asking(overlay, difference, group, job)
+            )
             repairs = repaired(group, overlay, unequal, builds, names, clear=clear) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
             why = outcome.refused(str(refused))
@@ -297,10 +305,14 @@ def _settled(
             why = outcome.out_of_run(missing.args[0], overlay.path)
         if not repairs:
             there = next(
-                (refused_there[name] for each in unequal if (name := titles.get(each.object, "")) in refused_there),
+                (
+                    refused_there[name]
+                    for difference in unequal
+                    if (name := titles.get(difference.object, "")) in refused_there
+                ),
                 None,
             )
-            lacking = next((each for each in unequal if lacks_claims(each)), None)
+            lacking = next((difference for difference in unequal if lacks_claims(difference)), None)
             if lacking is not None and there is None:
                 return outcome.lacking(lacking, overlay.path in names)
             if why is not None:
@@ -312,7 +324,7 @@ def _settled(
                 obstacle = _kindless(overlay, wanted, before)
             obstacle = obstacle or outcome.of_difference(first, after)
             return outcome.of_deployer(obstacle.problem) if overlay.deployer else obstacle
-        shop.put({each.path: group.texts[each.path].encode(each.text) for each in repairs})
+        shop.put({repair.path: group.texts[repair.path].encode(repair.text) for repair in repairs})
     return None
 
 
@@ -366,8 +378,8 @@ def _asking(
     catalogue = job.settings.catalogue
     patches = device_patches(overlay, group.texts, catalogue)
     if difference is None:
-        return [each for each in patches if pointed(each.patch.text, catalogue)]
-    return [each for each in patches if is_for(each.patch, difference.object, overlay)]
+        return [patch for patch in patches if pointed(patch.patch.text, catalogue)]
+    return [patch for patch in patches if is_for(patch.patch, difference.object, overlay)]
 
 
 def _migrated(

@@ -269,7 +269,7 @@ def conditions(
         conditions = list(dict.fromkeys(_found(selector, resource, catalogue, counts, device_class)))
         if not conditions:
             raise Unnamed(f"its selector {selector} is not one that a node label became")
-        keys = list(dict.fromkeys(each.key for each in conditions))
+        keys = list(dict.fromkeys(condition.key for condition in conditions))
         if len(keys) > 1:
             raise Unnamed(f"its selector {selector} can have been any of the labels {', '.join(keys)}")
         out.append(conditions[0])
@@ -390,8 +390,12 @@ def chosen(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> 
     Raises:
         Unnamed: the pod has several terms of node affinity, one of which must hold.
     """
-    plain = {each.key: each.values[0] for each in wanted if each.operator == "In" and len(each.values) == 1}
-    others = [each for each in wanted if plain.get(each.key) is None]
+    plain = {
+        condition.key: condition.values[0]
+        for condition in wanted
+        if condition.operator == "In" and len(condition.values) == 1
+    }
+    others = [condition for condition in wanted if plain.get(condition.key) is None]
     out: list[Change] = []
     if spec.get("nodeSelector"):
         out += [Set((*path, "nodeSelector", key), value) for key, value in plain.items()]
@@ -403,14 +407,16 @@ def chosen(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> 
 
 
 def _affinity(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> list[Change]:
-    expressions = [{"key": each.key, "operator": each.operator, "values": list(each.values)} for each in wanted]
+    expressions = [
+        {"key": condition.key, "operator": condition.operator, "values": list(condition.values)} for condition in wanted
+    ]
     terms = value_at(spec, TERMS)
     if terms:
         if len(terms) > 1:
             raise Unnamed("the pod has several terms of node affinity, and where the labels stood is not certain")
         inside = (*path, *TERMS, 0, "matchExpressions")
         if value_at(spec, inside[len(path) :]):
-            return [Append(inside, each) for each in expressions]
+            return [Append(inside, expression) for expression in expressions]
         return [Set(inside, expressions)]
     value: Any = [{"matchExpressions": expressions}]
     at: Path = TERMS

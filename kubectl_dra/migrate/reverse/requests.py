@@ -141,7 +141,7 @@ def restored(
             except Unnamed as unnamed:
                 message = f"request {request} of {claim.key[0]} {claim.key[2]}: {unnamed}"
                 raise Stop(NO_RESOURCE, path, message) from None
-            labels += [each for each in restored_conditions if each not in labels]
+            labels += [condition for condition in restored_conditions if condition not in labels]
     try:
         yield from chosen(spec.content, spec.path, labels)
     except Unnamed as unnamed:

@@ -321,8 +321,10 @@ def _tries(
         except Stop as stop:
             problem = problem or stop
             continue
-        resources = list({each.resource.name: each.resource for each in named.values()}.values())
-        fitted[tuple(each.resource.name for each in named.values())] = changes, resources
+        resources = list(
+            {restored_part.resource.name: restored_part.resource for restored_part in named.values()}.values()
+        )
+        fitted[tuple(restored_part.resource.name for restored_part in named.values())] = changes, resources
     if not fitted and problem is not None:
         raise problem
     if len(fitted) > 1 and not _alike([resources for _, resources in fitted.values()]):
@@ -380,7 +382,7 @@ def _planned(
         reason += "; each pod then has devices of its own, and all of them together shared these"
     if alike:
         reason += f"; it may have been {', '.join(dict.fromkeys(alike))}, which is the same devices"
-    moved = tuple(Moved(each.name, each.device_class, each.driver) for each in resources)
+    moved = tuple(Moved(resource.name, resource.device_class, resource.driver) for resource in resources)
     steps = [Step(RESTORED, path, reason, tuple(changes), "unsafe" if shared or alike else "safe", moved=moved)]
     extra: list[Change] = []
     for spec, claims in entries:

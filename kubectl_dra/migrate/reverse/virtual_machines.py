@@ -45,7 +45,7 @@ def plan_machine(
     entries = items_at(value_at(raw, root), "resourceClaims")
     for device, claim, exactly in _devices(raw, root, world, others):
         path = (*root, "resourceClaims", claim.place)
-        names = [each.resource for each in resources_of(claim, "", exactly, path, settings)]
+        names = [named.resource for named in resources_of(claim, "", exactly, path, settings)]
         machines = [resource for resource in names if resource.kind == "passthrough"]
         if len(machines) != 1:
             known = " or ".join(resource.name for resource in machines) or "no device of a virtual machine"
@@ -70,7 +70,7 @@ def plan_machine(
     names_again = ", ".join(dict.fromkeys(device.resource.name for device in moved))
     reason = f"the claim becomes {names_again} again, which KubeVirt takes from permittedHostDevices"
     resources = {device.resource.name: device.resource for device in moved}
-    restored = tuple(Moved(name, each.device_class, each.driver) for name, each in resources.items())
+    restored = tuple(Moved(name, resource.device_class, resource.driver) for name, resource in resources.items())
     step = Step(RESTORED, (*root, "resourceClaims"), reason, tuple(changes), moved=restored)
     return ObjectPlan((step,), refusals=tuple(others)), tuple(freed)
 
@@ -111,6 +111,8 @@ def _difference(
     planned = plan_devices(before, devices, PlanSurroundings(list(rest.values()), frozenset(rest)), forward)
     after = changed(before, [change for step in planned.steps for change in step.changes])
     objects = {object_key(manifest.raw): to_v1(manifest.raw) for manifest in planned.objects}
-    if {key: each.get("spec") for key, each in objects.items()} != {key: raw["spec"] for key, raw in created.items()}:
+    if {key: template.get("spec") for key, template in objects.items()} != {
+        key: raw["spec"] for key, raw in created.items()
+    }:
         return "its templates are not what migrate makes: they were written or changed by hand"
     return "" if after == now else "it uses its claims in another way than migrate writes"

@@ -10,7 +10,7 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.documents import Skipped, each
+from kubectl_dra.manifests.documents import Skipped, each_document
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.objects import objects
 from kubectl_dra.manifests.source import decode
@@ -201,7 +201,9 @@ def file_objects(inputs: Sequence[Input]) -> Iterator[Mapping[str, Any]]:
     for file in inputs:
         try:
             documents = [
-                document for document in each(decode(read(file), file.name)) if not isinstance(document, Skipped)
+                document
+                for document in each_document(decode(read(file), file.name))
+                if not isinstance(document, Skipped)
             ]
         except InputError:
             continue

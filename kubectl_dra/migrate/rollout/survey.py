@@ -196,13 +196,13 @@ def _uses(
         plan = device_plugins.plan(owner.raw, PlanSurroundings(), settings)
         outcome, reason = _outcome(owner.raw, plan)
         becomes = _becomes(owner.raw, plan, settings)
-        for resource, each in sorted(owner.each.items()):
+        for resource, units in sorted(owner.each.items()):
             devices = owner.devices.get(resource, 0)
             # Pods that are still there can ask for more than what is written of them now.
             row = becomes.get(resource) or settings.catalogue.resource(resource)
             there = resource in offered if offered is not None else None
             yield Use(
-                space, title, resource, owner.pods, devices, each, outcome, reason, row, owner.wanted, twin, there
+                space, title, resource, owner.pods, devices, units, outcome, reason, row, owner.wanted, twin, there
             )
 
 
@@ -302,7 +302,7 @@ def _clashes(snapshot: Snapshot, settings: MigrationSettings, published: Publish
         for name, value in node.allocatable.items():
             amount = amount_of(value) if is_extended(name) else 0
             # Each of what the name can be: HAMi's driver has the GPUs of NVIDIA's plugin as well.
-            readings = {each.driver: each for each in settings.catalogue.readings(name)} if amount else {}
+            readings = {reading.driver: reading for reading in settings.catalogue.readings(name)} if amount else {}
             for driver, resource in readings.items():
                 devices = published.on(node.name, driver) if driver in drivers else ()
                 if devices:

@@ -176,8 +176,8 @@ class VendorCatalogue:
         rules = [rule for vendor in (*self._with_likes(resource.vendor), *everyone) for rule in vendor.labels]
         mine = [rule for rule in rules if not rule.only_for or resource.vendor in rule.only_for]
         chosen: list[LabelRule | Suffix] = [*mine, *(suffix for rule in mine for suffix in rule.suffixes)]
-        fitting = [each for each in chosen if not each.kinds or resource.kind in each.kinds]
-        return frozenset(each.device_class for each in fitting if each.device_class)
+        fitting = [suffix for suffix in chosen if not suffix.kinds or resource.kind in suffix.kinds]
+        return frozenset(suffix.device_class for suffix in fitting if suffix.device_class)
 
     def is_label(self, name: str) -> bool:
         """Whether a vendor knows the name as the key of a node label."""

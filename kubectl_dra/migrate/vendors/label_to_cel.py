@@ -227,5 +227,5 @@ def joined(conditions: Sequence[str], operator: str) -> str:
     """Conditions joined by ``&&`` or ``||``, with brackets around those that have operators of their own."""
     if len(conditions) == 1:
         return conditions[0]
-    bracketed = [f"({each})" if " || " in each or " && " in each else each for each in conditions]
+    bracketed = [f"({term})" if " || " in term or " && " in term else term for term in conditions]
     return f" {operator} ".join(bracketed)
