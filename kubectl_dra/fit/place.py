@@ -12,8 +12,8 @@ from msgspec import Struct, structs
 from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_STEP, Budget
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Progress
+from kubectl_dra.explain.remedies.proof import PlacedDevice
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied, ended
 from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
@@ -42,15 +42,6 @@ class Chosen(Enum):
     one with the fewest pods of the workload."""
 
 
-class HeldDevice(Struct, frozen=True):
-    """A device that a pod got: the claim, the request, the device, and how much it consumes of a shared one."""
-
-    claim: str
-    request: str
-    device: DeviceID
-    consumed: tuple[tuple[str, str], ...] = ()
-
-
 class PlacedPod(Struct, frozen=True):
     """A pod and the node that it got. ``evicted`` are the pods that the scheduler ends for it, ``instead`` the nodes to
     avoid that it may as well get, ``claims`` its claims as they are once it has the node.
@@ -58,7 +49,7 @@ class PlacedPod(Struct, frozen=True):
 
     new: NewPod
     node: str
-    devices: tuple[HeldDevice, ...]
+    devices: tuple[PlacedDevice, ...]
     chosen: Chosen
     evicted: tuple[Pod, ...] = ()
     instead: tuple[str, ...] = ()
@@ -417,11 +408,11 @@ def _claims(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim]:
             yield claim
 
 
-def _held(claims: Iterable[ResourceClaim]) -> Iterator[HeldDevice]:
+def _held(claims: Iterable[ResourceClaim]) -> Iterator[PlacedDevice]:
     for claim in claims:
         for result in claim.results:
-            consumed = tuple((key, str(amount)) for key, amount in result.consumed_capacity.items())
-            yield HeldDevice(claim.metadata.name, result.request, result.device, consumed)
+            consumed = {key: str(amount) for key, amount in result.consumed_capacity.items()}
+            yield PlacedDevice(claim.key, result.request, result.device, consumed)
 
 
 def evicted(placed_pods: Iterable[PlacedPod]) -> list[Pod]:

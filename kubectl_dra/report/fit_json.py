@@ -39,7 +39,7 @@ from kubectl_dra.report.json_shapes import (
     refusal_json,
 )
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json, notes_json, unread_json
+from kubectl_dra.report.remedy_json import commands_json, notes_json, placed_device_json, unread_json
 
 
 def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
@@ -181,15 +181,7 @@ def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
         "replica": placed_pod.new.ordinal.replica,
         "node": placed_pod.node,
         "choice": placed_pod.chosen.value,
-        "devices": [
-            {
-                "claim": object_json(namespace, held.claim),
-                "request": held.request,
-                **device_json(held.device),
-                **({"consumedCapacity": dict(held.consumed)} if held.consumed else {}),
-            }
-            for held in placed_pod.devices
-        ],
+        "devices": [placed_device_json(device) for device in placed_pod.devices],
     }
     if placed_pod.evicted:
         out["evicts"] = [key_json(pod.key) for pod in placed_pod.evicted]

@@ -301,8 +301,8 @@ def places(workload: WorkloadFit) -> list[NodeOfPods]:
     claims: dict[str, dict[DeviceID, list[str]]] = defaultdict(lambda: defaultdict(list))
     for placed_pod in workload.placed_pods:
         pods[placed_pod.node] += 1
-        for held in placed_pod.devices:
-            claims[placed_pod.node][held.device].append(held.claim)
+        for device in placed_pod.devices:
+            claims[placed_pod.node][device.device].append(device.claim.rpartition("/")[2])
     ranked = sorted(pods, key=lambda name: (-pods[name], name))
     return [NodeOfPods(name, pods[name], claims[name]) for name in ranked]
 

@@ -141,7 +141,7 @@ def plan_json(plan: RemedyPlan, asked: Invocation, rank: int) -> dict[str, Any]:
 
 def placement_json(placement: NodeDevices) -> dict[str, Any]:
     """What the claims get on a node."""
-    return {"node": placement.node, "devices": [_placed(device) for device in placement.devices]}
+    return {"node": placement.node, "devices": [placed_device_json(device) for device in placement.devices]}
 
 
 def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[dict[str, Any]]:
@@ -238,7 +238,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
         out["newNodeLike"] = proof.like
     else:
         out["node"] = proof.node
-        out["devices"] = [_placed(device) for device in proof.devices]
+        out["devices"] = [placed_device_json(device) for device in proof.devices]
     if proof.nodes:
         out["nodes"] = list(proof.nodes)
         out["moreNodesMayFit"] = proof.more
@@ -260,7 +260,8 @@ def _proof(proof: Proof) -> dict[str, Any]:
     return out
 
 
-def _placed(device: PlacedDevice) -> dict[str, Any]:
+def placed_device_json(device: PlacedDevice) -> dict[str, Any]:
+    """A device that a request of a claim gets, with what it consumes of a shared one."""
     out: dict[str, Any] = {"claim": key_json(device.claim), "request": device.request, **device_json(device.device)}
     if device.consumed_capacity:
         out["consumedCapacity"] = dict(device.consumed_capacity)
