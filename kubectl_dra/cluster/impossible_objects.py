@@ -51,9 +51,9 @@ def _in_request(request: Mapping[str, Any], path: str) -> Iterator[str]:
 def in_slice(slice_: ResourceSlice) -> str:
     """The first such mistake in a ResourceSlice; empty if there is none."""
     names: set[str] = set()
-    apart = slice_.individual is not None
+    individual = slice_.individual is not None
     for at, device in enumerate(slice_.devices):
-        if not apart and (not device.name or device.name in names):
+        if not individual and (not device.name or device.name in names):
             return f"devices[{at}] has {'the name of another' if device.name else 'no name'}"
         names.add(device.name)
         if wrong := next(filter(None, map(_in_taint, device.taints)), ""):

@@ -62,7 +62,7 @@ def called(pod: Pod, name: str) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, name=name))
 
 
-def apart(manifest: Snapshot, cluster: Snapshot) -> Snapshot:
+def with_free_names(manifest: Snapshot, cluster: Snapshot) -> Snapshot:
     """The manifest, in which no pod that stands for those of a workload is called as one of the cluster."""
     pods: dict[Key, Pod] = {}
     written = dict(manifest.written)

@@ -49,9 +49,9 @@ def causes(analysis: Analysis) -> list[Finding]:
     def order(finding: Finding) -> tuple[bool, ...]:
         # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits. Of
         # causes on different nodes, what ends a pod that works comes last.
-        apart, remedy = finding.kind.code == "selector-matches-nothing", finding.remedy
+        other_nodes, remedy = finding.kind.code == "selector-matches-nothing", finding.remedy
         ends = not several and remedy is not None and remedy.price >= Price.END_RUNNING
-        return apart, finding.proof is None, ends
+        return other_nodes, finding.proof is None, ends
 
     return sorted(findings, key=order)
 
@@ -127,13 +127,13 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
     where = _on_barred_nodes(analysis, world, furthest)
     barred = _finding(where) if where is not None else None
     if close:
-        apart = [
+        other_nodes = [
             _finding(blocked_request)
             for blocked_request in blocked
             if blocked_request.stage.name is StageName.REQUEST_SELECTOR
         ]
         findings.extend(
-            finding for finding in (*apart[:1], barred) if finding is not None and finding.proof is not None
+            finding for finding in (*other_nodes[:1], barred) if finding is not None and finding.proof is not None
         )
         if barred in findings and where is not None and all(isinstance(why, KeptApart) for why in where.reasons):
             # There are free devices where other pods keep this one away: that others are held is not what stops it.

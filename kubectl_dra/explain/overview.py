@@ -135,7 +135,7 @@ def pending(
             lacking.update(gaps_of((*diagnosis.unclear, *diagnosis.notes)))
             if (diagnosis.troubled and not diagnosis.findings[0].normal) or diagnosis.verdict is Verdict.UNSCHEDULABLE:
                 out.append(Alike(diagnosis, (f"{question.kind}/{question.name}",)))
-    served, together, tried = _in_turn(out, snapshot, settings)
+    served, together, tried = _in_scheduling_order(out, snapshot, settings)
     alikes = [replace(alike, diagnosis=judged_by_start(alike.diagnosis)) for alike in served]
     unseen = (*_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
     machines = tuple(unmade(snapshot, namespace))
@@ -151,7 +151,7 @@ def _idle(diagnosis: Diagnosis) -> bool:
     return diagnosis.kind == "claim" and bool(findings) and all(finding.kind.held for finding in findings)
 
 
-def _in_turn(
+def _in_scheduling_order(
     groups: Sequence[Alike], snapshot: Snapshot, settings: Settings
 ) -> tuple[Sequence[Alike], TogetherServed | None, bool]:
     """The same, with how many get devices where not all of them do if those that fit are placed in turn.

@@ -382,13 +382,13 @@ def without_own(diagnosis: Diagnosis, own: Set[str], snapshot: Snapshot) -> Diag
     """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
     ways = tuple(way for way in diagnosis.ways if not any(_ends(change, own) for change in way.changes))
     findings = [_finding(finding, own, snapshot) for finding in diagnosis.findings]
-    apart = next((at for at, finding in enumerate(findings) if finding.kind is AFFINITY), None)
+    affinity = next((at for at, finding in enumerate(findings) if finding.kind is AFFINITY), None)
     for at, finding in enumerate(findings):
         by_rule = finding.kind is NOT_FOR_NODE and all(isinstance(fact.field, KeptApart) for fact in finding.evidence)
-        if apart is not None and by_rule and finding is not diagnosis.findings[at]:
+        if affinity is not None and by_rule and finding is not diagnosis.findings[at]:
             # Pods of the workload keep the others off free devices: what helps against their rule helps here.
-            findings[at] = replace(finding, remedy=findings[apart].remedy)
-            findings[apart] = replace(findings[apart], remedy=None)
+            findings[at] = replace(finding, remedy=findings[affinity].remedy)
+            findings[affinity] = replace(findings[affinity], remedy=None)
             break
     return replace(diagnosis, ways=ways, findings=tuple(findings))
 

@@ -66,11 +66,11 @@ def kept_apart_by(
     for node in state.nodes.values():
         for other in node.pods if node.node.labels.get(reason.key) == reason.value else ():
             if isinstance(reason, AntiAffinityBroken):
-                apart = any(term.key == reason.key and term.means(other) for term in terms)
+                repelled = any(term.key == reason.key and term.means(other) for term in terms)
             else:
                 own = (term for term in other.required_anti_affinity if term.topology_key == reason.key)
-                apart = any(is_about(term, other, pod, labels) for term in own)
-            if apart:
+                repelled = any(is_about(term, other, pod, labels) for term in own)
+            if repelled:
                 yield other
 
 

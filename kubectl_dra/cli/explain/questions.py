@@ -34,7 +34,7 @@ from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
-from kubectl_dra.cluster.workload_pods import apart
+from kubectl_dra.cluster.workload_pods import with_free_names
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import AfterRollout, AskedByItself, OneOfItsPods, rules_notes
@@ -178,7 +178,7 @@ def read(flags: ExplainFlags, connection: ConnectionFlags, targets: Sequence[Typ
     if not flags.manifests:
         return Given(cluster, cluster, None, namespace)
     manifest = read_manifest(flags, namespace, target=bool(flags.target))
-    manifest = apart(manifest, cluster)
+    manifest = with_free_names(manifest, cluster)
     return Given(applied(cluster, manifest, flags), cluster, manifest, namespace)
 
 

@@ -44,10 +44,10 @@ def counted_lower(blocked: Blocked, best: int) -> Remedy | None:
 def _too_few(blocked: Blocked) -> Iterator[Finding]:
     best = blocked.most_on_one_node
     remedy = counted_lower(blocked, best)
-    apart = _in_shares(blocked) if best else None
-    if apart is not None:
+    in_shares = _in_shares(blocked) if best else None
+    if in_shares is not None:
         text = "Write {count} requests of count 1: they may share a device, which one request takes once."
-        remedy = Remedy(say(text, count=blocked.spec.count), apart)
+        remedy = Remedy(say(text, count=blocked.spec.count), in_shares)
     yield Finding(
         TOO_FEW,
         say(

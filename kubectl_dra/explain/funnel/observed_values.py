@@ -86,9 +86,9 @@ def values_of(items: Iterable[PublishedDevice], column: Column) -> Iterator[str 
     attributes = column.kind == "attribute"
     usual = "string" if attributes else "value"
     domain, name, qualified = column.domain, column.id or "", f"{column.domain}/{column.id}"
-    apart = _own(column)
+    per_device = _own(column)
     for slice_, group in in_slices(items):
-        if own := apart.of(slice_.driver, slice_.devices, slice_.individual):
+        if own := per_device.of(slice_.driver, slice_.devices, slice_.individual):
             yield from [own[item.position] for item in group]
             continue
         for item in group:
